@@ -1,0 +1,38 @@
+// The Python class `array`: construction, views, conversion.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "runtime/array.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+// The Python object's own part: the runtime array and what only Python cares about. `wp.array(dtype=float)` and
+// `wp.array[float]` give an instance with is_annotation set and no memory.
+struct PyArray {
+    runtime::Array array;
+    bool is_annotation = false;
+    bool requires_grad = false;
+    nb::object dtype;   // the class given by the user; also `typing.Any` in a generic annotation
+    nb::object grad;    // another array, or None
+    nb::object base;    // keeps the owner of foreign memory alive (NumPy array, tensor)
+    std::uint64_t version = 0;  // counts writes from the host and launches
+};
+
+// The array inside a Python object, or null where it is something else. No conversion.
+PyArray* array_pointer(nb::handle object);
+// An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__ or
+// the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError with a
+// message for `api` where dtype, dimensions or inner strides do not fit. Empty where the object has no such interface.
+std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
+                                            std::string_view argument);
+nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
+
+void bind_arrays(nb::module_& m);
+void bind_devices(nb::module_& m);
+
+}  // namespace weft::bindings

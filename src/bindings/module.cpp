@@ -1,0 +1,16 @@
+// warp._weft: the list of what Python sees. Types come first: the later ones use their classes.
+#include <nanobind/nanobind.h>
+
+#include "bindings/array.h"
+#include "bindings/errors.h"
+#include "bindings/kernel.h"
+#include "bindings/types.h"
+
+NB_MODULE(_weft, m) {
+    nanobind::set_leak_warnings(false);
+    weft::bindings::bind_errors(m);
+    weft::bindings::bind_types(m);
+    weft::bindings::bind_devices(m);
+    weft::bindings::bind_arrays(m);
+    weft::bindings::bind_kernels(m);
+}

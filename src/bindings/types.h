@@ -1,0 +1,38 @@
+// Types and values between Python and C++: what `dtype=` and annotations mean, and how a Python value becomes the
+// bytes of a kernel argument or an array element, and back.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string_view>
+
+#include "types/type.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+// A type of values: float, int, bool (float32, int32, bool), wp.float64, wp.vec3, classes made by wp.types.vector(),
+// NumPy dtypes and scalar types, wp.struct classes. Empty where `object` is none of these.
+std::optional<Type> dtype_from_python(nb::handle object);
+Type require_dtype(nb::handle object, std::string_view api);
+// The Python class of a type (wp.float32, wp.vec3f, ...): the same object each time. For an array type, its annotation.
+nb::object dtype_to_python(Type type);
+
+// What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by the
+// caller before. Empty where it is neither.
+std::optional<Type> annotation_from_python(nb::handle object);
+
+// Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values, and for numeric
+// aggregates also tuples, lists and NumPy arrays of the right number of components (nested for matrices). Integers do
+// not become from floats, and must be in range. Returns false, with nothing raised, where it does not fit.
+bool write_value(nb::handle value, Type type, void* to);
+// Scalars as Python int, float and bool; aggregates as instances of their class.
+nb::object value_to_python(Type type, const void* from);
+// "float", "numpy.ndarray of shape (3,) and dtype float64": what was found, for messages.
+std::string describe(nb::handle value);
+
+void bind_types(nb::module_& m);   // types.cpp, values.cpp
+
+}  // namespace weft::bindings

@@ -1,0 +1,104 @@
+// THE builtin table: every function that kernels can call by `wp.<name>`, one entry per overload.
+//
+// An entry is static data: nothing runs at import. Signatures are text, in the notation of the reference pages, and are
+// parsed when a name is first looked up:
+//
+//   "(a: Vec[n,S], b: Vec[n,S]) -> S"
+//
+//   S F I B      any scalar (not bool) / any float / any integer / bool; a letter repeated means the same type
+//   S2 F2 ...    a second, independent scalar
+//   int32 ...    that scalar
+//   Vec[n,S]     vector of any length n;  Vec[3,F] of length 3.   Mat[r,c,S], Mat[n,n,F], Mat[3,3,F].
+//   Quat[F]  Transform[F]
+//   Array[T,d]   array of any element type T and d dimensions
+//   T U          any value type; agreeing where repeated
+//   inout X      argument is a local variable, which the call may assign (random state, output arguments)
+//   x: X = 1.0   default value
+//   static int / static type   a compile-time constant or a type (length=, dtype=, shape=)
+//   -> X, -> (X, Y), -> none
+//
+// `expand` writes the call as IR. It gets the matched arguments (already converted literals) and returns the result;
+// for inout parameters it assigns Call::inout. Entries with a null `expand` are part of the language and handled in
+// sema (tid, range, print, static, constructors); they stand here so that the reference and messages know them.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/builder.h"
+#include "types/type.h"
+
+namespace weft::builtins {
+
+// One matched call, as `expand` sees it.
+struct Call {
+    ir::Builder& builder;
+    std::span<ir::Value* const> arguments;          // in the order of the signature; null for static parameters
+    const std::map<std::string, Type>& types;       // what S, F, T, ... and static types stand for (scalars as Type)
+    const std::map<std::string, std::int64_t>& sizes;  // what n, r, c, d and static ints stand for
+    std::vector<ir::Value*> inout;                  // new values of the inout arguments, in order
+};
+
+using Expand = ir::Value* (*)(Call&);
+
+struct Entry {
+    const char* name;
+    const char* signature;
+    const char* doc;  // one sentence
+    Expand expand;
+    bool differentiable = true;
+};
+
+// One group of the reference, one file each.
+struct Group {
+    const char* name;  // "Scalar math"
+    std::span<const Entry> entries;
+};
+std::span<const Group> groups();
+
+// All overloads of a name, in table order; empty where there is none.
+std::vector<const Entry*> overloads(std::string_view name);
+// Every name once, sorted: for candidates in messages and for the `warp` module.
+const std::vector<std::string>& names();
+
+// ---- parsed signatures ----
+struct Parameter {
+    std::string name;
+    std::string pattern;   // "Vec[n,S]"
+    std::string default_value;  // "" where there is none
+    bool is_inout = false;
+    bool is_static = false;
+};
+struct Signature {
+    std::vector<Parameter> parameters;
+    std::string result;  // pattern, "none", or "(X, Y)"
+};
+const Signature& signature(const Entry& entry);
+
+// What one actual argument offers to the matcher.
+struct Argument {
+    Type type;                 // type of the value; for a static type argument the type itself
+    bool is_literal = false;   // an untyped Python number: adapts to its partner where the value fits
+    Number literal;            // its value, where is_literal or where it is a constant
+    bool is_constant = false;  // value known at compile time
+    bool is_type = false;      // the argument is a type, not a value
+};
+
+struct Match {
+    const Entry* entry = nullptr;
+    std::vector<Type> parameter_types;  // what each value argument must be converted to (literals) or is
+    std::map<std::string, Type> types;
+    std::map<std::string, std::int64_t> sizes;
+    Type result;
+    bool ok = false;
+    std::string why_not;  // "argument 'b' is vec2f, expected vec3f as in 'a'"
+};
+
+// Tries one overload on arguments given in the order of its parameters (defaults filled in by the caller: a missing
+// one is an Argument with none type). Literals adapt last, so that `wp.max(x, 0)` takes the type of x.
+Match match(const Entry& entry, std::span<const Argument> arguments);
+
+}  // namespace weft::builtins

@@ -1,0 +1,45 @@
+// IR to LLVM IR, written once over a lane count W: W = 1 is the scalar kernel. Every IR value becomes its flat list of
+// components, each a scalar (uniform across lanes) or a <W x scalar>; aggregates never exist in LLVM IR, so that vec3
+// arithmetic of W threads is three SIMD operations.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "binary/binary.h"
+#include "ir/ir.h"
+#include "transform/vectorize/vectorize.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace weft::codegen {
+
+struct Options {
+    bool debug = false;      // bounds, division and assert checks that write a Fault
+    bool fast_math = false;  // allow reassociation and approximations
+    bool line_info = false;  // debug information with the user's lines
+    int lanes = 0;           // 0: what the target prefers
+};
+
+// What the target machine offers that emission depends on.
+struct TargetInfo {
+    std::string triple;
+    std::string cpu;
+    std::string features;
+    int vector_bits = 128;  // preferred width of a SIMD register
+};
+
+struct Lowered {
+    std::unique_ptr<llvm::Module> module;
+    std::vector<KernelEntry> kernels;
+};
+
+// Every function of `module` must be a kernel (calls inlined). Entry points have the signature of KernelEntryPoint.
+Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context);
+
+}  // namespace weft::codegen

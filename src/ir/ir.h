@@ -1,0 +1,148 @@
+// The intermediate representation: small, typed, structured SSA. Semantics first:
+//
+// * A Value is defined once: by an operation, or as an argument of a region. It may be used anywhere below its
+//   definition in the same region and in the regions nested there, and nowhere else (verify()).
+// * Control flow is structured: if_, for_ and while_ hold regions that end in `yield`, whose operands become the results.
+//   Mutable locals are carried values; break, continue and early return are flags. There are no basic blocks.
+// * Values have no address. Memory is reached through arrays only (load, store, atomics), in program order; two array
+//   parameters are taken not to overlap where the function says `noalias`.
+// * Operations other than store, atomics, print, assert and calls have no effect and may be moved, merged and dropped.
+// * Numbers: ops.def. Integer arithmetic wraps; integer indices are sign- or zero-extended to 64 bits.
+//
+// Nodes are plain structs owned by their Function (addresses stay valid while it lives). Passes are free functions.
+// Text form: print.h, parse.h. The table of operations: ops.def.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/source.h"
+#include "types/type.h"
+
+namespace weft::ir {
+
+enum class Op : std::uint8_t {
+#define WEFT_OP(id, cls) id,
+#include "ir/ops.def"
+#undef WEFT_OP
+};
+enum class OpClass : std::uint8_t { unary, binary, compare, classify, other };
+
+const char* op_name(Op op);  // "add", "cmp.lt", "atomic.add", "if", "for"
+OpClass op_class(Op op);
+std::optional<Op> parse_op(std::string_view name);
+
+struct Operation;
+struct Region;
+struct Function;
+
+struct Value {
+    Type type;
+    Operation* definition = nullptr;  // null for an argument of a region
+    Region* region = nullptr;         // where it is an argument; null for a result
+    int index = 0;                    // which result, or which argument
+    int id = 0;                       // unique in its function, in order of creation
+    std::string name;                 // the user's name where there is one; for printing only
+};
+
+// A function of the device library, with all that transform and codegen need to know about it.
+struct LibraryFunction {
+    std::string symbol;
+    bool pure = true;  // no effects, result depends on the operands only
+};
+
+struct Operation {
+    Op op;
+    std::vector<Value*> operands;
+    std::vector<Value*> results;
+    std::vector<Region*> regions;
+    Region* parent = nullptr;
+    Span span;
+
+    // Attributes; each is used by the few operations that ops.def names.
+    std::vector<Number> numbers;                     // constant
+    std::vector<std::int64_t> ints;                  // extract, insert, dim, member, tid
+    std::string text;                                // print, assert_
+    bool guarded = false;                            // for_
+    Function* function = nullptr;                    // call
+    std::shared_ptr<const LibraryFunction> library;  // call_library
+
+    Value* result(std::size_t i = 0) const { return results[i]; }
+    Region& body(std::size_t i = 0) const { return *regions[i]; }
+};
+
+struct Region {
+    std::vector<Value*> arguments;
+    std::vector<Operation*> operations;  // the last one is yield (return_ in a function's body)
+    Operation* owner = nullptr;          // null for a function's body
+
+    Operation* terminator() const { return operations.empty() ? nullptr : operations.back(); }
+};
+
+// What a kernel does with one array parameter (or with the arrays inside a struct parameter).
+struct ParameterEffects {
+    bool reads = false;
+    bool writes = false;  // stores or atomics
+};
+
+struct Function {
+    std::string name;
+    bool is_kernel = false;
+    int tid_rank = 0;  // how many coordinates tid() gives here: 0 (never called) to 4
+    Region body;       // its arguments are the parameters
+    Type result;       // none for kernels; a tuple where several values are returned
+    Span span;
+
+    std::vector<Value*>& parameters() { return body.arguments; }
+    const std::vector<Value*>& parameters() const { return body.arguments; }
+
+    Value* new_value(Type type, std::string name = {});
+    Operation* new_operation(Op op, Span span = {});
+    Region* new_region(Operation* owner);
+    // A fresh result of `operation`.
+    Value* add_result(Operation* operation, Type type, std::string name = {});
+    Value* add_argument(Region* region, Type type, std::string name = {});
+
+    Function() = default;
+    Function(const Function&) = delete;
+    Function& operator=(const Function&) = delete;
+
+private:
+    std::deque<Value> values_;
+    std::deque<Operation> operations_;
+    std::deque<Region> regions_;
+    int next_id_ = 0;
+};
+
+struct Module {
+    std::vector<std::unique_ptr<Function>> functions;
+    std::vector<SourcePtr> sources;  // keeps the spans' text alive
+
+    Function* find(std::string_view name) const;
+    Function* add(std::string name);
+};
+
+// ---- reading ----
+// True for operations that must stay where they are: store, atomics, print, assert_, call, impure call_library, and the
+// structured ones that hold such.
+bool has_effects(const Operation& operation);
+// Effects on each parameter, following views, members and calls.
+std::vector<ParameterEffects> effects(const Function& function);
+
+// Text, stable for equal functions: values are numbered by position, so two functions print alike exactly when they are
+// alike but for spans and names (`names` adds the user's names and line comments). The disk cache hashes it.
+std::string print(const Function& function, bool names = true);
+std::string print(const Module& module, bool names = true);
+// Reads what print() wrote. Throws UsageError with line and column.
+std::unique_ptr<Module> parse(std::string_view text);
+// Throws InternalError that names the operation, where the rules above do not hold.
+void verify(const Function& function);
+void verify(const Module& module);
+
+}  // namespace weft::ir

@@ -1,0 +1,34 @@
+// From IR to a Binary for this machine's CPU: codegen, LLVM's pass pipeline, an object file in memory; and the
+// content-addressed disk cache in front of it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "binary/binary.h"
+#include "codegen/codegen.h"
+#include "ir/ir.h"
+
+namespace weft::jit {
+
+// The host: triple, CPU name, features, vector width. Found once.
+const codegen::TargetInfo& host_target();
+
+struct Options {
+    codegen::Options codegen;
+    int optimization_level = 3;
+};
+
+// Compiles a module of kernels (already through transform::run_pipeline). `key` goes into the Binary.
+Binary compile(const ir::Module& module, const Options& options, const Digest& key);
+
+// The LLVM IR before or after optimisation, or the assembly: for wp.inspect and tests.
+enum class Listing { llvm, optimized_llvm, assembly };
+std::string listing(const ir::Module& module, const Options& options, Listing which);
+
+// Everything the machine code depends on: IR text without names, options, target CPU and features, compiler version.
+Digest cache_key(const ir::Module& module, const Options& options);
+Digest hash_bytes(std::string_view bytes);
+
+}  // namespace weft::jit

@@ -1,0 +1,45 @@
+// The hall: kernels with their options on one side, executables on the other. A Kernel is compiled at its first launch on a
+// device, from the disk cache where it can be.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "jit/jit.h"
+#include "runtime/cpu/executable.h"
+#include "runtime/device.h"
+#include "types/layout.h"
+
+namespace weft::program {
+
+struct CompileOptions {
+    bool debug = false;
+    bool fast_math = false;
+    bool line_info = false;
+    bool cache = true;
+    int optimization_level = 3;
+    int lanes = 0;
+
+    bool operator==(const CompileOptions&) const = default;
+};
+
+// One kernel ready to run: entry point, argument layout, and the plan that launches follow.
+struct CompiledKernel {
+    std::shared_ptr<runtime::Executable> executable;
+    KernelEntryPoint entry = nullptr;
+    KernelEntry description;
+    std::vector<Type> parameter_types;
+    std::vector<ir::ParameterEffects> effects;
+    ArgumentLayout layout;
+    double compile_ms = 0.0;
+    bool from_cache = false;
+};
+
+// Analysed module (the kernel first) through transform, codegen and the cache.
+std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options);
+
+}  // namespace weft::program

@@ -1,0 +1,68 @@
+// Arrays: a typed, strided view of a reference-counted buffer on a device. Copying an Array shares the memory, as slices
+// do; clone() copies it. All sizes, shapes and strides are 64 bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "types/layout.h"
+#include "types/type.h"
+
+namespace weft::runtime {
+
+// Memory and who frees it. `owner` is run once, when the last view is gone.
+struct Buffer {
+    void* data = nullptr;
+    std::int64_t size_bytes = 0;
+    Device* device = nullptr;
+    std::function<void()> release;  // empty: the pool's own memory
+
+    ~Buffer();
+};
+using BufferPtr = std::shared_ptr<Buffer>;
+
+// From the device's caching pool, 64-byte aligned. Size 0 gives null data. Throws UsageError (category memory).
+BufferPtr allocate(std::int64_t size_bytes, Device& device);
+
+using Shape = std::vector<std::int64_t>;
+
+struct Array {
+    Type dtype;       // of an element
+    int ndim = 1;
+    ArrayView view;   // data, shape, strides; `grad` mirrors the gradient's data
+    BufferPtr buffer;
+    Device* device = nullptr;
+
+    std::int64_t size() const;        // number of elements
+    bool is_contiguous() const;       // C order, no gaps
+    std::int64_t size_bytes() const;  // size() * element size
+    std::span<const std::int64_t> shape() const { return {view.shape, static_cast<std::size_t>(ndim)}; }
+    std::span<const std::int64_t> strides() const { return {view.strides, static_cast<std::size_t>(ndim)}; }
+    // Lowest and one past the highest byte that elements occupy; equal for an empty array.
+    std::pair<const std::byte*, const std::byte*> extent() const;
+};
+
+// "(3, 4)" as Python prints shapes.
+std::string shape_text(std::span<const std::int64_t> shape);
+
+Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device);
+Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
+// One axis cut down: start, count, step in elements of that axis.
+Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
+Array pick(const Array& array, int axis, std::int64_t index);  // the axis is dropped
+Array reshape(const Array& array, std::span<const std::int64_t> shape);  // contiguous only; -1 is inferred
+Array transpose(const Array& array, std::span<const int> axes);
+Array reinterpret(const Array& array, Type dtype);  // same element size, or contiguous last axis regrouped
+Array contiguous(const Array& array);               // itself where it already is
+Array clone(const Array& array);
+// Same shape and dtype; any strides; overlapping source and destination are handled as if copied through a temporary.
+void copy(const Array& destination, const Array& source);
+void fill(const Array& array, const void* element);  // element size bytes
+void zero(const Array& array);
+
+}  // namespace weft::runtime

@@ -1,0 +1,24 @@
+// Devices by name. In this build there is one, "cpu"; asking for a CUDA device is an error that names it and says why.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::runtime {
+
+struct Device {
+    std::string alias;  // "cpu", "cuda:0"
+    std::string name;   // the processor's own name
+    bool is_cpu = true;
+    int ordinal = -1;   // of a CUDA device
+};
+
+// Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.
+Device& device(std::string_view name);
+std::vector<Device*> devices();
+Device& default_device();               // of this thread
+void set_default_device(Device& device);
+
+}  // namespace weft::runtime

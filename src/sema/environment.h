@@ -1,0 +1,66 @@
+// What sema asks the outside about names that are not locals: globals, closure variables, attributes of modules and
+// classes. frontend/ answers from Python objects; tests answer from a map. Python stays out of this room.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "syntax/tree.h"
+#include "types/type.h"
+
+namespace weft::sema {
+
+class Environment;
+
+// A @wp.func or @wp.kernel: tree, names, and the types of its annotated parameters.
+struct FunctionSource {
+    std::shared_ptr<const syntax::Function> tree;
+    std::shared_ptr<Environment> environment;
+    std::vector<Type> annotations;  // none where a parameter has none; one per parameter
+    std::string key;                // tells two functions apart: module, qualified name, identity
+};
+
+// What a free name (or an attribute of one) stands for.
+struct Binding {
+    enum class Kind {
+        unknown,      // no such name
+        constant,     // a number, bool, vector or matrix known at compile time
+        string,
+        none,         // None
+        type,         // wp.vec3, float, MyStruct: constructs or converts when called
+        builtin,      // an entry of the builtin table, by name
+        function,     // a user's @wp.func
+        object,       // module, class, other object: only its attributes can be used
+        tuple,        // a tuple or list of bindings
+        unsupported,  // exists, but kernels cannot use it; `text` says what it is
+    } kind = Kind::unknown;
+
+    Type type;                    // constant, type
+    std::vector<Number> numbers;  // constant: one per component
+    bool is_literal = false;      // constant: a plain Python number, untyped like a literal in the source
+    std::string text;             // string; builtin: its name; unsupported: "a list", "an open file"
+    std::shared_ptr<const FunctionSource> function;
+    std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
+    std::vector<Binding> elements;
+};
+
+class Environment {
+public:
+    virtual ~Environment() = default;
+    virtual Binding lookup(std::string_view name) = 0;
+    virtual Binding attribute(const Binding& object, std::string_view name) = 0;
+    // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals known
+    // at compile time (variables of unrolled loops). Throws UsageError with Python's own message where it fails.
+    struct Local {
+        std::string name;
+        Binding value;
+    };
+    virtual Binding evaluate(int expression_id, const std::vector<Local>& constants) = 0;
+    // Names that lookup() would find, for "did you mean".
+    virtual std::vector<std::string> names() = 0;
+    virtual std::vector<std::string> attribute_names(const Binding& object) = 0;
+};
+
+}  // namespace weft::sema

@@ -1,0 +1,24 @@
+// Meaning: from the tree of a kernel to typed IR. Resolves names, infers types, picks overloads, instantiates user
+// functions for the argument types they are called with, folds constants and wp.static. Every mistake is a CompileError
+// at the user's line. Functions called become functions of the same module, one per combination of argument types.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/ir.h"
+#include "sema/environment.h"
+
+namespace weft::sema {
+
+struct Options {
+    int max_unroll = 16;   // static loops up to this many iterations are unrolled
+    bool debug = false;    // keep asserts
+};
+
+// The module's first function is the kernel. `parameter_types` are the kernel's, where its annotations are generic;
+// otherwise its annotations are used.
+std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options = {},
+                                    std::vector<Type> parameter_types = {});
+
+}  // namespace weft::sema

@@ -1,0 +1,56 @@
+// The ABI between launches and compiled kernels: how arguments lie in memory. Read by program/ (which writes the
+// blocks) and codegen/ (which reads them); nothing else may assume these layouts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "types/type.h"
+
+namespace weft {
+
+// Arrays have up to four dimensions, on top of those of their element (seed 004, Multi-dimensional arrays).
+inline constexpr int kMaxDims = 4;
+
+// An array as a kernel sees it: also how an array lies inside a struct. Strides are in bytes and may be negative or 0.
+struct ArrayView {
+    void* data = nullptr;
+    void* grad = nullptr;
+    std::int64_t shape[kMaxDims] = {0, 0, 0, 0};
+    std::int64_t strides[kMaxDims] = {0, 0, 0, 0};
+};
+static_assert(sizeof(ArrayView) == 80 && alignof(ArrayView) == 8);
+
+// What a debug build of a kernel writes when a check fails. The first failing thread wins (`claimed` is set by
+// compare-and-swap); the launch turns it into a Python exception.
+struct Fault {
+    std::int32_t claimed = 0;
+    std::int32_t kind = 0;          // FaultKind
+    std::int64_t thread[kMaxDims];  // coordinates of the thread
+    std::int64_t index = 0;         // the offending index (bounds), else 0
+    std::int64_t size = 0;          // the size of that dimension (bounds)
+    std::int32_t axis = 0;          // which dimension
+    std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
+};
+enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array };
+
+// What every call of a kernel's entry gets beside its argument block.
+struct LaunchContext {
+    std::int64_t dim[kMaxDims];  // extent of each axis of tid(); 1 past the kernel's rank
+    Fault* fault;                // null unless the kernel was built with checks
+};
+
+// void entry(const void* arguments, const LaunchContext* context, int64 begin, int64 end)
+// runs the threads [begin, end) of the grid, counted row-major over context->dim.
+using KernelEntryPoint = void (*)(const void*, const LaunchContext*, std::int64_t, std::int64_t);
+
+// Offsets of the parameters in the argument block: each at the next multiple of its alignment, in order.
+struct ArgumentLayout {
+    std::vector<std::int64_t> offsets;
+    std::int64_t size_bytes = 0;
+};
+ArgumentLayout argument_layout(std::span<const Type> parameters);
+
+}  // namespace weft
