@@ -36,6 +36,7 @@ struct KernelEntry {
     std::int32_t lanes = 1;
     std::vector<std::string> remarks;   // why it was not vectorised, where it was not
     std::vector<CheckSite> sites;       // debug builds
+    std::vector<std::int32_t> dense_parameters;  // arrays whose last axis this code takes to be without gaps
     double cost = 0.0;                  // estimated nanoseconds of one thread, for the grain size of launches
 };
 

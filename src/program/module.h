@@ -23,6 +23,8 @@ struct CompileOptions {
     bool cache = true;
     int optimization_level = 3;
     int lanes = 0;
+    bool dense = true;    // false: for launches with strided arrays
+    bool noalias = true;  // false: for launches whose arrays overlap
 
     bool operator==(const CompileOptions&) const = default;
 };

@@ -1,0 +1,159 @@
+#include "program/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "runtime/array.h"
+#include "runtime/cpu/pool.h"
+#include "support/error.h"
+
+namespace weft::program {
+namespace {
+
+const ArrayView& view_of(const CompiledKernel& kernel, const std::byte* block, std::size_t parameter) {
+    return *reinterpret_cast<const ArrayView*>(block + kernel.layout.offsets[parameter]);
+}
+
+std::string thread_text(const Fault& fault, int tid_rank) {
+    std::string text = "(";
+    int rank = std::max(tid_rank, 1);
+    for (int axis = 0; axis < rank; ++axis) {
+        if (axis) text += ", ";
+        text += std::to_string(fault.thread[axis]);
+    }
+    return text + (rank == 1 ? ",)" : ")");
+}
+
+// One fault as the user reads it: "kernel.py:12:5: error: ... in kernel 'f', thread (3,)".
+[[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault) {
+    const KernelEntry& entry = kernel.description;
+    std::string place, subject;
+    if (fault.site >= 0 && fault.site < static_cast<std::int32_t>(entry.sites.size())) {
+        const CheckSite& site = entry.sites[fault.site];
+        place = site.path + ":" + std::to_string(site.line) + ":" + std::to_string(site.column + 1) + ": ";
+        subject = site.text;
+    }
+    std::string where = " in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
+    switch (static_cast<FaultKind>(fault.kind)) {
+        case FaultKind::bounds:
+            throw UsageError("launch()",
+                             place + "index " + std::to_string(fault.index) + " is out of bounds for axis " +
+                                 std::to_string(fault.axis) + " of '" + subject + "', which has size " +
+                                 std::to_string(fault.size) + where,
+                             ErrorCategory::index);
+        case FaultKind::division:
+            throw UsageError("launch()", place + "integer division by zero" + where, ErrorCategory::value);
+        case FaultKind::assertion:
+            throw UsageError("launch()", place + "assertion failed" + (subject.empty() ? "" : ": " + subject) + where,
+                             ErrorCategory::value);
+        case FaultKind::null_array:
+            throw UsageError("launch()", place + "array '" + subject + "' was passed as None and is used" + where,
+                             ErrorCategory::value);
+        case FaultKind::none: break;
+    }
+    throw InternalError("a kernel reported a fault of unknown kind " + std::to_string(fault.kind));
+}
+
+}  // namespace
+
+Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name) {
+    auto name = [&] { return "kernel '" + std::string(kernel_name) + "'"; };
+    if (dims.empty() || dims.size() > kMaxDims) {
+        throw UsageError("launch()", "dim has " + std::to_string(dims.size()) + " extents, expected 1 to 4",
+                         ErrorCategory::value);
+    }
+    Grid grid;
+    std::int64_t count = 1;
+    bool empty = false;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+        if (dims[axis] < 0) {
+            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " of " + name() +
+                                             " is negative; expected extents of 0 or more",
+                             ErrorCategory::value);
+        }
+        empty |= dims[axis] == 0;
+        if (!empty && __builtin_mul_overflow(count, dims[axis], &count)) {
+            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " of " + name() +
+                                             " is more than 2^63 threads",
+                             ErrorCategory::value);
+        }
+    }
+    grid.count = empty ? 0 : count;
+    if (tid_rank <= 1) {
+        grid.dim[0] = grid.count;
+    } else if (static_cast<int>(dims.size()) > tid_rank) {
+        throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " has " + std::to_string(dims.size()) +
+                                         " axes, but " + name() + " unpacks wp.tid() to " + std::to_string(tid_rank) +
+                                         " names. help: unpack as many names as dim has axes",
+                         ErrorCategory::value);
+    } else {
+        std::copy(dims.begin(), dims.end(), grid.dim);
+    }
+    // wp.tid() is an int32: an extent that it cannot count would run threads with wrong indices.
+    for (int axis = 0; axis < tid_rank; ++axis) {
+        if (grid.dim[axis] > std::int64_t{1} << 31) {
+            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " gives axis " + std::to_string(axis) +
+                                             " of " + name() + " " + std::to_string(grid.dim[axis]) +
+                                             " threads, and wp.tid() is an int32 that counts to 2147483648. help: "
+                                             "split the axis: dim=(n // m, m) with i, j = wp.tid()",
+                             ErrorCategory::value);
+        }
+    }
+    return grid;
+}
+
+bool needs_strided(const CompiledKernel& kernel, const std::byte* block) {
+    for (std::int32_t parameter : kernel.description.dense_parameters) {
+        Type type = kernel.parameter_types[parameter];
+        const ArrayView& view = view_of(kernel, block, parameter);
+        int last = type.ndim() - 1;
+        if (view.strides[last] != type.element().size_bytes() && view.shape[last] > 1) return true;
+    }
+    return false;
+}
+
+Extent extent(const ArrayView& view, Type array) {
+    auto low = reinterpret_cast<std::intptr_t>(view.data);
+    auto high = low;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        if (view.shape[axis] == 0) return {};
+        std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
+        (reach < 0 ? low : high) += reach;
+    }
+    if (view.data == nullptr) return {};
+    return {reinterpret_cast<const std::byte*>(low),
+            reinterpret_cast<const std::byte*>(high + array.element().size_bytes())};
+}
+
+bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
+    std::size_t count = kernel.parameter_types.size();
+    for (std::size_t a = 0; a < count; ++a) {
+        if (!kernel.parameter_types[a].is_array() || !kernel.effects[a].writes) continue;
+        Extent mine = extent(view_of(kernel, block, a), kernel.parameter_types[a]);
+        if (mine.begin == mine.end) continue;
+        for (std::size_t b = 0; b < count; ++b) {
+            if (b == a || !kernel.parameter_types[b].is_array()) continue;
+            if (b < a && kernel.effects[b].writes) continue;  // that pair has been looked at
+            Extent other = extent(view_of(kernel, block, b), kernel.parameter_types[b]);
+            if (other.begin != other.end && mine.begin < other.end && other.begin < mine.end) return true;
+        }
+    }
+    return false;
+}
+
+bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)()) {
+    if (grid.count == 0) return true;
+    LaunchContext context;
+    std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
+    Fault fault{};
+    context.fault = kernel.description.sites.empty() ? nullptr : &fault;
+    int rank = kernel.description.tid_rank;
+    std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
+    bool finished = runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost,
+                                             interrupted);
+    if (fault.claimed) throw_fault(kernel, fault);
+    return finished;
+}
+
+}  // namespace weft::program

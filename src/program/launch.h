@@ -1,0 +1,42 @@
+// Running a compiled kernel over a grid. The caller packs the argument block (CompiledKernel::layout); this room checks
+// what can be checked without knowing where the values came from, picks the variant, runs, and reports faults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "program/module.h"
+
+namespace weft::program {
+
+// The extents of a launch, fitted to the coordinates that the kernel asks of tid().
+struct Grid {
+    std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
+    std::int64_t count = 0;  // threads in all; 0 where any extent is 0
+};
+
+// Fits `dims` (1 to 4 extents) to a kernel of `tid_rank` coordinates: missing trailing axes have extent 1, a kernel that
+// takes one flat index gets their product. Throws UsageError for negative extents, for more axes than the kernel takes,
+// for products past 2^63, and for an extent that an int32 coordinate cannot count.
+Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
+
+// True where some array parameter that must be dense for this code is not.
+bool needs_strided(const CompiledKernel& kernel, const std::byte* block);
+
+// The memory that one array argument touches, for overlap checks.
+struct Extent {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+};
+Extent extent(const ArrayView& view, Type array);
+
+// True where an array that the kernel writes shares memory with another array argument.
+bool has_overlap(const CompiledKernel& kernel, const std::byte* block);
+
+// Runs it; prints end up in runtime/print.h's buffer. `interrupted` as in runtime/cpu/pool.h; returns false where it
+// answered true. Throws UsageError (category index, runtime ...) where a debug check failed.
+bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)() = nullptr);
+
+}  // namespace weft::program
