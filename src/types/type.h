@@ -101,6 +101,7 @@ public:
     const std::vector<Field>& fields() const;   // of a struct
     std::optional<int> field_index(std::string_view name) const;
     const std::string& struct_name() const;
+    const std::string& struct_key() const;
 
     // Same shape, another scalar: vec3f -> vec3d. For a scalar, the scalar itself.
     Type with_scalar(Scalar scalar) const;
@@ -132,8 +133,12 @@ struct Type::Field {
     std::int64_t offset = 0;  // filled in by Type::structure
 };
 
-// The type an IR text name stands for; empty where it is none. Structs must have been declared before.
+// The type an IR text name stands for; empty where it is none. Structs must have been declared before: `find` says
+// what "struct @name" stands for, by default the struct of that name made last.
+using FindStruct = std::function<std::optional<Type>(std::string_view name)>;
 std::optional<Type> parse_ir_type(std::string_view text);
+std::optional<Type> parse_ir_type(std::string_view text, const FindStruct& find);
+std::optional<Type> find_struct_type(std::string_view name);
 
 // Short names for the types that code mentions all the time.
 inline Type bool_type() { return Type::scalar(Scalar::boolean); }
