@@ -28,6 +28,7 @@ using BufferPtr = std::shared_ptr<Buffer>;
 
 // From the device's caching pool, 64-byte aligned. Size 0 gives null data. Throws UsageError (category memory).
 BufferPtr allocate(std::int64_t size_bytes, Device& device);
+BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device);
 
 using Shape = std::vector<std::int64_t>;
 
@@ -50,8 +51,16 @@ struct Array {
 // "(3, 4)" as Python prints shapes.
 std::string shape_text(std::span<const std::int64_t> shape);
 
+// Number of elements of `shape`. Throws UsageError in the name of `api` where there are no or more than kMaxDims
+// dimensions, where one is negative, and where the array would not fit 63 bits of bytes.
+std::int64_t checked_size(std::span<const std::int64_t> shape, std::int64_t element_bytes, std::string_view api);
+// C order, no gaps.
+void set_contiguous_strides(Array& array);
+
 Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device);
 Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
+
+// Views share the buffer; where `view.grad` is set it moves along with the data.
 // One axis cut down: start, count, step in elements of that axis.
 Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
 Array pick(const Array& array, int axis, std::int64_t index);  // the axis is dropped

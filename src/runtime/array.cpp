@@ -1,0 +1,309 @@
+#include "runtime/array.h"
+
+#include <cstring>
+
+#include "runtime/cpu/pool.h"
+#include "runtime/memory/block_cache.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+namespace {
+
+// Zeroing a recycled block is worth several threads from here on.
+constexpr std::int64_t kParallelBytes = 1 << 20;
+
+void zero_bytes(void* data, std::int64_t size_bytes) {
+    if (size_bytes < kParallelBytes) {
+        std::memset(data, 0, static_cast<std::size_t>(size_bytes));
+        return;
+    }
+    parallel_range(
+        size_bytes, kParallelBytes / 4,
+        [](void* state, std::int64_t begin, std::int64_t end) {
+            std::memset(static_cast<char*>(state) + begin, 0, static_cast<std::size_t>(end - begin));
+        },
+        data);
+}
+
+Block take_or_throw(std::int64_t size_bytes, const Device& device) {
+    Block block = take_block(size_bytes);
+    if (!block.data) {
+        throw UsageError("array memory",
+                         "cannot allocate " + std::to_string(size_bytes) + " bytes on '" + device.alias +
+                             "': the system has no more memory",
+                         ErrorCategory::memory);
+    }
+    return block;
+}
+
+BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
+    auto buffer = std::make_shared<Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = &device;
+    return buffer;
+}
+
+void check_axis(const Array& array, int axis) {
+    WEFT_CHECK(axis >= 0 && axis < array.ndim, "array axis " + std::to_string(axis) + " out of range");
+}
+
+void advance(Array& array, std::int64_t offset_bytes) {
+    if (array.view.data) array.view.data = static_cast<char*>(array.view.data) + offset_bytes;
+    if (array.view.grad) array.view.grad = static_cast<char*>(array.view.grad) + offset_bytes;
+}
+
+Array with_shape(Type dtype, std::span<const std::int64_t> shape, Device& device) {
+    Array array;
+    array.dtype = dtype;
+    array.ndim = static_cast<int>(shape.size());
+    array.device = &device;
+    for (std::size_t i = 0; i < shape.size(); ++i) array.view.shape[i] = shape[i];
+    set_contiguous_strides(array);
+    return array;
+}
+
+// The same bytes as elements `ratio` times as small (or large): the last axis is regrouped.
+Array regroup(const Array& array, Type dtype) {
+    std::int64_t old_size = array.dtype.size_bytes();
+    std::int64_t new_size = dtype.size_bytes();
+    int last = array.ndim - 1;
+    auto fail = [&](const std::string& why) {
+        throw UsageError("array.view()",
+                         "an array of " + array.dtype.python_name() + " with shape " + shape_text(array.shape()) +
+                             " cannot be seen as " + dtype.python_name() + ": " + why,
+                         ErrorCategory::value);
+    };
+    if (array.view.shape[last] > 1 && array.view.strides[last] != old_size) {
+        fail("its last dimension has gaps. help: contiguous()");
+    }
+    std::int64_t bytes = array.view.shape[last] * old_size;
+    if (bytes % new_size != 0) {
+        fail("the last dimension holds " + std::to_string(bytes) + " bytes, no multiple of " + std::to_string(new_size));
+    }
+    Array result = array;
+    result.dtype = dtype;
+    result.view.shape[last] = bytes / new_size;
+    result.view.strides[last] = new_size;
+    return result;
+}
+
+}  // namespace
+
+Buffer::~Buffer() {
+    if (release) {
+        release();
+    } else if (data) {
+        give_block(data, size_bytes);
+    }
+}
+
+BufferPtr allocate(std::int64_t size_bytes, Device& device) {
+    if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    return make_buffer(take_or_throw(size_bytes, device).data, size_bytes, device);
+}
+
+BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device) {
+    if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    Block block = take_or_throw(size_bytes, device);
+    if (!block.is_zero) zero_bytes(block.data, size_bytes);
+    return make_buffer(block.data, size_bytes, device);
+}
+
+std::int64_t Array::size() const {
+    std::int64_t count = 1;
+    for (int i = 0; i < ndim; ++i) count *= view.shape[i];
+    return count;
+}
+
+std::int64_t Array::size_bytes() const { return size() * dtype.size_bytes(); }
+
+bool Array::is_contiguous() const {
+    std::int64_t expected = dtype.size_bytes();
+    for (int i = ndim - 1; i >= 0; --i) {
+        if (view.shape[i] == 0) return true;
+        if (view.shape[i] != 1 && view.strides[i] != expected) return false;
+        expected *= view.shape[i];
+    }
+    return true;
+}
+
+std::pair<const std::byte*, const std::byte*> Array::extent() const {
+    auto low = static_cast<const std::byte*>(view.data);
+    auto high = low;
+    if (size() == 0) return {low, high};
+    for (int i = 0; i < ndim; ++i) {
+        std::int64_t reach = (view.shape[i] - 1) * view.strides[i];
+        (reach < 0 ? low : high) += reach;
+    }
+    return {low, high + dtype.size_bytes()};
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += std::to_string(shape[i]);
+    }
+    return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::int64_t checked_size(std::span<const std::int64_t> shape, std::int64_t element_bytes, std::string_view api) {
+    if (shape.empty()) {
+        throw UsageError(api, "arrays have 1 to 4 dimensions, got the shape (). help: shape=1 for a single element",
+                         ErrorCategory::value);
+    }
+    if (shape.size() > kMaxDims) {
+        throw UsageError(api,
+                         "arrays have at most " + std::to_string(kMaxDims) + " dimensions, got " +
+                             std::to_string(shape.size()) + ": " + shape_text(shape),
+                         ErrorCategory::value);
+    }
+    std::int64_t count = 1;
+    std::int64_t bytes = element_bytes;  // as if no dimension were 0: strides have to fit, too
+    for (std::int64_t n : shape) {
+        if (n < 0) {
+            throw UsageError(api, "a dimension cannot be negative, got the shape " + shape_text(shape),
+                             ErrorCategory::value);
+        }
+        if (n != 0 && __builtin_mul_overflow(bytes, n, &bytes)) {
+            throw UsageError(api, "an array of shape " + shape_text(shape) + " does not fit any memory",
+                             ErrorCategory::memory);
+        }
+        count *= n;
+    }
+    return count;
+}
+
+void set_contiguous_strides(Array& array) {
+    std::int64_t stride = array.dtype.size_bytes();
+    for (int i = array.ndim - 1; i >= 0; --i) {
+        array.view.strides[i] = stride;
+        stride *= array.view.shape[i] > 0 ? array.view.shape[i] : 1;
+    }
+}
+
+Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device) {
+    std::int64_t count = checked_size(shape, dtype.size_bytes(), "empty()");
+    Array array = with_shape(dtype, shape, device);
+    array.buffer = allocate(count * dtype.size_bytes(), device);
+    array.view.data = array.buffer->data;
+    return array;
+}
+
+Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device) {
+    std::int64_t count = checked_size(shape, dtype.size_bytes(), "zeros()");
+    Array array = with_shape(dtype, shape, device);
+    array.buffer = allocate_zeroed(count * dtype.size_bytes(), device);
+    array.view.data = array.buffer->data;
+    return array;
+}
+
+Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
+    check_axis(array, axis);
+    Array result = array;
+    result.view.shape[axis] = count;
+    // An empty slice may start past the end; it stays at the front so that no pointer leaves the buffer.
+    if (count > 0) advance(result, start * array.view.strides[axis]);
+    // With one element or none the step may be anything up to 2^63: it is never taken.
+    if (count > 1) result.view.strides[axis] = array.view.strides[axis] * step;
+    return result;
+}
+
+Array pick(const Array& array, int axis, std::int64_t index) {
+    check_axis(array, axis);
+    Array result = array;
+    advance(result, index * array.view.strides[axis]);
+    for (int i = axis; i + 1 < array.ndim; ++i) {
+        result.view.shape[i] = array.view.shape[i + 1];
+        result.view.strides[i] = array.view.strides[i + 1];
+    }
+    result.ndim = array.ndim - 1;
+    result.view.shape[result.ndim] = 0;
+    result.view.strides[result.ndim] = 0;
+    return result;
+}
+
+Array reshape(const Array& array, std::span<const std::int64_t> shape) {
+    constexpr const char* kApi = "array.reshape()";
+    std::vector<std::int64_t> wanted(shape.begin(), shape.end());
+    std::int64_t size = array.size();
+    auto misfit = [&] {
+        return UsageError(kApi,
+                          "an array of shape " + shape_text(array.shape()) + " has " + std::to_string(size) +
+                              " elements, which do not fill the shape " + shape_text(shape),
+                          ErrorCategory::value);
+    };
+    int inferred = -1;
+    std::int64_t known = 1;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i] == -1) {
+            if (inferred >= 0) {
+                throw UsageError(kApi, "only one dimension can be -1, got " + shape_text(shape), ErrorCategory::value);
+            }
+            inferred = static_cast<int>(i);
+        } else if (__builtin_mul_overflow(known, wanted[i], &known)) {
+            throw misfit();
+        }
+    }
+    if (inferred >= 0) {
+        if (known <= 0 || size % known != 0) throw misfit();
+        wanted[inferred] = size / known;
+    }
+    if (checked_size(wanted, array.dtype.size_bytes(), kApi) != size) throw misfit();
+    if (!array.is_contiguous()) {
+        throw UsageError(kApi,
+                         "the array of shape " + shape_text(array.shape()) +
+                             " is not contiguous, so it has no view of another shape. help: contiguous().reshape(...)");
+    }
+    Array result = array;
+    result.ndim = static_cast<int>(wanted.size());
+    for (int i = 0; i < kMaxDims; ++i) {
+        result.view.shape[i] = i < result.ndim ? wanted[i] : 0;
+        result.view.strides[i] = 0;
+    }
+    set_contiguous_strides(result);
+    return result;
+}
+
+Array transpose(const Array& array, std::span<const int> axes) {
+    constexpr const char* kApi = "array.transpose()";
+    bool seen[kMaxDims] = {};
+    bool valid = static_cast<int>(axes.size()) == array.ndim;
+    Array result = array;
+    for (int i = 0; valid && i < array.ndim; ++i) {
+        int axis = axes[i] < 0 ? axes[i] + array.ndim : axes[i];
+        valid = axis >= 0 && axis < array.ndim && !seen[axis];
+        if (!valid) break;
+        seen[axis] = true;
+        result.view.shape[i] = array.view.shape[axis];
+        result.view.strides[i] = array.view.strides[axis];
+    }
+    if (!valid) {
+        std::vector<std::int64_t> wide(axes.begin(), axes.end());
+        throw UsageError(kApi,
+                         "axes must name each of the " + std::to_string(array.ndim) + " dimensions once, got " +
+                             shape_text(wide),
+                         ErrorCategory::value);
+    }
+    return result;
+}
+
+Array reinterpret(const Array& array, Type dtype) {
+    if (dtype.size_bytes() == array.dtype.size_bytes()) {
+        Array result = array;
+        result.dtype = dtype;
+        return result;
+    }
+    return regroup(array, dtype);
+}
+
+Array contiguous(const Array& array) { return array.is_contiguous() ? array : clone(array); }
+
+Array clone(const Array& array) {
+    Array result = empty(array.dtype, array.shape(), *array.device);
+    copy(result, array);
+    return result;
+}
+
+}  // namespace weft::runtime
