@@ -10,7 +10,8 @@
 // * Numbers: ops.def. Integer arithmetic wraps; integer indices are sign- or zero-extended to 64 bits.
 //
 // Nodes are plain structs owned by their Function (addresses stay valid while it lives). Passes are free functions.
-// Text form: print.h, parse.h. The table of operations: ops.def.
+// The table of operations: ops.def. What operands each takes and what it gives: typing.h. Visiting, replacing and cloning:
+// walk.h. The text form and the semantics in full: docs/ir.md.
 #pragma once
 
 #include <cstdint>
@@ -102,9 +103,11 @@ struct Function {
     std::vector<Value*>& parameters() { return body.arguments; }
     const std::vector<Value*>& parameters() const { return body.arguments; }
 
+    // Above every value's id: the size of a table indexed by id.
+    int value_count() const { return next_id_; }
     Value* new_value(Type type, std::string name = {});
     Operation* new_operation(Op op, Span span = {});
-    Region* new_region(Operation* owner);
+    Region* new_region(Operation* owner);  // also the owner's last region
     // A fresh result of `operation`.
     Value* add_result(Operation* operation, Type type, std::string name = {});
     Value* add_argument(Region* region, Type type, std::string name = {});

@@ -1,0 +1,100 @@
+#include "ir/ir.h"
+
+#include <array>
+#include <unordered_map>
+
+namespace weft::ir {
+namespace {
+
+constexpr OpClass kClasses[] = {
+#define WEFT_OP(id, cls) OpClass::cls,
+#include "ir/ops.def"
+#undef WEFT_OP
+};
+constexpr std::size_t kOpCount = std::size(kClasses);
+
+// The text name of an enumerator: a trailing '_' only keeps it from being a C++ keyword, and the group prefixes "cmp_"
+// and "atomic_" are written with a '.'.
+std::string text_name(std::string_view id) {
+    std::string name(id);
+    if (name.ends_with('_')) name.pop_back();
+    for (const std::string_view group : {"cmp_", "atomic_"})
+        if (name.starts_with(group)) name[group.size() - 1] = '.';
+    return name;
+}
+
+const std::array<std::string, kOpCount>& names() {
+    static const std::array<std::string, kOpCount> table = {
+#define WEFT_OP(id, cls) text_name(#id),
+#include "ir/ops.def"
+#undef WEFT_OP
+    };
+    return table;
+}
+
+}  // namespace
+
+const char* op_name(Op op) { return names()[static_cast<std::size_t>(op)].c_str(); }
+OpClass op_class(Op op) { return kClasses[static_cast<std::size_t>(op)]; }
+
+std::optional<Op> parse_op(std::string_view name) {
+    static const std::unordered_map<std::string_view, Op> table = [] {
+        std::unordered_map<std::string_view, Op> made;
+        for (std::size_t i = 0; i < kOpCount; ++i) made.emplace(names()[i], static_cast<Op>(i));
+        return made;
+    }();
+    const auto found = table.find(name);
+    return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
+Value* Function::new_value(Type type, std::string name) {
+    Value& value = values_.emplace_back();
+    value.type = type;
+    value.id = next_id_++;
+    value.name = std::move(name);
+    return &value;
+}
+
+Operation* Function::new_operation(Op op, Span span) {
+    Operation& operation = operations_.emplace_back();
+    operation.op = op;
+    operation.span = span;
+    return &operation;
+}
+
+Region* Function::new_region(Operation* owner) {
+    Region& region = regions_.emplace_back();
+    region.owner = owner;
+    if (owner) owner->regions.push_back(&region);
+    return &region;
+}
+
+Value* Function::add_result(Operation* operation, Type type, std::string name) {
+    Value* value = new_value(type, std::move(name));
+    value->definition = operation;
+    value->index = static_cast<int>(operation->results.size());
+    operation->results.push_back(value);
+    return value;
+}
+
+Value* Function::add_argument(Region* region, Type type, std::string name) {
+    Value* value = new_value(type, std::move(name));
+    value->region = region;
+    value->index = static_cast<int>(region->arguments.size());
+    region->arguments.push_back(value);
+    return value;
+}
+
+Function* Module::find(std::string_view name) const {
+    for (const auto& function : functions)
+        if (function->name == name) return function.get();
+    return nullptr;
+}
+
+Function* Module::add(std::string name) {
+    functions.push_back(std::make_unique<Function>());
+    functions.back()->name = std::move(name);
+    return functions.back().get();
+}
+
+}  // namespace weft::ir

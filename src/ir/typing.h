@@ -1,0 +1,36 @@
+// What each operation takes and gives: the one statement of the typing rules, read by the builder (which computes result
+// types), the parser (which leaves out what can be computed) and verify().
+#pragma once
+
+#include <span>
+#include <stdexcept>
+
+#include "ir/ir.h"
+
+namespace weft::ir {
+
+// An operation's operands, attributes or results do not fit. what() says which and what was expected, without a place.
+class TypeMistake : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// The part of `type` that a static path reaches: fields, tuple elements, components; a matrix row by one index, an entry
+// by two. Throws TypeMistake.
+Type part_type(Type type, std::span<const std::int64_t> path);
+
+// How many scalars a constant of `type` is made of: components, those of struct fields in order. Throws TypeMistake for
+// types that have no constants (arrays, strings, none).
+std::int64_t leaf_count(Type type);
+// The scalar of each of those.
+void append_leaves(Type type, std::vector<Scalar>& out);
+
+// True for operations whose result type does not follow from operands and attributes: constant, make, splat, cast,
+// bitcast, call_library. The text form states it.
+bool states_its_type(Op op);
+
+// The type of the single result (none where there is no result) of an operation without regions. `stated` is the result
+// type asked for; it matters for the operations above only. Throws TypeMistake.
+Type result_type(const Operation& operation, Type stated);
+
+}  // namespace weft::ir
