@@ -10,11 +10,15 @@
 //   int32 ...    that scalar
 //   Vec[n,S]     vector of any length n;  Vec[3,F] of length 3.   Mat[r,c,S], Mat[n,n,F], Mat[3,3,F].
 //   Quat[F]  Transform[F]
-//   Array[T,d]   array of any element type T and d dimensions
+//   Array[T,d]   array of any element type T (or of a pattern: Array[S,1], Array[Vec[n,S],2]) and d dimensions
 //   T U          any value type; agreeing where repeated
-//   inout X      argument is a local variable, which the call may assign (random state, output arguments)
+//   string       text known at compile time
+//   x: inout X   argument is a local variable, which the call may assign (random state, output arguments)
 //   x: X = 1.0   default value
-//   static int / static type   a compile-time constant or a type (length=, dtype=, shape=)
+//   *args: X     last parameter: any number (one at least) of arguments of that pattern; the size `args` is their count
+//   n: static int, dtype: static type
+//                a compile-time integer of 0 or more, or a type (length=, dtype=, shape=); patterns further right can
+//                name them: (n: static int, dtype: static type = float32) -> Mat[n,n,dtype]
 //   -> X, -> (X, Y), -> none
 //
 // `expand` writes the call as IR. It gets the matched arguments (already converted literals) and returns the result;
@@ -23,6 +27,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,12 +49,17 @@ struct Call {
 
 using Expand = ir::Value* (*)(Call&);
 
+struct Match;
+// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "".
+using Refuse = std::string (*)(const Match&);
+
 struct Entry {
     const char* name;
     const char* signature;
     const char* doc;  // one sentence
     Expand expand;
     bool differentiable = true;
+    Refuse refuse = nullptr;
 };
 
 // One group of the reference, one file each.
@@ -71,12 +81,16 @@ struct Parameter {
     std::string default_value;  // "" where there is none
     bool is_inout = false;
     bool is_static = false;
+    bool is_variadic = false;   // the rest of the arguments
 };
 struct Signature {
     std::vector<Parameter> parameters;
     std::string result;  // pattern, "none", or "(X, Y)"
 };
 const Signature& signature(const Entry& entry);
+// The number a value parameter has where the call leaves it out; empty where it has no default. Becomes a constant of
+// the matched parameter type.
+std::optional<Number> default_number(const Parameter& parameter);
 
 // What one actual argument offers to the matcher.
 struct Argument {

@@ -1,0 +1,57 @@
+// Signatures taken apart: the patterns of registry.h as trees, and what their variables stand for while a call is
+// matched. Private to this room; others see Signature and Match.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "builtins/registry.h"
+
+namespace weft::builtins {
+
+// The scalar of a pattern: S, F, I (a class, with the letter as its variable), a scalar type, or the name of a static
+// type parameter.
+struct ScalarPattern {
+    enum class Class { fixed, number, floating, integer, named } cls = Class::fixed;
+    Scalar fixed = Scalar::f32;
+    std::string variable;  // "S", "F2", "dtype"; empty where fixed
+};
+
+// A length or count: a number, or a variable ("n").
+struct SizePattern {
+    std::int64_t fixed = 0;
+    std::string variable;
+};
+
+struct Pattern {
+    enum class Shape { none, scalar, vector, matrix, quaternion, transform, array, any, string, tuple, static_int,
+                       static_type } shape = Shape::none;
+    ScalarPattern scalar;            // scalar and numeric aggregates
+    std::vector<SizePattern> sizes;  // vector length; matrix rows and columns; array dimensions
+    std::string variable;            // any: "T"
+    std::vector<Pattern> parts;      // array element; tuple elements
+};
+
+struct ParsedSignature {
+    Signature text;
+    std::vector<Pattern> parameters;
+    Pattern result;
+
+    bool is_variadic() const { return !text.parameters.empty() && text.parameters.back().is_variadic; }
+    // Which parameter takes the i-th argument.
+    std::size_t parameter_of(std::size_t argument) const {
+        return is_variadic() ? std::min(argument, parameters.size() - 1) : argument;
+    }
+};
+
+// Throws InternalError that names the signature where it is not in the notation.
+ParsedSignature parse_signature(std::string_view text);
+// Parsed once and kept; safe to call from several threads.
+const ParsedSignature& parsed(const Entry& entry);
+
+// The scalar type a name of the `warp` module stands for ("float32"); empty where it is none.
+std::optional<Scalar> scalar_by_python_name(std::string_view name);
+
+}  // namespace weft::builtins

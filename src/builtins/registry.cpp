@@ -1,0 +1,48 @@
+#include "builtins/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "builtins/groups.h"
+
+namespace weft::builtins {
+
+namespace {
+
+// Made at the first lookup, then only read.
+struct Index {
+    std::unordered_map<std::string_view, std::vector<const Entry*>> by_name;
+    std::vector<std::string> names;
+
+    Index() {
+        for (const Group& group : groups())
+            for (const Entry& entry : group.entries) by_name[entry.name].push_back(&entry);
+        for (const auto& [name, entries] : by_name) names.emplace_back(name);
+        std::sort(names.begin(), names.end());
+    }
+};
+
+const Index& table_index() {
+    static const Index the_index;
+    return the_index;
+}
+
+}  // namespace
+
+std::span<const Group> groups() {
+    static const std::array table = {
+        Group{"Operators", operator_entries()},
+    };
+    return table;
+}
+
+std::vector<const Entry*> overloads(std::string_view name) {
+    const auto& by_name = table_index().by_name;
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? std::vector<const Entry*>() : found->second;
+}
+
+const std::vector<std::string>& names() { return table_index().names; }
+
+}  // namespace weft::builtins

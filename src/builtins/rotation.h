@@ -1,0 +1,45 @@
+// Quaternions (x, y, z, w) and rigid transforms (p, q) as staged expressions, shared by the operators and by the
+// Quaternions, Transforms and Spatial groups. Rotations take unit quaternions.
+#pragma once
+
+#include "builtins/expression.h"
+
+namespace weft::builtins {
+
+inline E imaginary(E q) { return make_vector({q[0], q[1], q[2]}); }
+inline E make_quaternion(E xyz, E w) { return make_quaternion(xyz[0], xyz[1], xyz[2], w); }
+
+// Hamilton product: the rotation b, then a.
+inline E quaternion_product(E a, E b) {
+    return make_quaternion(a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+                           a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+                           a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+                           a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]);
+}
+inline E conjugate(E q) { return make_quaternion(-q[0], -q[1], -q[2], q[3]); }
+
+// q v q* of a unit quaternion, written out: (2 w^2 - 1) v + 2 (u . v) u + 2 w (u x v) with u the imaginary part.
+inline E rotate(E q, E v) {
+    const E u = imaginary(q);
+    const E w = q[3];
+    return v * (2 * w * w - 1) + u * (2 * dot(u, v)) + cross(u, v) * (2 * w);
+}
+
+inline E position(E transform) { return make_vector({transform[0], transform[1], transform[2]}); }
+inline E rotation(E transform) {
+    return make_quaternion(transform[3], transform[4], transform[5], transform[6]);
+}
+inline E make_transform(E p, E q) {
+    return make(Type::transform(p.type().scalar()), {p[0], p[1], p[2], q[0], q[1], q[2], q[3]});
+}
+
+// First b, then a.
+inline E transform_product(E a, E b) {
+    return make_transform(position(a) + rotate(rotation(a), position(b)), quaternion_product(rotation(a), rotation(b)));
+}
+inline E transform_inverse(E t) {
+    const E q = conjugate(rotation(t));
+    return make_transform(-rotate(q, position(t)), q);
+}
+
+}  // namespace weft::builtins
