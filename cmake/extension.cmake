@@ -1,16 +1,37 @@
 # The extension module warp._weft: every room, the frontend and the bindings in one shared library whose only visible
-# symbol is its init function. During development the package is laid out in <build>/py with links to the sources:
-#     PYTHONPATH=build/py python -c 'import warp'
+# symbol is its init function. During development the package is laid out in <build>/py with links to the sources, and
+# `make setup` puts that folder on the path of .venv.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
-                OUTPUT_VARIABLE nanobind_ROOT)
+                OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE nanobind_result)
+if(nanobind_result)
+    message(FATAL_ERROR "nanobind is not installed for ${Python_EXECUTABLE}: `${Python_EXECUTABLE} -m pip install "
+                        "nanobind`, or name the Python of .venv with -DPython_EXECUTABLE=")
+endif()
 find_package(nanobind CONFIG REQUIRED)
 
-file(GLOB extension_sources CONFIGURE_DEPENDS src/frontend/*.cpp src/bindings/*.cpp)
+file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS src/frontend/*.cpp src/bindings/*.cpp)
 nanobind_add_module(_weft NB_STATIC NOMINSIZE ${extension_sources})
 target_link_libraries(_weft PRIVATE weft_program)
-target_link_options(_weft PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
-set_target_properties(_weft PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp)
-add_custom_command(TARGET _weft POST_BUILD
-    COMMAND cp -rsf ${CMAKE_CURRENT_SOURCE_DIR}/python/warp ${CMAKE_BINARY_DIR}/py/ VERBATIM)
+target_compile_definitions(_weft PRIVATE WEFT_VERSION="${PROJECT_VERSION}" WEFT_LLVM_VERSION="${LLVM_PACKAGE_VERSION}")
+# Hidden symbols: torch, JAX and Triton carry an LLVM of their own into the same process.
+set(symbols ${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map)
+target_link_options(_weft PRIVATE -Wl,--version-script=${symbols} -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+if(WEFT_LLD)
+    target_link_options(_weft PRIVATE -Wl,--icf=safe)
+endif()
+set_target_properties(_weft PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp
+    LINK_DEPENDS ${symbols})
+
+# Links to the Python sources, renewed at each build: new files appear, links to removed ones go.
+add_custom_target(python_package ALL
+    COMMAND cp -rsf ${CMAKE_CURRENT_SOURCE_DIR}/python/warp ${CMAKE_BINARY_DIR}/py/
+    COMMAND find ${CMAKE_BINARY_DIR}/py -xtype l -delete
+    VERBATIM)
+add_dependencies(python_package _weft)
+
 install(TARGETS _weft LIBRARY DESTINATION warp COMPONENT python)
+if(SKBUILD)
+    include(cmake/licenses.cmake)
+endif()

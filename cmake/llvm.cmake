@@ -1,6 +1,8 @@
 # LLVM 22, linked statically: only the host's target and NVPTX, and (in the extension) hidden symbols, so that it never
 # meets the LLVM inside torch, JAX or Triton.
-find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
+# LLVM's own files look for these, and fail with a missing target where they are not.
+weft_find_package(ZLIB DEBIAN zlib1g-dev)
+weft_find_package(LLVM 22.1 CONFIG HINTS /usr/lib/llvm-22 DEBIAN llvm-22-dev)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     set(WEFT_LLVM_HOST X86)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

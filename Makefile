@@ -1,0 +1,16 @@
+# Everything is one line here; the work is in tools/. CONTRIBUTING.md says what each target does and needs.
+PYTHON ?= python3
+BUILD ?= build
+export PYTHON BUILD
+
+.PHONY: setup demo test check bench docs wheel test-sanitize clean
+
+setup:         ; @$(PYTHON) tools/setup.py
+demo: setup    ; @.venv/bin/python -m warp.examples
+test: setup    ; @tools/test.sh
+check: setup   ; @tools/check.sh
+bench: setup   ; @.venv/bin/python bench/run.py
+docs: setup    ; @.venv/bin/python tools/check_docs.py
+wheel:         ; @tools/wheel.sh
+test-sanitize: setup ; @tools/test_sanitize.sh
+clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis
