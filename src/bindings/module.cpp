@@ -4,6 +4,7 @@
 #include "bindings/array.h"
 #include "bindings/errors.h"
 #include "bindings/kernel.h"
+#include "bindings/settings.h"
 #include "bindings/types.h"
 
 NB_MODULE(_weft, m) {
@@ -13,4 +14,5 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_devices(m);
     weft::bindings::bind_arrays(m);
     weft::bindings::bind_kernels(m);
+    weft::bindings::bind_settings(m);
 }

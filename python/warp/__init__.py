@@ -1,0 +1,90 @@
+"""Weft: kernels written as Python functions, compiled for the CPU, differentiable later, on n-d arrays.
+
+    import warp as wp
+
+    @wp.kernel
+    def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = a * x[i] + y[i]
+
+    x, y = wp.ones(1000), wp.zeros(1000)
+    wp.launch(saxpy, dim=1000, inputs=[2.0, x, y])
+
+Everything starts by itself at its first use; wp.init() is optional.
+"""
+
+from warp import _conflict  # noqa: I001  (before anything else: the other distribution that is imported as warp)
+
+_conflict.check()
+
+from typing import Any
+
+from warp import _weft
+from warp._weft import (
+    CompileError,
+    Device,
+    InternalError,
+    Kernel,
+    Launch,
+    UsageError,
+    array,
+    clear_kernel_cache,
+    clone,
+    copy,
+    empty,
+    empty_like,
+    from_numpy,
+    full,
+    full_like,
+    launch,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from warp import config, types
+from warp.arrays import array1d, array2d, array3d, array4d
+from warp.constants import *  # noqa: F403
+from warp.decorators import constant, func, kernel
+from warp.devices import (
+    ScopedDevice,
+    get_cuda_device,
+    get_cuda_device_count,
+    get_cuda_devices,
+    get_device,
+    get_devices,
+    get_preferred_device,
+    is_cpu_available,
+    is_cuda_available,
+    is_device_available,
+    set_device,
+    synchronize,
+    synchronize_device,
+)
+from warp.timer import ScopedTimer
+from warp.types import dtype_from_numpy, dtype_to_numpy
+
+__version__ = config.version
+
+
+def init() -> None:
+    """Starts the runtime. Optional: the first use of anything starts it too. May be called any number of times."""
+
+
+def __getattr__(name: str):
+    # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
+    value = types.named_type(name)
+    if value is None:
+        value = _weft.builtin(name)
+    if value is None:
+        import difflib
+
+        near = difflib.get_close_matches(name, __dir__(), n=3)
+        hint = f". Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+        raise AttributeError(f"module 'warp' has no attribute {name!r}{hint}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *types.type_names(), *_weft.builtin_names()})

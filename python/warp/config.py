@@ -1,0 +1,77 @@
+"""Options of Weft. Set them at any time: ``wp.config.mode = "debug"``; kernels are recompiled where an option
+changes their code.
+
+An assignment is checked at once, and a name that is no option is an error.
+"""
+
+import sys
+import types as _types
+
+from warp import _weft
+
+version: str = _weft.build_info()["version"]
+"""Version of Weft."""
+
+mode: str = "release"
+"""``"debug"`` builds kernels with checks of array bounds, division and asserts that raise Python exceptions."""
+
+fast_math: bool = False
+"""Allows the compiler to reorder floating-point operations and to assume that there are no NaNs and infinities."""
+
+lineinfo: bool = False
+"""Machine code carries the lines of the kernels, for debuggers and profilers."""
+
+cache_kernels: bool = True
+"""Keeps compiled kernels on disk. The folder is $WARP_CACHE_PATH, else one below the user's cache folder."""
+
+kernel_cache_dir: str | None = _weft.build_info()["cache_folder"]
+"""Folder of the disk cache (read only; set the environment variable WARP_CACHE_PATH before the start)."""
+
+optimization_level: int | None = None
+"""0 to 3 for LLVM's optimiser; None is 3."""
+
+max_unroll: int = 16
+"""Loops with a constant range of at most this many iterations are unrolled."""
+
+cpu_threads: int | None = None
+"""Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU. 1 runs threads in order."""
+
+print_launches: bool = False
+"""Prints a line for each launch."""
+
+verbose: bool = False
+"""Prints what is compiled and how long it took."""
+
+quiet: bool = True
+"""Nothing is printed at start-up in any case."""
+
+enable_backward: bool = True
+"""Backward code is compiled when a gradient is first asked for, so True costs nothing."""
+
+verify_cuda: bool = False
+"""Checks the CUDA context after each launch on a CUDA device."""
+
+verify_fp: bool = False
+"""Accepted for programs of earlier releases."""
+
+cuda_path: str | None = None
+host_path: str | None = None
+host_compiler: str | None = None
+"""Accepted for programs of earlier releases: Weft needs no compiler on the machine."""
+
+
+class _Config(_types.ModuleType):
+    """The module itself, with assignments checked and handed to the runtime."""
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in self.__dict__ and not name.startswith("__"):
+            import difflib
+
+            near = difflib.get_close_matches(name, self.__dict__, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise AttributeError(f"wp.config has no option {name!r}{hint}")
+        _weft.set_option(name, value)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Config

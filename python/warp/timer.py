@@ -1,0 +1,93 @@
+"""Timing of blocks of Python code."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["ScopedTimer"]
+
+
+class ScopedTimer:
+    """Measures the wall-clock time of a ``with`` block.
+
+        with wp.ScopedTimer("step"):
+            wp.launch(...)
+
+    Args:
+        name: printed with the time; nested timers are indented below their parents.
+        active: False measures and prints nothing.
+        print: False measures without printing.
+        dict: a dictionary to whose list ``dict[name]`` the milliseconds are appended.
+        synchronize: waits for the devices before each reading of the clock.
+        detailed: also profiles the Python code and prints the 20 costliest functions.
+        use_nvtx, color, cuda_filter, report_func, skip_tape: shape profiles of CUDA devices; no use on the CPU, except
+            ``report_func``, which is called with the list of timings (empty on the CPU) and the indentation.
+
+    After the block, ``elapsed`` holds the milliseconds.
+    """
+
+    _depth = -1
+
+    def __init__(
+        self,
+        name: str,
+        active: bool = True,
+        print: bool = True,
+        detailed: bool = False,
+        dict: dict | None = None,
+        use_nvtx: bool = False,
+        color: str | int = "rapids",
+        synchronize: bool = False,
+        cuda_filter: int = 0,
+        report_func=None,
+        skip_tape: bool = False,
+    ):
+        self.name = name
+        self.active = active
+        self.print = print
+        self.detailed = detailed
+        self.dict = dict
+        self.synchronize = synchronize
+        self.report_func = report_func
+        self.elapsed = 0.0
+        self._profile = None
+
+    def __enter__(self) -> ScopedTimer:
+        if self.active:
+            self._wait()
+            ScopedTimer._depth += 1
+            if self.detailed:
+                import cProfile
+
+                self._profile = cProfile.Profile()
+                self._profile.enable()
+            self._start = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *error) -> None:
+        if not self.active:
+            return
+        self._wait()
+        self.elapsed = (time.perf_counter_ns() - self._start) / 1e6
+        indent = "    " * ScopedTimer._depth
+        ScopedTimer._depth -= 1
+        if self._profile is not None:
+            import pstats
+
+            self._profile.disable()
+            pstats.Stats(self._profile).sort_stats("cumtime").print_stats(20)
+        if self.dict is not None:
+            self.dict.setdefault(self.name, []).append(self.elapsed)
+        if self.report_func is not None:
+            self.report_func([], indent)
+        elif self.print:
+            _print(f"{indent}{self.name} took {self.elapsed:.2f} ms")
+
+    def _wait(self) -> None:
+        if self.synchronize:
+            from warp.devices import synchronize
+
+            synchronize()
+
+
+_print = print

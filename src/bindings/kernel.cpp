@@ -1,0 +1,208 @@
+#include "bindings/kernel.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "frontend/frontend.h"
+#include "jit/jit.h"
+#include "program/settings.h"
+#include "sema/sema.h"
+#include "support/error.h"
+#include "transform/pipeline.h"
+
+namespace weft::bindings {
+namespace {
+
+ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
+    ParameterPlan plan;
+    plan.name = std::move(name);
+    plan.type = type;
+    plan.offset = offset;
+    if (type.is_array()) {
+        plan.filler = ParameterPlan::Filler::array;
+        plan.element = type.element();
+        plan.ndim = type.ndim();
+    } else if (type == f32_type()) {
+        plan.filler = ParameterPlan::Filler::f32;
+    } else if (type == i32_type()) {
+        plan.filler = ParameterPlan::Filler::i32;
+    }
+    return plan;
+}
+
+// A copy of the module with all passes run: what the listings show.
+std::unique_ptr<ir::Module> lowered(PyKernel& kernel, Variant variant) {
+    auto module = kernel.analyze(variant.debug);
+    transform::run_pipeline(*module);
+    return module;
+}
+
+std::string listing(PyKernel& kernel, const std::string& stage) {
+    Variant variant = kernel.configured();
+    if (stage == "sema") return ir::print(*kernel.analyze(variant.debug));
+    if (stage == "ir") return ir::print(*lowered(kernel, variant));
+    jit::Options options;
+    options.codegen.debug = variant.debug;
+    options.codegen.fast_math = variant.fast_math;
+    options.codegen.line_info = variant.line_info;
+    options.optimization_level = kernel.options.optimization_level.value_or(program::settings().optimization_level);
+    jit::Listing which;
+    if (stage == "llvm") {
+        which = jit::Listing::llvm;
+    } else if (stage == "optimized_llvm") {
+        which = jit::Listing::optimized_llvm;
+    } else if (stage == "assembly") {
+        which = jit::Listing::assembly;
+    } else {
+        throw UsageError("Kernel.listing()", "there is no stage '" + stage +
+                                                 "'; expected sema, ir, llvm, optimized_llvm or assembly",
+                         ErrorCategory::value);
+    }
+    return jit::listing(*lowered(kernel, variant), options, which);
+}
+
+}  // namespace
+
+PyKernel::PyKernel(nb::object function, std::string key, std::string module, KernelOptions options)
+    : function(std::move(function)), key(std::move(key)), module(std::move(module)), options(options) {}
+
+const sema::FunctionSource& PyKernel::source() {
+    if (!source_) source_ = frontend::read_function(function);
+    return *source_;
+}
+
+const std::vector<ParameterPlan>& PyKernel::parameters() {
+    if (block_bytes_ >= 0) return parameters_;
+    const sema::FunctionSource& read = source();
+    const auto& declared = read.tree->parameters;
+    std::vector<Type> types;
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+        Type type = i < read.annotations.size() ? read.annotations[i] : Type::none();
+        if (type.is_none()) {
+            throw CompileError(declared[i].span,
+                               "parameter '" + declared[i].name + "' of kernel '" + key + "' has no type",
+                               {{Note::Kind::help, "annotate it: " + declared[i].name + ": float, " + declared[i].name +
+                                                       ": wp.array[float], " + declared[i].name + ": wp.vec3",
+                                 {}}});
+        }
+        types.push_back(type);
+    }
+    ArgumentLayout layout = argument_layout(types);
+    std::vector<ParameterPlan> plans;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        plans.push_back(plan_parameter(declared[i].name, types[i], layout.offsets[i]));
+    }
+    parameters_ = std::move(plans);
+    block_bytes_ = layout.size_bytes;
+    return parameters_;
+}
+
+std::int64_t PyKernel::block_bytes() {
+    parameters();
+    return block_bytes_;
+}
+
+Variant PyKernel::configured() const {
+    const program::Settings& settings = program::settings();
+    Variant variant;
+    variant.debug = options.debug.value_or(settings.debug);
+    variant.fast_math = options.fast_math.value_or(settings.fast_math);
+    variant.line_info = options.line_info.value_or(settings.line_info);
+    return variant;
+}
+
+std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
+    sema::Options sema_options;
+    sema_options.debug = debug;
+    sema_options.max_unroll = options.max_unroll.value_or(program::settings().max_unroll);
+    return sema::analyze(source(), sema_options);
+}
+
+const program::CompiledKernel& PyKernel::compiled(Variant variant) {
+    auto& slot = variants_[variant.index()];
+    if (slot) return *slot;
+    parameters();
+    auto module = analyze(variant.debug);
+    program::CompileOptions compile_options;
+    compile_options.debug = variant.debug;
+    compile_options.fast_math = variant.fast_math;
+    compile_options.line_info = variant.line_info;
+    compile_options.dense = !variant.strided;
+    compile_options.noalias = !variant.overlapping;
+    compile_options.cache = program::settings().cache_kernels;
+    compile_options.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
+    std::shared_ptr<const program::CompiledKernel> result;
+    {
+        nb::gil_scoped_release release;
+        result = program::compile(std::move(module), compile_options);
+    }
+    slot = std::move(result);  // another thread may have been quicker; both are the same code
+    return *slot;
+}
+
+std::string PyKernel::signature() {
+    std::string text = key + "(";
+    for (const ParameterPlan& parameter : parameters()) {
+        if (text.back() != '(') text += ", ";
+        text += parameter.name + ": " + parameter.type.python_name();
+    }
+    return text + ")";
+}
+
+PyKernel* kernel_pointer(nb::handle object) {
+    static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(nb::type<PyKernel>().ptr());
+    if (Py_TYPE(object.ptr()) == type) return nb::inst_ptr<PyKernel>(object);
+    return nb::isinstance<PyKernel>(object) ? nb::inst_ptr<PyKernel>(object) : nullptr;
+}
+
+void bind_kernels(nb::module_& m) {
+    nb::class_<PyKernel>(m, "Kernel", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                         "A function of the GPU-style kernel language, made by @wp.kernel and run by wp.launch().")
+        .def(
+            "__init__",
+            [](PyKernel* self, nb::object function, std::string key, std::string module, bool enable_backward,
+               std::optional<bool> debug, std::optional<bool> fast_math, std::optional<bool> line_info,
+               std::optional<int> optimization_level, std::optional<int> max_unroll) {
+                new (self) PyKernel(std::move(function), std::move(key), std::move(module),
+                                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll,
+                                                  enable_backward});
+            },
+            nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("enable_backward") = true,
+            nb::arg("debug") = nb::none(), nb::arg("fast_math") = nb::none(), nb::arg("line_info") = nb::none(),
+            nb::arg("optimization_level") = nb::none(), nb::arg("max_unroll") = nb::none())
+        .def_ro("func", &PyKernel::function, "The Python function.")
+        .def_ro("key", &PyKernel::key, "The kernel's name.")
+        .def_ro("module", &PyKernel::module, "Name of the Python module that defined it.")
+        .def_prop_ro("__name__", [](const PyKernel& self) { return self.key; })
+        .def_prop_ro("__wrapped__", [](const PyKernel& self) { return self.function; })
+        .def_prop_ro("__doc__", [](const PyKernel& self) { return self.function.attr("__doc__"); })
+        .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
+        .def_prop_ro("enable_backward", [](const PyKernel& self) { return self.options.enable_backward; })
+        .def(
+            "compile",
+            [](PyKernel& self) {
+                const auto& compiled = self.compiled(self.configured());
+                nb::dict report;
+                report["milliseconds"] = compiled.compile_ms;
+                report["from_cache"] = compiled.from_cache;
+                report["lanes"] = compiled.description.lanes;
+                nb::list remarks;
+                for (const std::string& remark : compiled.description.remarks) remarks.append(remark.c_str());
+                report["remarks"] = remarks;
+                return report;
+            },
+            "Compiles the kernel now, where a launch would at its first run. Returns a dict: milliseconds, "
+            "from_cache, lanes, remarks (why it was not vectorised, where it was not).")
+        .def("listing", &listing, nb::arg("stage") = "ir",
+             "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly.")
+        .def("__repr__", [](const PyKernel& self) { return "<warp.Kernel " + self.module + "." + self.key + ">"; })
+        .def("__call__", [](const PyKernel& self, nb::args, nb::kwargs) {
+            throw UsageError(self.key + "()", "a kernel is not called but launched. help: wp.launch(" + self.key +
+                                                  ", dim=n, inputs=[...])",
+                             ErrorCategory::type);
+        });
+    bind_launch(m);
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,79 @@
+// @wp.kernel objects: a Python function, what its launches need to know, and its compiled variants.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/module.h"
+#include "sema/environment.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+// How one parameter is filled at a launch, decided once per kernel. The common scalars have a path of their own.
+struct ParameterPlan {
+    enum class Filler : std::uint8_t { array, f32, i32, value } filler = Filler::value;
+    std::string name;
+    Type type;
+    Type element;  // of an array
+    int ndim = 0;  // of an array
+    std::int64_t offset = 0;
+};
+
+// Which machine code a launch needs. Each combination is compiled when first asked for.
+struct Variant {
+    bool debug = false, fast_math = false, line_info = false, strided = false, overlapping = false;
+    std::size_t index() const { return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4; }
+    static constexpr std::size_t kCount = 32;
+};
+
+// Options of @wp.kernel and of its module; empty means "as wp.config says".
+struct KernelOptions {
+    std::optional<bool> debug, fast_math, line_info;
+    std::optional<int> optimization_level, max_unroll;
+    bool enable_backward = true;
+};
+
+class PyKernel {
+public:
+    PyKernel(nb::object function, std::string key, std::string module, KernelOptions options);
+
+    nb::object function;
+    std::string key;     // the function's name, for messages
+    std::string module;  // name of the Python module that defined it
+    KernelOptions options;
+
+    // Reads the source at the first call. Throws CompileError or UsageError, again at each call.
+    const std::vector<ParameterPlan>& parameters();
+    std::int64_t block_bytes();
+    // The variant that wp.config and the kernel's options ask for.
+    Variant configured() const;
+    // Compiled at the first call of each variant.
+    const program::CompiledKernel& compiled(Variant variant);
+    bool is_compiled(Variant variant) const { return variants_[variant.index()] != nullptr; }
+    // Signature as messages show it: "saxpy(a: float32, x: array[float32])".
+    std::string signature();
+    std::unique_ptr<ir::Module> analyze(bool debug);
+
+private:
+    const sema::FunctionSource& source();
+
+    std::shared_ptr<const sema::FunctionSource> source_;
+    std::vector<ParameterPlan> parameters_;
+    std::int64_t block_bytes_ = -1;
+    std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;
+};
+
+// Null where the object is no kernel.
+PyKernel* kernel_pointer(nb::handle object);
+
+void bind_kernels(nb::module_& m);  // kernel.cpp
+void bind_launch(nb::module_& m);   // launch.cpp, called by bind_kernels
+
+}  // namespace weft::bindings

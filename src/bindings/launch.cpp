@@ -1,0 +1,563 @@
+// wp.launch and recorded launches. This is the hot path: one C call that parses its arguments without building
+// tuples or dictionaries, packs the argument block on the stack and runs.
+//
+// Steps, in the order of launch():
+//   1. sort positional and keyword arguments into slots (keyword names are interned: compared as pointers)
+//   2. dimensions; where missing, from the first array, once the kernel is compiled
+//   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in `holders`
+//   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
+//   5. run; the GIL is released where the estimate says that it is worth it
+//   6. what the kernel printed goes to sys.stdout; a fault or Ctrl-C is raised
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "bindings/array.h"
+#include "bindings/device.h"
+#include "bindings/errors.h"
+#include "bindings/kernel.h"
+#include "bindings/types.h"
+#include "program/launch.h"
+#include "program/settings.h"
+#include "runtime/print.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+constexpr std::size_t kInlineBlockBytes = 2048;
+
+// Shorter launches keep the GIL: releasing and taking it again costs more than others could do meanwhile.
+constexpr double kReleaseGilNs = 5000.0;
+
+// ---- the argument block ----
+
+// Bytes for the arguments of one launch: on the stack unless there are dozens of arrays.
+class Block {
+public:
+    explicit Block(std::size_t size_bytes) {
+        if (size_bytes > kInlineBlockBytes) heap_.reset(new std::byte[size_bytes]);
+    }
+    std::byte* data() { return heap_ ? heap_.get() : inline_; }
+
+private:
+    alignas(64) std::byte inline_[kInlineBlockBytes];
+    std::unique_ptr<std::byte[]> heap_;
+};
+
+// "argument 2 'points' of kernel 'integrate'", counted from 1 as people do.
+std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index) {
+    return "argument " + std::to_string(index + 1) + " '" + parameter.name + "' of kernel '" + kernel.key + "'";
+}
+
+[[noreturn]] void throw_wrong_array(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index,
+                                    const PyArray& given) {
+    std::string found = given.is_annotation ? "an annotation (wp.array without data)"
+                                            : Type::array(given.array.dtype, given.array.ndim).python_name();
+    std::string help;
+    if (given.array.ndim != parameter.ndim) {
+        help = "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " +
+               std::to_string(parameter.ndim);
+    } else if (given.array.dtype != parameter.element) {
+        help = ". help: convert it with .astype(), or annotate the parameter as " +
+               Type::array(given.array.dtype, given.array.ndim).python_name();
+    }
+    throw UsageError("launch()", subject(kernel, parameter, index) + " is " + found + ", expected " +
+                                     parameter.type.python_name() + help,
+                     ErrorCategory::type);
+}
+
+void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
+                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders) {
+    if (PyArray* given = array_pointer(value)) {
+        const runtime::Array& array = given->array;
+        if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
+            throw_wrong_array(kernel, parameter, index, *given);
+        }
+        if (array.device != &device) {
+            throw UsageError("launch()", subject(kernel, parameter, index) + " is " + parameter.type.python_name() +
+                                             " on '" + array.device->alias + "', the launch is on '" + device.alias +
+                                             "'. help: " + parameter.name + ".to('" + device.alias + "')");
+        }
+        std::memcpy(to, &array.view, sizeof(ArrayView));
+        return;
+    }
+    if (value.is_none()) {  // an empty array: S-LCH-013
+        ArrayView empty;
+        std::memcpy(to, &empty, sizeof empty);
+        return;
+    }
+    std::string name = subject(kernel, parameter, index);
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, "launch()", name);
+    if (!foreign) {
+        throw UsageError("launch()", name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
+                                         ". help: wp.array(...), a NumPy array or an object with __array_interface__",
+                         ErrorCategory::type);
+    }
+    std::memcpy(to, &foreign->view, sizeof(ArrayView));
+    holders.push_back(std::move(*foreign));
+}
+
+void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders) {
+    std::byte* to = block + parameter.offset;
+    switch (parameter.filler) {
+        case ParameterPlan::Filler::array:
+            pack_array(kernel, parameter, index, value, device, to, holders);
+            return;
+        case ParameterPlan::Filler::f32:
+            if (PyFloat_CheckExact(value)) {
+                float number = static_cast<float>(PyFloat_AS_DOUBLE(value));
+                std::memcpy(to, &number, sizeof number);
+                return;
+            }
+            break;
+        case ParameterPlan::Filler::i32:
+            if (PyLong_CheckExact(value)) {
+                int overflow = 0;
+                long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+                if (!overflow && number == static_cast<std::int32_t>(number)) {
+                    auto narrow = static_cast<std::int32_t>(number);
+                    std::memcpy(to, &narrow, sizeof narrow);
+                    return;
+                }
+            }
+            break;
+        case ParameterPlan::Filler::value: break;
+    }
+    if (!write_value(value, parameter.type, to)) {
+        throw UsageError("launch()", subject(kernel, parameter, index) + " is " + describe(value) + ", expected " +
+                                         parameter.type.python_name(),
+                         ErrorCategory::type);
+    }
+}
+
+// ---- dimensions ----
+
+bool read_extent(PyObject* object, std::int64_t& extent) {
+    if (PyLong_CheckExact(object)) {
+        extent = PyLong_AsLongLong(object);
+    } else if (PyIndex_Check(object)) {
+        nb::object index = nb::steal(PyNumber_Index(object));
+        if (!index.is_valid()) throw nb::python_error();
+        extent = PyLong_AsLongLong(index.ptr());
+    } else {
+        return false;
+    }
+    if (extent == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        throw UsageError("launch()", "dim " + std::string(nb::repr(nb::handle(object)).c_str()) +
+                                         " does not fit into 64 bits",
+                         ErrorCategory::value);
+    }
+    return true;
+}
+
+struct Dimensions {
+    std::int64_t extents[8];
+    std::size_t count = 0;
+    std::span<const std::int64_t> span() const { return {extents, count}; }
+};
+
+Dimensions read_dimensions(PyObject* dim) {
+    Dimensions result;
+    if (read_extent(dim, result.extents[0])) {
+        result.count = 1;
+        return result;
+    }
+    nb::object items = nb::steal(PySequence_Fast(dim, ""));
+    if (!items.is_valid()) {
+        PyErr_Clear();
+        throw UsageError("launch()", "dim is " + describe(dim) + ", expected an int or a tuple of 1 to 4 ints",
+                         ErrorCategory::type);
+    }
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
+    if (count < 1 || count > kMaxDims) {
+        throw UsageError("launch()", "dim has " + std::to_string(count) + " extents, expected 1 to 4",
+                         ErrorCategory::value);
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), i);
+        if (!read_extent(item, result.extents[i])) {
+            throw UsageError("launch()", "dim[" + std::to_string(i) + "] is " + describe(item) + ", expected an int",
+                             ErrorCategory::type);
+        }
+    }
+    result.count = static_cast<std::size_t>(count);
+    return result;
+}
+
+// A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
+Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block) {
+    auto fail = [&](const std::string& why) {
+        throw UsageError("launch()", "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
+                                         ". help: dim=n or dim=(n, m)",
+                         ErrorCategory::type);
+    };
+    for (const ParameterPlan& parameter : kernel.parameters()) {
+        if (parameter.filler != ParameterPlan::Filler::array) continue;
+        if (parameter.ndim != tid_rank) {
+            fail("its first array '" + parameter.name + "' has " + std::to_string(parameter.ndim) +
+                 " dimensions, and wp.tid() is " +
+                 (tid_rank == 0 ? std::string("not used") : "unpacked to " + std::to_string(tid_rank) + " names"));
+        }
+        auto* view = reinterpret_cast<const ArrayView*>(block + parameter.offset);
+        Dimensions result;
+        result.count = static_cast<std::size_t>(parameter.ndim);
+        std::copy(view->shape, view->shape + parameter.ndim, result.extents);
+        return result;
+    }
+    fail("it has no array parameter");
+    return {};
+}
+
+// ---- running ----
+
+bool interrupted() {
+    nb::gil_scoped_acquire acquire;
+    return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
+}
+
+void flush_prints() {
+    if (!runtime::has_prints()) return;
+    std::string text = runtime::take_prints();
+    nb::object out = nb::module_::import_("sys").attr("stdout");
+    if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
+    out.attr("write")(text);
+}
+
+// The machine code for this block: the plain variant, or the one that its strides and overlaps need.
+const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block) {
+    Variant variant = kernel.configured();
+    const program::CompiledKernel* compiled = &kernel.compiled(variant);
+    variant.strided = program::needs_strided(*compiled, block);
+    variant.overlapping = program::has_overlap(*compiled, block);
+    if (variant.strided || variant.overlapping) compiled = &kernel.compiled(variant);
+    return *compiled;
+}
+
+void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid) {
+    if (grid.count == 0) return;
+    bool finished = true;
+    try {
+        if (compiled.description.cost * static_cast<double>(grid.count) > kReleaseGilNs) {
+            nb::gil_scoped_release release;
+            finished = program::run(compiled, block, grid, &interrupted);
+        } else {
+            finished = program::run(compiled, block, grid);
+        }
+    } catch (...) {
+        flush_prints();
+        throw;
+    }
+    flush_prints();
+    if (!finished) throw nb::python_error();
+}
+
+// Arrays that the kernel wrote count one more version (the tape compares them).
+void count_writes(const program::CompiledKernel& compiled, PyObject* const* values) {
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        if (!compiled.effects[i].writes || !compiled.parameter_types[i].is_array()) continue;
+        if (PyArray* array = array_pointer(values[i])) ++array->version;
+    }
+}
+
+// ---- recorded launches ----
+
+// A launch with its arguments packed, to be run again and again (wp.launch(..., record_cmd=True)).
+class Launch {
+public:
+    Launch(nb::object kernel, std::vector<std::byte> block, Dimensions dims, std::vector<nb::object> arguments,
+           std::vector<runtime::Array> holders, runtime::Device* device)
+        : kernel_object_(std::move(kernel)),
+          kernel_(kernel_pointer(kernel_object_)),
+          block_(std::move(block)),
+          dims_(dims),
+          arguments_(std::move(arguments)),
+          holders_(std::move(holders)),
+          device_(device) {
+        refresh();
+    }
+
+    void set_dim(nb::handle dim) {
+        dims_ = read_dimensions(dim.ptr());
+        refresh();
+    }
+
+    void set_parameter(std::size_t index, nb::handle value) {
+        const auto& parameters = kernel_->parameters();
+        if (index >= parameters.size()) {
+            throw UsageError("Launch.set_param_at_index()", "kernel '" + kernel_->key + "' has " +
+                                                                std::to_string(parameters.size()) +
+                                                                " parameters, there is no index " +
+                                                                std::to_string(index),
+                             ErrorCategory::index);
+        }
+        pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_);
+        arguments_[index] = nb::borrow(value);
+        refresh();
+    }
+
+    void set_parameter(const std::string& name, nb::handle value) {
+        const auto& parameters = kernel_->parameters();
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (parameters[i].name == name) return set_parameter(i, value);
+            names.push_back(parameters[i].name);
+        }
+        throw UsageError("Launch.set_param_by_name()", "kernel '" + kernel_->key + "' has no parameter '" + name +
+                                                           "'; it has " + join_or(names),
+                         ErrorCategory::key);
+    }
+
+    void set_parameters(nb::sequence values) {
+        std::size_t count = nb::len(values);
+        if (count != arguments_.size()) {
+            throw UsageError("Launch.set_params()", "got " + std::to_string(count) + " values, kernel " +
+                                                        kernel_->signature() + " takes " +
+                                                        std::to_string(arguments_.size()),
+                             ErrorCategory::type);
+        }
+        for (std::size_t i = 0; i < count; ++i) set_parameter(i, values[i]);
+    }
+
+    void launch() {
+        execute(*compiled_, block_.data(), grid_);
+        for (PyArray* array : written_) ++array->version;
+    }
+
+    nb::object kernel() const { return kernel_object_; }
+    nb::tuple dim() const {
+        nb::list extents;
+        for (std::int64_t extent : dims_.span()) extents.append(extent);
+        return nb::tuple(extents);
+    }
+
+private:
+    // After any change: the variant, the grid, and which arrays count writes.
+    void refresh() {
+        compiled_ = &choose(*kernel_, block_.data());
+        grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
+        written_.clear();
+        for (std::size_t i = 0; i < arguments_.size(); ++i) {
+            if (!compiled_->effects[i].writes || !compiled_->parameter_types[i].is_array()) continue;
+            if (PyArray* array = array_pointer(arguments_[i])) written_.push_back(array);
+        }
+    }
+
+    nb::object kernel_object_;
+    PyKernel* kernel_;
+    std::vector<std::byte> block_;
+    Dimensions dims_;
+    std::vector<nb::object> arguments_;
+    std::vector<runtime::Array> holders_;
+    std::vector<PyArray*> written_;
+    runtime::Device* device_;
+    const program::CompiledKernel* compiled_ = nullptr;
+    program::Grid grid_;
+};
+
+// ---- wp.launch ----
+
+enum Slot : int {
+    kKernel, kDim, kInputs, kOutputs, kAdjInputs, kAdjOutputs, kDevice, kStream, kAdjoint, kRecordTape, kRecordCmd,
+    kMaxBlocks, kBlockDim, kSlotCount
+};
+constexpr const char* kSlotNames[kSlotCount] = {"kernel",  "dim",     "inputs",      "outputs",    "adj_inputs",
+                                                "adj_outputs", "device", "stream",   "adjoint",    "record_tape",
+                                                "record_cmd",  "max_blocks", "block_dim"};
+PyObject* slot_names[kSlotCount];  // interned; made by bind_launch
+
+int slot_of(PyObject* name) {
+    for (int slot = 0; slot < kSlotCount; ++slot) {
+        if (slot_names[slot] == name) return slot;
+    }
+    for (int slot = 0; slot < kSlotCount; ++slot) {  // a name that was not interned: **kwargs built at run time
+        if (PyUnicode_Compare(name, slot_names[slot]) == 0) return slot;
+    }
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw nb::python_error();
+    std::vector<std::string> candidates(std::begin(kSlotNames), std::end(kSlotNames));
+    throw UsageError("launch()", "has no argument '" + std::string(text) + "'; the nearest is " +
+                                     join_or(nearest(text, candidates)),
+                     ErrorCategory::type);
+}
+
+// The arguments of a kernel: inputs then outputs, each a list, a tuple or another sequence.
+class Values {
+public:
+    Values(PyObject* inputs, PyObject* outputs) {
+        add(inputs, "inputs", 0);
+        add(outputs, "outputs", 1);
+        if (parts_[1].is_valid() && size(1) > 0) {
+            joined_.reserve(size(0) + size(1));
+            for (int part : {0, 1}) joined_.insert(joined_.end(), items(part), items(part) + size(part));
+        }
+    }
+    PyObject* const* data() const { return joined_.empty() ? items(0) : joined_.data(); }
+    std::size_t count() const { return joined_.empty() ? size(0) : joined_.size(); }
+
+private:
+    void add(PyObject* sequence, const char* name, int part) {
+        if (!sequence || sequence == Py_None) return;
+        // A string or an array is a sequence too, but never meant as the list of arguments.
+        PyObject* fast = PyUnicode_Check(sequence) || array_pointer(sequence) ? nullptr : PySequence_Fast(sequence, "");
+        if (!fast) {
+            PyErr_Clear();
+            throw UsageError("launch()", std::string(name) + " is " + describe(sequence) +
+                                             ", expected a list of arguments. help: " + name + "=[...]",
+                             ErrorCategory::type);
+        }
+        parts_[part] = nb::steal(fast);
+    }
+    std::size_t size(int part) const {
+        return parts_[part].is_valid() ? static_cast<std::size_t>(PySequence_Fast_GET_SIZE(parts_[part].ptr())) : 0;
+    }
+    PyObject* const* items(int part) const {
+        return parts_[part].is_valid() ? PySequence_Fast_ITEMS(parts_[part].ptr()) : nullptr;
+    }
+
+    nb::object parts_[2];
+    std::vector<PyObject*> joined_;
+};
+
+bool is_true(PyObject* object) {
+    if (!object || object == Py_False || object == Py_None) return false;
+    if (object == Py_True) return true;
+    int truth = PyObject_IsTrue(object);
+    if (truth < 0) throw nb::python_error();
+    return truth == 1;
+}
+
+void check_count(PyKernel& kernel, std::size_t given) {
+    std::size_t expected = kernel.parameters().size();
+    if (given == expected) return;
+    throw UsageError("launch()", "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
+                                     " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
+                                     std::to_string(expected),
+                     ErrorCategory::type);
+}
+
+nb::object launch(PyObject* const (&slots)[kSlotCount]) {
+    if (!slots[kKernel]) throw UsageError("launch()", "the kernel is missing", ErrorCategory::type);
+    PyKernel* kernel = kernel_pointer(slots[kKernel]);
+    if (!kernel) {
+        throw UsageError("launch()", "the kernel is " + describe(slots[kKernel]) +
+                                         ", expected a function decorated with @wp.kernel",
+                         ErrorCategory::type);
+    }
+    if (is_true(slots[kAdjoint])) {
+        throw UsageError("launch()", "adjoint=True: this version of Weft compiles no backward kernels yet; launch "
+                                     "without adjoint");
+    }
+    if (slots[kStream] && slots[kStream] != Py_None) {
+        throw UsageError("launch()", "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
+    }
+    runtime::Device& device = device_from_python(slots[kDevice] ? slots[kDevice] : Py_None);
+
+    Values values(slots[kInputs], slots[kOutputs]);
+    const auto& parameters = kernel->parameters();
+    if (values.count() != parameters.size()) check_count(*kernel, values.count());
+    std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
+    Block block(block_bytes);
+    std::vector<runtime::Array> holders;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        pack_argument(*kernel, parameters[i], i, values.data()[i], device, block.data(), holders);
+    }
+
+    const program::CompiledKernel& compiled = choose(*kernel, block.data());
+    int tid_rank = compiled.description.tid_rank;
+    Dimensions dims = slots[kDim] && slots[kDim] != Py_None ? read_dimensions(slots[kDim])
+                                                            : infer_dimensions(*kernel, tid_rank, block.data());
+    if (is_true(slots[kRecordCmd])) {
+        std::vector<nb::object> arguments;
+        for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
+        return nb::cast(new Launch(nb::borrow(slots[kKernel]), {block.data(), block.data() + block_bytes}, dims,
+                                   std::move(arguments), std::move(holders), &device),
+                        nb::rv_policy::take_ownership);
+    }
+    program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel->key);
+    if (program::settings().print_launches) {
+        nb::print(("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias)
+                      .c_str());
+    }
+    execute(compiled, block.data(), grid);
+    count_writes(compiled, values.data());
+    return nb::none();
+}
+
+PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords) {
+    try {
+        PyObject* slots[kSlotCount] = {};
+        if (positional > kSlotCount) {
+            throw UsageError("launch()", "takes at most " + std::to_string(kSlotCount) + " arguments, got " +
+                                             std::to_string(positional),
+                             ErrorCategory::type);
+        }
+        std::copy(arguments, arguments + positional, slots);
+        Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+        for (Py_ssize_t i = 0; i < named; ++i) {
+            int slot = slot_of(PyTuple_GET_ITEM(keywords, i));
+            if (slots[slot]) {
+                throw UsageError("launch()", std::string("argument '") + kSlotNames[slot] + "' was given twice",
+                                 ErrorCategory::type);
+            }
+            slots[slot] = arguments[positional + i];
+        }
+        return launch(slots).release().ptr();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+constexpr const char* kLaunchDoc =
+    "launch($module, kernel, dim=None, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, "
+    "stream=None, adjoint=False, record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+    "Runs a kernel once for every point of a grid.\n\n"
+    "Args:\n"
+    "    kernel: a function decorated with @wp.kernel.\n"
+    "    dim: number of threads, or a tuple of 1 to 4 extents; where missing, the shape of the first array argument,\n"
+    "        if it has as many dimensions as wp.tid() is unpacked to.\n"
+    "    inputs: the arguments in order: arrays (wp.array, NumPy arrays and others with __array_interface__, without\n"
+    "        copying; None for an empty one), numbers, vectors and matrices (also as tuples).\n"
+    "    outputs: further arguments, after the inputs.\n"
+    "    device: where to run; all arrays must live there. The default is the current device.\n"
+    "    record_cmd: do not run, but return a Launch whose launch() runs with these arguments.\n"
+    "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them.\n"
+    "Returns:\n"
+    "    None, or a Launch with record_cmd=True.\n"
+    "Raises:\n"
+    "    CompileError: the kernel has a mistake.\n"
+    "    UsageError (a RuntimeError): an argument has the wrong type, number of dimensions or device.\n";
+
+PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&launch_entry)),
+                             METH_FASTCALL | METH_KEYWORDS, kLaunchDoc};
+
+}  // namespace
+
+void bind_launch(nb::module_& m) {
+    for (int slot = 0; slot < kSlotCount; ++slot) slot_names[slot] = PyUnicode_InternFromString(kSlotNames[slot]);
+    m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
+
+    nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
+        .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")
+        .def("set_param_at_index", [](Launch& self, std::size_t index, nb::handle value) { self.set_parameter(index, value); },
+             nb::arg("index"), nb::arg("value").none(), "Changes one argument, counted from 0.")
+        .def("set_param_by_name", [](Launch& self, const std::string& name, nb::handle value) { self.set_parameter(name, value); },
+             nb::arg("name"), nb::arg("value").none(), "Changes one argument by its parameter's name.")
+        .def("set_params", &Launch::set_parameters, nb::arg("values"), "Changes all arguments.")
+        .def("launch", [](Launch& self, nb::handle stream) {
+                 if (!stream.is_none()) throw UsageError("Launch.launch()", "stream must be None: the CPU has no streams");
+                 self.launch();
+             }, nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")
+        .def("__call__", [](Launch& self) { self.launch(); })
+        .def_prop_ro("kernel", &Launch::kernel)
+        .def_prop_ro("dim", &Launch::dim);
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,88 @@
+// wp.config's way into C++: one setter per option that the compiler or the runtime reads.
+#include "bindings/settings.h"
+
+#include <nanobind/stl/string.h>
+
+#include "jit/cache.h"
+#include "jit/jit.h"
+#include "program/settings.h"
+#include "runtime/cpu/pool.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+bool as_bool(nb::handle value, const char* option) {
+    int truth = PyObject_IsTrue(value.ptr());
+    if (truth < 0) throw nb::python_error();
+    (void)option;
+    return truth == 1;
+}
+
+int as_int(nb::handle value, const std::string& option, int low, int high) {
+    int number = 0;
+    if (!nb::try_cast(value, number) || number < low || number > high) {
+        throw UsageError("config." + option, "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
+                                                 std::to_string(low) + " to " + std::to_string(high),
+                         ErrorCategory::value);
+    }
+    return number;
+}
+
+// Returns false where no part of the C++ side reads the option.
+bool set_option(const std::string& name, nb::handle value) {
+    program::Settings& settings = program::settings();
+    if (name == "mode") {
+        std::string mode;
+        if (!nb::try_cast(value, mode) || (mode != "debug" && mode != "release")) {
+            throw UsageError("config.mode", "is " + std::string(nb::repr(value).c_str()) +
+                                                ", expected \"release\" or \"debug\"",
+                             ErrorCategory::value);
+        }
+        settings.debug = mode == "debug";
+    } else if (name == "fast_math") {
+        settings.fast_math = as_bool(value, "fast_math");
+    } else if (name == "lineinfo") {
+        settings.line_info = as_bool(value, "lineinfo");
+    } else if (name == "cache_kernels") {
+        settings.cache_kernels = as_bool(value, "cache_kernels");
+    } else if (name == "print_launches") {
+        settings.print_launches = as_bool(value, "print_launches");
+    } else if (name == "verbose") {
+        settings.verbose = as_bool(value, "verbose");
+    } else if (name == "optimization_level") {
+        settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
+    } else if (name == "max_unroll") {
+        settings.max_unroll = as_int(value, name, 0, 1 << 20);
+    } else if (name == "cpu_threads") {
+        if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+nb::dict build_info() {
+    const codegen::TargetInfo& target = jit::host_target();
+    nb::dict info;
+    info["version"] = WEFT_VERSION;
+    info["llvm"] = WEFT_LLVM_VERSION;
+    info["triple"] = target.triple;
+    info["cpu"] = target.cpu;
+    info["features"] = target.features;
+    info["vector_bits"] = target.vector_bits;
+    info["threads"] = runtime::cpu_threads();
+    info["cache_folder"] = jit::default_cache_folder().string();
+    return info;
+}
+
+}  // namespace
+
+void bind_settings(nb::module_& m) {
+    m.def("set_option", &set_option, nb::arg("name"), nb::arg("value"));
+    m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
+    m.def("clear_kernel_cache", [] { jit::Cache(jit::default_cache_folder()).clear(); },
+          "Removes every compiled kernel from the disk cache.");
+}
+
+}  // namespace weft::bindings

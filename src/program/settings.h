@@ -1,0 +1,21 @@
+// What the user has set in wp.config, as the compiler and the runtime read it. Set by the bindings whenever a
+// wp.config option is assigned; read at each launch.
+#pragma once
+
+#include <string>
+
+namespace weft::program {
+
+struct Settings {
+    bool debug = false;            // config.mode == "debug"
+    bool fast_math = false;
+    bool line_info = false;
+    bool cache_kernels = true;
+    bool print_launches = false;
+    bool verbose = false;
+    int optimization_level = 3;
+    int max_unroll = 16;
+};
+Settings& settings();
+
+}  // namespace weft::program
