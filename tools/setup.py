@@ -48,7 +48,7 @@ def run(*command, **options):
 
 
 def check_python():
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 10):  # noqa: UP036 - this file is started by whatever `python3` is
         found = ".".join(map(str, sys.version_info[:3]))
         raise SetupError(
             f"Weft needs Python 3.10 or newer; {sys.executable} is {found}.\n"
@@ -182,7 +182,8 @@ def make_importable():
         metadata / "METADATA": f"Metadata-Version: 2.1\nName: weft-lang\nVersion: {version}\n",
         metadata / "INSTALLER": "make setup\n",
     }
-    contents[metadata / "RECORD"] = "".join(f"{file.relative_to(site)},,\n" for file in [*contents, metadata / "RECORD"])
+    record = metadata / "RECORD"
+    contents[record] = "".join(f"{file.relative_to(site)},,\n" for file in [*contents, record])
     if all(file.exists() and file.read_text() == text for file, text in contents.items()):
         return
     for old in site.glob("weft_lang-*.dist-info"):

@@ -1,0 +1,30 @@
+"""`python -m warp`: what this Weft is, and what it found on this machine."""
+
+import platform
+
+import warp as wp
+
+
+def lines():
+    """The report, as (label, text) pairs."""
+    info = wp._weft.build_info()
+    bits = info["vector_bits"]
+    yield "Weft", f"{info['version']} (LLVM {info['llvm']}, Python {platform.python_version()})"
+    for device in wp.get_devices():
+        yield f"Device {device}", info["cpu"] if str(device) == "cpu" else ""
+    yield "Instructions", ", ".join(info["features"])
+    yield "Vector lanes", f"{bits // 32} of 32 bits, {bits // 64} of 64 bits ({bits}-bit registers)"
+    yield "CPU threads", f"{info['threads']} (WARP_CPU_THREADS changes it)"
+    yield "Kernel cache", f"{info['cache_folder']} (WARP_CACHE_PATH changes it)"
+    count = wp.get_cuda_device_count()
+    yield "CUDA", f"{count} device{'s' if count > 1 else ''}" if count else "no device: kernels run on the CPU"
+
+
+def main():
+    wp.init()
+    for label, text in lines():
+        print(f"{label + ':':14} {text}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Notices that another distribution that installs a package called `warp` sits in the same environment.
+
+Two distributions that write one folder overwrite each other's files, and which one `import warp` gets is a matter of
+the order they were installed in. So `import warp` refuses to start and says what to do.
+"""
+
+import os
+import sys
+
+OTHER = "warp_lang-"
+
+
+def environment_folders():
+    """Where distributions could lie that share our folder or compete with it: beside the package, and site-packages."""
+    folders = {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}
+    folders.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    return folders
+
+
+def find_conflict(folders):
+    """The metadata folder of the other distribution, or None."""
+    for folder in sorted(folders):
+        try:
+            names = os.listdir(folder)
+        except OSError:  # a path entry that does not exist, or may not be read, holds nothing to import either
+            continue
+        for name in names:
+            if name.startswith(OTHER) and name.endswith((".dist-info", ".egg-info")):
+                return os.path.join(folder, name)
+    return None
+
+
+def refuse_conflict():
+    """Raises ImportError if warp-lang is installed where this package is found."""
+    found = find_conflict(environment_folders())
+    if found is None:
+        return
+    version = os.path.basename(found)[len(OTHER) :].rsplit(".", 1)[0]
+    raise ImportError(
+        f"warp-lang {version} is installed in the same environment as weft-lang ({found}). Both are imported as 'warp' "
+        "and overwrite each other's files. Keep them in separate virtual environments; or, to keep Weft here: "
+        "pip uninstall warp-lang weft-lang && pip install weft-lang"
+    )

@@ -1,0 +1,60 @@
+"""The seed documents, for the tests that run their samples as they are printed.
+
+The documents are no part of this repository. Where they lie beside it, in ../shared/seeds, these tests read the samples
+out of them; elsewhere they are skipped, and our own counterparts of the samples cover the same ground.
+"""
+
+import os
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(os.environ.get("WEFT_SEEDS", Path(__file__).resolve().parents[2].parent / "shared/seeds"))
+
+
+class Seed:
+    """One document, whose lines are counted from 1 as in its citations (`004:209-222`)."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = path.read_text().splitlines()
+
+    def text(self, first, last=None):
+        """The lines first..last, both included, without their common indentation."""
+        return textwrap.dedent("\n".join(self.lines[first - 1 : last or first]) + "\n")
+
+    def kernel(self, first, last, header):
+        """A sample whose lines are the body of a function: under `header`, indented as a body."""
+        return header.rstrip() + "\n" + textwrap.indent(self.text(first, last), "    ")
+
+
+@pytest.fixture(scope="session")
+def load_seed():
+    """A function: the number of a seed (0 to 4) -> the Seed; skips the test where the documents are not there."""
+
+    def load(number):
+        found = sorted(FOLDER.glob(f"{number:03d}_*.txt"))
+        if not found:
+            pytest.skip(f"the seed documents are not in {FOLDER}")
+        return Seed(found[0])
+
+    return load
+
+
+@pytest.fixture
+def run_sample(tmp_path):
+    """A function that runs a sample's text with the names given, and returns the names that it defined.
+
+    The text goes into a file first: kernels are compiled from their source, which Python finds by file and line.
+    """
+
+    def run(text, **names):
+        path = tmp_path / f"sample_{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(text)
+        namespace = {"__name__": re.sub(r"\W", "_", path.stem), "__file__": str(path), **names}
+        exec(compile(text, str(path), "exec"), namespace)
+        return namespace
+
+    return run

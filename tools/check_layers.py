@@ -1,0 +1,78 @@
+"""Checks who includes whom: reads the #includes of src/ and fails on an arrow that the table does not have.
+
+The table is the architecture: it stands here, docs/architecture.md explains it, and CMakeLists.txt repeats it only as
+what links with what. Usage: python tools/check_layers.py
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Room: the rooms that it may include, besides itself and support.
+TABLE = {
+    "support": "",
+    "types": "",
+    "syntax": "",
+    "ir": "types",
+    "builtins": "types ir",
+    "sema": "syntax types builtins ir",
+    "transform": "types ir",
+    "codegen": "types ir transform binary",
+    "binary": "types",
+    "jit": "types ir codegen binary",
+    "devlib": "",
+    "runtime": "types binary devlib",
+    "interop": "types runtime",
+    "program": "syntax types ir builtins sema transform codegen binary jit runtime",
+    "frontend": "syntax sema",
+    "bindings": "syntax types ir builtins sema transform codegen binary jit runtime interop program frontend",
+}
+# From outside the rooms: which files may include it.
+GUARDED = {
+    r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/loader\.cpp$",
+    r"(Python\.h|nanobind/)": r"src/(frontend|bindings)/",
+    r"cuda\.h|cuda_runtime": r"src/runtime/cuda/",
+    r"sleef\.h": r"src/runtime/cpu/",
+    r"tbb/|oneapi/": r"src/runtime/",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def complaints(file, text):
+    """What is wrong with the includes of one file, as lines to print."""
+    path = file.as_posix()
+    room = file.parts[1]
+    if room not in TABLE:
+        yield f"{path}: the room '{room}' is not in the table of tools/check_layers.py"
+        return
+    allowed = {room, "support", *TABLE[room].split()}
+    for match in INCLUDE.finditer(text):
+        target = match[2]
+        line = text.count("\n", 0, match.start()) + 1
+        other = target.split("/")[0]
+        if match[1] == '"' and "/" not in target:
+            yield f'{path}:{line}: "{target}" is named without its room; write "{room}/{target}"'
+        elif match[1] == '"' and other in TABLE and other not in allowed:
+            may = ", ".join(sorted(allowed - {room}))
+            yield f"{path}:{line}: {room} includes {target}, and may include only: {may}"
+        for pattern, where in GUARDED.items():
+            if re.match(pattern, target) and not re.match(where, path):
+                yield f"{path}:{line}: {target} may be included only from {where.replace(chr(92), '')}"
+
+
+def main():
+    files = [file for pattern in ("*.h", "*.cpp", "*.def") for file in (ROOT / "src").rglob(pattern)]
+    found = []
+    for file in sorted(files):
+        found += complaints(file.relative_to(ROOT), file.read_text())
+    print(*found, sep="\n", end="\n" if found else "")
+    if not files or found:
+        print(f"layers: {len(found)} includes in {len(files)} files break the table", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
