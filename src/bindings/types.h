@@ -19,6 +19,10 @@ std::optional<Type> dtype_from_python(nb::handle object);
 Type require_dtype(nb::handle object, std::string_view api);
 // The Python class of a type (wp.float32, wp.vec3f, ...): the same object each time. For an array type, its annotation.
 nb::object dtype_to_python(Type type);
+// Makes `python_class` another spelling of `type` in dtype_from_python (struct classes). It is kept alive for good.
+void register_dtype(nb::handle python_class, Type type);
+// "vec3", "vec3f", "transform", ...: the type that the `warp` module has under this name. Empty where there is none.
+std::optional<Type> named_type(std::string_view name);
 
 // What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by the
 // caller before. Empty where it is neither.
@@ -26,13 +30,14 @@ std::optional<Type> annotation_from_python(nb::handle object);
 
 // Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values, and for numeric
 // aggregates also tuples, lists and NumPy arrays of the right number of components (nested for matrices). Integers do
-// not become from floats, and must be in range. Returns false, with nothing raised, where it does not fit.
+// not become from floats, and must be in range; a Weft vector or matrix must have just this type. Returns false, with
+// nothing raised, where it does not fit.
 bool write_value(nb::handle value, Type type, void* to);
 // Scalars as Python int, float and bool; aggregates as instances of their class.
 nb::object value_to_python(Type type, const void* from);
 // "float", "numpy.ndarray of shape (3,) and dtype float64": what was found, for messages.
 std::string describe(nb::handle value);
 
-void bind_types(nb::module_& m);   // types.cpp, values.cpp
+void bind_types(nb::module_& m);   // types.cpp, values.cpp, values_arithmetic.cpp
 
 }  // namespace weft::bindings

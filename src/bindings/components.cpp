@@ -1,0 +1,127 @@
+// From sequences, buffers and other values to the components of a vector, matrix, quaternion or transform.
+#include <span>
+#include <vector>
+
+#include "bindings/types.h"
+#include "bindings/values.h"
+
+namespace weft::bindings {
+namespace {
+
+// The scalar of a buffer's format ("f", "<d", "l"), where it is a single one in this machine's byte order.
+std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t item_bytes) {
+    if (!format) return Scalar::u8;  // PEP 3118: unsigned bytes
+    if (*format == '@' || *format == '=' || *format == '<') ++format;
+    if (!*format || format[1]) return std::nullopt;
+    const bool wide = item_bytes == 8;
+    switch (*format) {
+        case '?': return Scalar::boolean;
+        case 'b': return Scalar::i8;
+        case 'B': return Scalar::u8;
+        case 'h': return Scalar::i16;
+        case 'H': return Scalar::u16;
+        case 'i': return Scalar::i32;
+        case 'I': return Scalar::u32;
+        case 'l': case 'q': return wide ? Scalar::i64 : Scalar::i32;
+        case 'L': case 'Q': return wide ? Scalar::u64 : Scalar::u32;
+        case 'e': return Scalar::f16;
+        case 'f': return Scalar::f32;
+        case 'd': return Scalar::f64;
+        default: return std::nullopt;
+    }
+}
+
+bool store_number(Number number, Scalar from, Scalar to, std::byte* place) {
+    if (!fits(number, from, to)) return false;
+    write_scalar(to, convert(number, from, to), place);
+    return true;
+}
+
+// A buffer of shape (components,), or (rows, cols) for a matrix.
+bool write_from_buffer(const Py_buffer& buffer, Type type, std::byte* to) {
+    const std::optional<Scalar> from = scalar_of_format(buffer.format, buffer.itemsize);
+    if (!from) return false;
+    const bool flat = buffer.ndim == 1 && buffer.shape[0] == type.components();
+    const bool nested = type.is_matrix() && buffer.ndim == 2 && buffer.shape[0] == type.rows() && buffer.shape[1] == type.cols();
+    if (!flat && !nested) return false;
+    const Scalar scalar = type.scalar();
+    const int bytes = info(scalar).bytes();
+    for (int i = 0; i < type.components(); ++i) {
+        const Py_ssize_t offset = flat ? i * buffer.strides[0]
+                                       : i / type.cols() * buffer.strides[0] + i % type.cols() * buffer.strides[1];
+        const Number number = read_scalar(*from, static_cast<const char*>(buffer.buf) + offset);
+        if (!store_number(number, *from, scalar, to + i * bytes)) return false;
+    }
+    return true;
+}
+
+bool write_from_value(const Value& value, Type type, std::byte* to) {
+    const Type from = value.type();
+    if (from.is_scalar() || from.components() != type.components()) return false;
+    if (from.is_matrix() != type.is_matrix() || (type.is_matrix() && from.rows() != type.rows())) return false;
+    const int bytes = info(type.scalar()).bytes();
+    for (int i = 0; i < type.components(); ++i) {
+        if (!store_number(value.component(i), from.scalar(), type.scalar(), to + i * bytes)) return false;
+    }
+    return true;
+}
+
+// All components in a row; or one item per row of a matrix; or (p, q) of a transform.
+bool write_from_items(std::span<PyObject* const> items, Type type, std::byte* to, bool explicit_conversion) {
+    const int bytes = info(type.scalar()).bytes();
+    const auto count = static_cast<int>(items.size());
+    if (count == type.components()) {
+        int written = 0;
+        while (written < count && write_value(items[written], type.scalar_type(), to + written * bytes)) ++written;
+        if (written == count) return true;
+    }
+    if (type.is_matrix() && count == type.rows()) {
+        const Type row = Type::vector(type.scalar(), type.cols());
+        for (int r = 0; r < count; ++r) {
+            if (!write_components(items[r], row, to + r * row.size_bytes(), explicit_conversion)) return false;
+        }
+        return true;
+    }
+    if (type.is(Kind::transform) && count == 2) {
+        const Type p = Type::vector(type.scalar(), 3), q = Type::quaternion(type.scalar());
+        return write_components(items[0], p, to, explicit_conversion) &&
+               write_components(items[1], q, to + p.size_bytes(), explicit_conversion);
+    }
+    return false;
+}
+
+}  // namespace
+
+bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion) {
+    PyObject* object = value.ptr();
+    if (const Value* typed = value_pointer(value)) {
+        if (!explicit_conversion && typed->type() != type) return false;
+        return write_from_value(*typed, type, to);
+    }
+    if (PyTuple_Check(object) || PyList_Check(object)) {
+        // A copy: converting an item may run Python code, which may change a list.
+        nb::tuple items = nb::steal<nb::tuple>(PySequence_Tuple(object));
+        std::vector<PyObject*> pointers;
+        for (nb::handle item : items) pointers.push_back(item.ptr());
+        return write_from_items(pointers, type, to, explicit_conversion);
+    }
+    if (PyObject_CheckBuffer(object)) {
+        Py_buffer buffer;
+        if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {
+            const bool written = write_from_buffer(buffer, type, to);
+            PyBuffer_Release(&buffer);
+            if (written) return true;
+        } else {
+            PyErr_Clear();  // an exporter without a layout of this kind: it may still be a sequence
+        }
+    }
+    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) || !PySequence_Check(object)) return false;
+    nb::object items = nb::steal(PySequence_Tuple(object));
+    if (!items.is_valid()) {
+        PyErr_Clear();
+        return false;
+    }
+    return write_components(items, type, to, explicit_conversion);
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,270 @@
+// Which Python class stands for which type. The classes of Weft's own types are made when first asked for, so that
+// `import warp` does not pay for the hundred that a program does not use.
+#include "bindings/types.h"
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "bindings/array.h"
+#include "bindings/values.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+struct ClassEntry {
+    Type type;
+    bool is_value = false;  // one of our classes, whose instances are Values
+};
+
+// Class pointers are the keys of the launch path's lookups; every class in here is kept alive, so a key never dangles.
+struct Registry {
+    std::unordered_map<PyTypeObject*, ClassEntry> by_class;
+    std::unordered_map<Type, nb::object> by_type;
+    nb::object numpy_dtype;  // the class numpy.dtype, once NumPy is loaded
+};
+Registry& registry() {
+    static auto* instance = new Registry;  // leaked on purpose: outlives the interpreter's own objects
+    return *instance;
+}
+
+void add_class(nb::handle python_class, Type type, bool is_value) {
+    registry().by_class[reinterpret_cast<PyTypeObject*>(python_class.ptr())] = {type, is_value};
+    python_class.inc_ref();
+}
+
+// NumPy's scalar classes become known when NumPy is first seen, which need not be at import.
+void learn_numpy() {
+    if (registry().numpy_dtype.is_valid()) return;
+    nb::object modules = nb::borrow(PyImport_GetModuleDict());
+    nb::handle numpy = PyDict_GetItemString(modules.ptr(), "numpy");
+    if (!numpy.is_valid() || !nb::hasattr(numpy, "dtype") || !nb::hasattr(numpy, "ulonglong")) return;
+    for (const ScalarInfo& scalar : all_scalars()) {
+        if (scalar.id == Scalar::bf16) continue;
+        const char* name = scalar.id == Scalar::boolean ? "bool_" : scalar.python;
+        add_class(numpy.attr(name), Type::scalar(scalar.id), false);
+    }
+    // Where C's long is 64 bits wide, these two are classes of their own beside int64 and uint64.
+    add_class(numpy.attr("longlong"), i64_type(), false);
+    add_class(numpy.attr("ulonglong"), u64_type(), false);
+    registry().numpy_dtype = numpy.attr("dtype");
+}
+
+nb::handle base_class(Type type) {
+    switch (type.kind()) {
+        case Kind::scalar: return type.is_int() ? nb::type<IntegerValue>() : nb::type<ScalarValue>();
+        case Kind::vector: return nb::type<VectorValue>();
+        case Kind::matrix: return nb::type<MatrixValue>();
+        case Kind::quaternion: return nb::type<QuaternionValue>();
+        case Kind::transform: return nb::type<TransformValue>();
+        default: throw InternalError("no Python class for the type " + type.python_name());
+    }
+}
+
+nb::object make_class(Type type) {
+    nb::dict members;
+    const std::string name = type.python_name();
+    members["__slots__"] = nb::tuple();
+    members["__module__"] = named_type(name) ? "warp" : "warp.types";
+    if (type.is_numeric_aggregate()) {
+        const nb::object scalar = dtype_to_python(type.scalar_type());
+        members["dtype"] = scalar;
+        members["_wp_scalar_type_"] = scalar;
+        members["shape"] = members["_shape_"] =
+            type.is_matrix() ? nb::make_tuple(type.rows(), type.cols()) : nb::make_tuple(type.rows());
+        members["_length_"] = type.components();
+        if (!type.is_matrix()) members["length"] = type.rows();
+    }
+    return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))
+        .attr("__call__")(nb::str(name.c_str()), nb::make_tuple(base_class(type)), members);
+}
+
+std::unordered_map<std::string, Type> make_named_types() {
+    std::unordered_map<std::string, Type> names;
+    for (const ScalarInfo& scalar : all_scalars()) {
+        names.emplace(scalar.python, Type::scalar(scalar.id));
+        const std::string suffix = scalar.suffix;
+        if (suffix.empty()) continue;
+        // float32 is also what a name without suffix means.
+        const auto add = [&](const std::string& stem, Type type) {
+            names.emplace(stem + suffix, type);
+            if (scalar.id == Scalar::f32) names.emplace(stem, type);
+        };
+        for (int n = 2; n <= 4; ++n) add("vec" + std::to_string(n), Type::vector(scalar.id, n));
+        if (!scalar.is_float()) continue;
+        for (int n = 2; n <= 4; ++n) add("mat" + std::to_string(n) + std::to_string(n), Type::matrix(scalar.id, n, n));
+        add("quat", Type::quaternion(scalar.id));
+        add("transform", Type::transform(scalar.id));
+        add("spatial_vector", Type::vector(scalar.id, 6));
+        add("spatial_matrix", Type::matrix(scalar.id, 6, 6));
+    }
+    names.emplace("spatial_transform", Type::transform(Scalar::f32));
+    return names;
+}
+const std::unordered_map<std::string, Type>& named_types() {
+    static const auto names = make_named_types();
+    return names;
+}
+
+// ---- wp.types.vector() and friends ----
+
+constexpr int kMostComponents = 1 << 16;
+
+Scalar require_scalar(nb::handle dtype, const char* api) {
+    const std::optional<Type> type = dtype_from_python(dtype);
+    if (!type || !type->is_scalar()) {
+        throw UsageError(api, "dtype must be a scalar type such as wp.float32 or wp.int32, got " +
+                                  (type ? type->python_name() : describe(dtype)), ErrorCategory::type);
+    }
+    return type->scalar();
+}
+
+int require_extent(nb::handle value, const char* api, const char* what) {
+    const Py_ssize_t extent = PyIndex_Check(value.ptr()) ? PyNumber_AsSsize_t(value.ptr(), nullptr) : 0;
+    if (extent < 1 || extent > kMostComponents) {
+        throw UsageError(api, std::string(what) + " must be an int from 1 to " + std::to_string(kMostComponents) +
+                                  ", got " + nb::repr(value).c_str(), ErrorCategory::value);
+    }
+    return static_cast<int>(extent);
+}
+
+nb::object vector_class(nb::handle length, nb::handle dtype) {
+    return dtype_to_python(Type::vector(require_scalar(dtype, "types.vector()"),
+                                        require_extent(length, "types.vector()", "length")));
+}
+
+nb::object matrix_class(nb::handle shape, nb::handle dtype) {
+    constexpr const char* api = "types.matrix()";
+    if (!(PyTuple_Check(shape.ptr()) || PyList_Check(shape.ptr())) || nb::len(shape) != 2) {
+        throw UsageError(api, "shape must be a tuple of two ints such as (3, 2), got " + std::string(nb::repr(shape).c_str()),
+                         ErrorCategory::value);
+    }
+    const int rows = require_extent(shape[0], api, "the number of rows");
+    const int cols = require_extent(shape[1], api, "the number of columns");
+    if (rows > kMostComponents / cols) {
+        throw UsageError(api, "a matrix has at most " + std::to_string(kMostComponents) + " components, got shape " +
+                                  nb::repr(shape).c_str(), ErrorCategory::value);
+    }
+    return dtype_to_python(Type::matrix(require_scalar(dtype, api), rows, cols));
+}
+
+Scalar require_float(nb::handle dtype, const char* api) {
+    const Scalar scalar = require_scalar(dtype, api);
+    if (!info(scalar).is_float()) {
+        throw UsageError(api, std::string("dtype must be a floating-point type, got ") + info(scalar).python,
+                         ErrorCategory::type);
+    }
+    return scalar;
+}
+
+}  // namespace
+
+std::optional<Type> dtype_from_python(nb::handle object) {
+    if (PyType_Check(object.ptr())) {
+        auto* python_class = reinterpret_cast<PyTypeObject*>(object.ptr());
+        const auto& classes = registry().by_class;
+        if (auto found = classes.find(python_class); found != classes.end()) return found->second.type;
+        if (!registry().numpy_dtype.is_valid()) {
+            learn_numpy();
+            if (auto found = classes.find(python_class); found != classes.end()) return found->second.type;
+        }
+        return value_type_of_class(python_class);
+    }
+    learn_numpy();
+    if (registry().numpy_dtype.is_valid() && nb::isinstance(object, registry().numpy_dtype)) {
+        // NumPy itself has no bfloat16; the dtype of ml_dtypes, which JAX uses, is known by this name.
+        if (nb::cast<std::string>(nb::str(object.attr("name"))) == "bfloat16") return Type::scalar(Scalar::bf16);
+        return dtype_from_python(object.attr("type"));
+    }
+    return std::nullopt;
+}
+
+std::optional<Type> value_type_of_class(PyTypeObject* python_class) {
+    const auto& classes = registry().by_class;
+    for (PyTypeObject* c = python_class; c; c = c->tp_base) {
+        if (auto found = classes.find(c); found != classes.end()) {
+            return found->second.is_value ? std::optional(found->second.type) : std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
+Value* value_pointer(nb::handle object) {
+    const auto& classes = registry().by_class;
+    const auto found = classes.find(Py_TYPE(object.ptr()));
+    if (found != classes.end()) return found->second.is_value ? nb::inst_ptr<Value>(object) : nullptr;
+    return nb::isinstance<Value>(object) ? nb::inst_ptr<Value>(object) : nullptr;
+}
+
+Type require_dtype(nb::handle object, std::string_view api) {
+    if (auto type = dtype_from_python(object)) return *type;
+    throw UsageError(api, "dtype must be a type such as float, wp.float64, wp.vec3 or numpy.float32, got " +
+                              describe(object), ErrorCategory::type);
+}
+
+nb::object dtype_to_python(Type type) {
+    auto& classes = registry().by_type;
+    if (auto found = classes.find(type); found != classes.end()) return found->second;
+    if (type.is_array()) {
+        nb::object array_class = nb::module_::import_("warp._weft").attr("array");
+        nb::object element = type.element().is_none() ? nb::module_::import_("typing").attr("Any")
+                                                      : dtype_to_python(type.element());
+        return array_class(nb::arg("dtype") = element, nb::arg("ndim") = type.ndim());
+    }
+    nb::object made = make_class(type);
+    add_class(made, type, true);
+    classes.emplace(type, made);
+    return made;
+}
+
+void register_dtype(nb::handle python_class, Type type) {
+    add_class(python_class, type, false);
+    registry().by_type[type] = nb::borrow(python_class);
+}
+
+std::optional<Type> named_type(std::string_view name) {
+    const auto found = named_types().find(std::string(name));
+    return found == named_types().end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Type> annotation_from_python(nb::handle object) {
+    if (auto type = dtype_from_python(object)) return type;
+    const PyArray* array = array_pointer(object);
+    if (array && array->is_annotation) return Type::array(array->array.dtype, array->array.ndim);
+    return std::nullopt;
+}
+
+void bind_types(nb::module_& m) {
+    add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type)), f32_type(), false);
+    add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyLong_Type)), i32_type(), false);
+    add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyBool_Type)), bool_type(), false);
+    bind_values(m);
+
+    m.def("named_type", [](const char* name) -> nb::object {
+        const std::optional<Type> type = named_type(name);
+        return type ? dtype_to_python(*type) : nb::none();
+    }, nb::arg("name"), "The class that `warp.<name>` is (\"vec3f\", \"float64\"), or None where there is no such type.");
+    m.def("named_types", [] {
+        nb::list names;
+        for (const auto& [name, type] : named_types()) names.append(name);
+        names.sort();
+        return names;
+    }, "All names that named_type() knows.");
+    m.def("type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
+          nb::arg("dtype"), "The type as messages write it: \"vec3f\".");
+
+    const nb::object default_dtype = nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
+    m.def("vector", &vector_class, nb::arg("length"), nb::arg("dtype") = default_dtype,
+          "The class of vectors of `length` components of the scalar type `dtype`: the same one each time.");
+    m.def("matrix", &matrix_class, nb::arg("shape"), nb::arg("dtype") = default_dtype,
+          "The class of matrices of `shape` (rows, columns) and scalar type `dtype`: the same one each time.");
+    m.def("quaternion", [](nb::handle dtype) {
+        return dtype_to_python(Type::quaternion(require_float(dtype, "types.quaternion()")));
+    }, nb::arg("dtype") = default_dtype, "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
+    m.def("transformation", [](nb::handle dtype) {
+        return dtype_to_python(Type::transform(require_float(dtype, "types.transformation()")));
+    }, nb::arg("dtype") = default_dtype, "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
+}
+
+}  // namespace weft::bindings
