@@ -36,7 +36,9 @@ struct KernelEntry {
     std::int32_t lanes = 1;
     std::vector<std::string> remarks;   // why it was not vectorised, where it was not
     std::vector<CheckSite> sites;       // debug builds
-    std::vector<std::int32_t> dense_parameters;  // arrays whose last axis this code takes to be without gaps
+    // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch that
+    // passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
+    std::vector<std::int32_t> dense_parameters;
     double cost = 0.0;                  // estimated nanoseconds of one thread, for the grain size of launches
 };
 

@@ -24,8 +24,8 @@ struct Options {
     bool fast_math = false;  // allow reassociation and approximations
     bool line_info = false;  // debug information with the user's lines
     int lanes = 0;           // 0: what the target prefers
-    bool dense = true;       // take the last axis of array parameters to be without gaps (KernelEntry::dense_parameters)
-    bool noalias = true;     // take array parameters not to overlap
+    bool dense = true;       // the arrays named by KernelEntry::dense_parameters have packed innermost dimensions
+    bool noalias = true;     // array parameters do not overlap each other
 };
 
 // What the target machine offers that emission depends on.

@@ -1,0 +1,183 @@
+// Atomics: relaxed, component by component.
+//
+// Lanes take their turn, in order. Where all lanes add to one place and nobody looks at the old value, they are summed
+// first and the place is touched once per group: a sum over a million threads then makes a hundred thousand atomics.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
+
+bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
+
+// The operation that an atomic applies to the old value.
+Op plain_operation(Op op) {
+    switch (op) {
+        case Op::atomic_add: return Op::add;
+        case Op::atomic_sub: return Op::sub;
+        case Op::atomic_min: return Op::min;
+        case Op::atomic_max: return Op::max;
+        case Op::atomic_and: return Op::and_;
+        case Op::atomic_or: return Op::or_;
+        case Op::atomic_xor: return Op::xor_;
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' applies no operation");
+    }
+}
+
+llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signed) {
+    using Kind = llvm::AtomicRMWInst;
+    switch (op) {
+        case Op::atomic_add: return is_float ? Kind::FAdd : Kind::Add;
+        case Op::atomic_sub: return is_float ? Kind::FSub : Kind::Sub;
+        case Op::atomic_min: return is_float ? Kind::FMin : is_signed ? Kind::Min : Kind::UMin;
+        case Op::atomic_max: return is_float ? Kind::FMax : is_signed ? Kind::Max : Kind::UMax;
+        case Op::atomic_and: return Kind::And;
+        case Op::atomic_or: return Kind::Or;
+        case Op::atomic_xor: return Kind::Xor;
+        case Op::atomic_exch: return Kind::Xchg;
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not an atomic read-modify-write");
+    }
+}
+
+}  // namespace
+
+// One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
+llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare, llvm::Value* operand) {
+    const ScalarInfo& row = info(scalar);
+    llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
+    llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));
+    if (op == Op::atomic_cas) {
+        llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
+                                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed);
+        return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
+    }
+    if (!is_half(scalar) || op == Op::atomic_exch)
+        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()), pointer,
+                                        operand, alignment, kRelaxed);
+
+    // No instruction knows 16-bit floats: compare and swap until nobody came between.
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
+    llvm::Value* seen = builder_.CreateAlignedLoad(bits_type, pointer, alignment);
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* old = builder_.CreatePHI(bits_type, 2);
+    old->addIncoming(seen, before);
+    llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
+    llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, old, fresh, alignment, kRelaxed, kRelaxed);
+    old->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateExtractValue(pair, 1), after, loop);
+    builder_.SetInsertPoint(after);
+    return old;
+}
+
+// All active lanes into one place, in one atomic. False where the operation does not allow it.
+bool Emitter::reduce_into(Op op, Scalar scalar, llvm::Value* pointer, Leaf& operand) {
+    if (scalar == Scalar::boolean || is_half(scalar) || op == Op::atomic_exch || op == Op::atomic_cas) return false;
+    const ScalarInfo& row = info(scalar);
+    llvm::Type* type = register_type(scalar);
+    llvm::Value* values = vector(operand);
+    bool is_float = row.is_float();
+    auto bits = static_cast<unsigned>(row.bits);
+    llvm::Constant* neutral = nullptr;
+    switch (op) {
+        case Op::atomic_add: case Op::atomic_sub:
+            neutral = is_float ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
+            break;
+        case Op::atomic_min: case Op::atomic_max: {
+            bool min = op == Op::atomic_min;
+            if (is_float) neutral = llvm::ConstantFP::getInfinity(type, !min);
+            else if (row.is_signed())
+                neutral = llvm::ConstantInt::get(type, min ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
+            else neutral = min ? llvm::Constant::getAllOnesValue(type) : llvm::Constant::getNullValue(type);
+            break;
+        }
+        case Op::atomic_and: neutral = llvm::Constant::getAllOnesValue(type); break;
+        default: neutral = llvm::Constant::getNullValue(type);
+    }
+    if (mask_) values = builder_.CreateSelect(here(mask_), values, splat(neutral));
+    llvm::Value* total = nullptr;
+    switch (op) {
+        case Op::atomic_add: case Op::atomic_sub:
+            if (is_float) {
+                llvm::CallInst* sum = builder_.CreateFAddReduce(neutral, values);
+                sum->setHasAllowReassoc(true);  // a tree, the same one every time
+                total = sum;
+            } else {
+                total = builder_.CreateAddReduce(values);
+            }
+            break;
+        case Op::atomic_min:
+            total = is_float ? builder_.CreateFPMinReduce(values) : builder_.CreateIntMinReduce(values, row.is_signed());
+            break;
+        case Op::atomic_max:
+            total = is_float ? builder_.CreateFPMaxReduce(values) : builder_.CreateIntMaxReduce(values, row.is_signed());
+            break;
+        case Op::atomic_and: total = builder_.CreateAndReduce(values); break;
+        case Op::atomic_or: total = builder_.CreateOrReduce(values); break;
+        default: total = builder_.CreateXorReduce(values);
+    }
+    atomic_scalar(op, scalar, pointer, nullptr, total);
+    return true;
+}
+
+void Emitter::emit_atomic(const Operation& operation) {
+    bool swaps = operation.op == Op::atomic_cas;
+    std::size_t values = swaps ? 2 : 1, count = operation.operands.size() - 1 - values;
+    llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).slice(1, count);
+    const ir::Value* stored = operation.operands.back();
+    const ir::Value* expected = swaps ? operation.operands[1 + count] : nullptr;
+    std::vector<LeafType> leaves = leaf_types(stored->type);
+    const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
+    bool used = result && uses_[result] > 0;
+
+    auto apply = [&] {
+        Address address = address_of(operation.operands[0], indices);
+        LaneValue old{stored->type, {}, {}};
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+            const LeafType& type = leaves[i];
+            Leaf& operand = value(stored).leaves[i];
+            if (lanes_ > 1 && !used && address.uniform() &&
+                reduce_into(operation.op, type.scalar, byte_offset(address.base, type.offset), operand))
+                continue;
+            llvm::Type* memory = memory_type(type);
+            bool keeps = used && lanes_ > 1;
+            llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory)) : nullptr;
+            llvm::Value* last = for_each_active_lane(start, [&](llvm::Value* lane, llvm::Value* seen) {
+                auto in_memory = [&](Leaf& leaf) {
+                    llvm::Value* scalar = lane_of(leaf, lane);
+                    return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory) : scalar;
+                };
+                llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
+                llvm::Value* before =
+                    atomic_scalar(operation.op, type.scalar, pointer_of_lane(address, type.offset, lane), compare, in_memory(operand));
+                return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
+            });
+            if (!used) continue;
+            old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type)) : Leaf::of_vector(from_memory(last, type)));
+        }
+        return old;
+    };
+    if (!options_.debug) {
+        LaneValue old = apply();
+        if (used) set(result, std::move(old));
+        return;
+    }
+    llvm::Value* ok = check_access(operation, indices);
+    llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done"), *checked = builder_.GetInsertBlock();
+    LaneValue nothing = zero_value(stored->type, false);
+    builder_.CreateCondBr(ok, inside, after);
+    builder_.SetInsertPoint(inside);
+    LaneValue old = apply();
+    llvm::BasicBlock* end = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    if (used) set(result, merge(stored->type, false, old, end, nothing, checked));
+}
+
+}  // namespace weft::codegen

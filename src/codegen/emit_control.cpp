@@ -1,0 +1,330 @@
+// Structured control flow over lanes.
+//
+// if, uniform condition        a branch; results are phis
+// if, varying condition        both arms, results blended by the condition. An arm that touches memory, loops or calls
+//                              runs under its mask and is branched around when it has no lane; a cheap one is just computed
+// for/while, uniform           a loop; carried values are phis
+// for/while, varying           before: each lane has its own number of iterations
+//                              after:  loop while any lane is active; values of lanes that are done stay as they were
+//
+// Inside a varying loop a carried value may still be uniform (a counter): all active lanes have made the same number of
+// iterations. It stays one scalar in the loop; its result, which differs from lane to lane, is kept beside it as a vector.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+// The most leaves an arm may compute to be cheaper than a branch.
+constexpr int kCheapArm = 24;
+
+// What an arm costs that has neither memory nor loops nor calls; more than kCheapArm where it has.
+int arm_cost(const ir::Region& region) {
+    int cost = 0;
+    for (const Operation* operation : region.operations) {
+        switch (operation->op) {
+            case Op::yield: case Op::constant: case Op::make: case Op::splat: case Op::extract: case Op::insert: case Op::dim:
+            case Op::is_null: case Op::tid: case Op::block_dim: continue;
+            case Op::neg: case Op::abs: case Op::invert: case Op::floor: case Op::ceil: case Op::trunc: case Op::rint:
+            case Op::add: case Op::sub: case Op::mul: case Op::min: case Op::max: case Op::copysign: case Op::and_: case Op::or_:
+            case Op::xor_: case Op::shl: case Op::shr: case Op::fma: case Op::select: case Op::cast: case Op::bitcast:
+            case Op::reduce_add: case Op::transpose: case Op::cmp_lt: case Op::cmp_le: case Op::cmp_gt: case Op::cmp_ge:
+            case Op::cmp_eq: case Op::cmp_ne: case Op::isnan: case Op::isinf: case Op::isfinite: case Op::round:
+                cost += leaf_count(operation->operands[0]->type);
+                break;
+            case Op::div: case Op::rem: case Op::sqrt:
+                cost += 6 * leaf_count(operation->operands[0]->type);
+                break;
+            case Op::if_: cost += arm_cost(operation->body(0)) + arm_cost(operation->body(1)); break;
+            default: return kCheapArm + 1;
+        }
+    }
+    return cost;
+}
+
+bool is_cheap(const ir::Region& region) { return arm_cost(region) <= kCheapArm; }
+
+bool is_inside(const ir::Value* value, const ir::Region& region) {
+    const ir::Region* at = value->definition ? value->definition->parent : value->region;
+    while (at) {
+        if (at == &region) return true;
+        at = at->owner ? at->owner->parent : nullptr;
+    }
+    return false;
+}
+
+std::optional<std::int64_t> constant_of(llvm::Value* value) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    auto* number = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+    if (!number) return std::nullopt;
+    return number->getSExtValue();
+}
+
+}  // namespace
+
+// ---- if ----
+
+void Emitter::emit_if(const Operation& operation) {
+    if (leaf(operation.operands[0]).varying()) emit_masked_if(operation);
+    else emit_uniform_if(operation);
+}
+
+void Emitter::emit_uniform_if(const Operation& operation) {
+    llvm::Value* condition = leaf(operation.operands[0]).scalar;
+    llvm::BasicBlock *then_block = new_block("then"), *else_block = new_block("else"), *after = new_block("endif");
+    builder_.CreateCondBr(condition, then_block, else_block);
+    builder_.SetInsertPoint(then_block);
+    emit_region(operation.body(0));
+    llvm::BasicBlock* then_end = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(else_block);
+    emit_region(operation.body(1));
+    llvm::BasicBlock* else_end = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    for (std::size_t i = 0; i < operation.results.size(); ++i) {
+        LaneValue& then_value = value(operation.body(0).terminator()->operands[i]);
+        LaneValue& else_value = value(operation.body(1).terminator()->operands[i]);
+        const ir::Value* result = operation.result(i);
+        set(result, merge(result->type, varying(result), then_value, then_end, else_value, else_end));
+    }
+}
+
+void Emitter::emit_masked_if(const Operation& operation) {
+    llvm::Value *condition = leaf(operation.operands[0]).vector, *outer = mask_;
+    std::size_t count = operation.results.size();
+    std::vector<LaneValue> arms[2];
+    for (int arm : {0, 1}) {
+        const ir::Region& region = operation.body(static_cast<std::size_t>(arm));
+        const auto& yielded = region.terminator()->operands;
+        if (is_cheap(region)) {
+            emit_region(region);
+            for (const ir::Value* v : yielded) arms[arm].push_back(value(v));
+            continue;
+        }
+        llvm::Value* chosen = arm == 0 ? here(condition) : builder_.CreateNot(here(condition));
+        llvm::Value* mask = both(outer, chosen);
+        llvm::BasicBlock *inside = new_block(arm == 0 ? "then" : "else"), *after = new_block("endif");
+        llvm::BasicBlock* before = builder_.GetInsertBlock();
+        builder_.CreateCondBr(any_lane(mask), inside, after);
+        builder_.SetInsertPoint(inside);
+        mask_ = mask;
+        emit_region(region);
+        mask_ = outer;
+        llvm::BasicBlock* end = builder_.GetInsertBlock();
+        builder_.CreateBr(after);
+        builder_.SetInsertPoint(after);
+        for (std::size_t i = 0; i < count; ++i) {
+            LaneValue& own = value(yielded[i]);
+            if (!is_inside(yielded[i], region)) {
+                arms[arm].push_back(own);
+                continue;
+            }
+            LaneValue nothing = zero_value(own.type, true);
+            LaneValue merged = merge(own.type, true, own, end, nothing, before);
+            merged.root = own.root;
+            arms[arm].push_back(std::move(merged));
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (uses_[operation.result(i)] == 0) continue;
+        set(operation.result(i), blend(condition, arms[0][i], arms[1][i]));
+    }
+}
+
+// ---- loops ----
+
+struct Emitter::Loop {
+    struct Carried {
+        const ir::Value* argument = nullptr;
+        std::vector<Phi> phis;    // the value in the loop
+        std::vector<Phi> finals;  // the result of each lane, where the loop is masked and the value is not varying
+        bool blended = false;     // lanes that are done keep their value in `phis`
+    };
+    bool masked = false;
+    llvm::BasicBlock *before = nullptr, *header = nullptr, *body = nullptr, *exit = nullptr;
+    llvm::Value* outer_mask = nullptr;
+    Phi active;  // masked only
+    std::vector<Carried> carried;
+};
+
+// Opens the header block with phis for what is carried. `active` is the mask of the first iteration (masked loops).
+void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
+                        llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
+    loop.masked = active != nullptr;
+    loop.outer_mask = mask_;
+    loop.before = builder_.GetInsertBlock();
+    loop.header = new_block("loop");
+    loop.body = new_block("body");
+    loop.exit = new_block("endloop");
+    builder_.CreateBr(loop.header);
+    builder_.SetInsertPoint(loop.header);
+    if (loop.masked) {
+        loop.active = open_phi({Scalar::boolean, false, 0}, true, 0);
+        add_incoming(loop.active, Leaf::of_vector(active), loop.before);
+        mask_ = loop.active.leaf.vector;
+    }
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const ir::Value* argument = arguments[i];
+        Loop::Carried carried{argument, {}, {}, false};
+        bool in_lanes = varying(argument), used = uses_[results[i]] > 0;
+        carried.blended = loop.masked && in_lanes && used;
+        LaneValue& init = value(inits[i]);
+        LaneValue current{argument->type, {}, {}};
+        std::vector<LeafType> types = leaf_types(argument->type);
+        for (std::size_t l = 0; l < types.size(); ++l) {
+            carried.phis.push_back(open_phi(types[l], in_lanes, step_of(argument)));
+            add_incoming(carried.phis.back(), init.leaves[l], loop.before);
+            current.leaves.push_back(carried.phis.back().leaf);
+            if (!loop.masked || in_lanes || !used) continue;
+            carried.finals.push_back(open_phi(types[l], true, 0));
+            add_incoming(carried.finals.back(), init.leaves[l], loop.before);
+        }
+        set(argument, std::move(current));
+        loop.carried.push_back(std::move(carried));
+    }
+}
+
+// Ends the body: `yielded` go round, `active` (masked loops) says which lanes go with them.
+void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& yielded, llvm::Value* active) {
+    llvm::BasicBlock* latch = builder_.GetInsertBlock();
+    for (std::size_t i = 0; i < loop.carried.size(); ++i) {
+        Loop::Carried& carried = loop.carried[i];
+        LaneValue& next = value(yielded[i]);
+        for (std::size_t l = 0; l < carried.phis.size(); ++l) {
+            Leaf round = next.leaves[l];
+            auto keep = [&](Leaf& old) {
+                llvm::Value *fresh = vector(round), *kept = vector(old);
+                return Leaf::of_vector(builder_.CreateSelect(here(mask_), fresh, kept));
+            };
+            if (!carried.finals.empty()) add_incoming(carried.finals[l], keep(carried.finals[l].leaf), latch);
+            if (carried.blended) round = keep(carried.phis[l].leaf);
+            add_incoming(carried.phis[l], round, latch);
+        }
+    }
+    if (loop.masked) add_incoming(loop.active, Leaf::of_vector(active), latch);
+    builder_.CreateBr(loop.header);
+    builder_.SetInsertPoint(loop.exit);
+    mask_ = loop.outer_mask;
+}
+
+void Emitter::finish_loop(Loop& loop, const std::vector<ir::Value*>& results) {
+    for (std::size_t i = 0; i < loop.carried.size(); ++i) {
+        Loop::Carried& carried = loop.carried[i];
+        if (uses_[results[i]] == 0) continue;
+        LaneValue whole{results[i]->type, {}, {}};
+        for (Phi& phi : carried.finals.empty() ? carried.phis : carried.finals) whole.leaves.push_back(phi.leaf);
+        set(results[i], std::move(whole));
+    }
+}
+
+// Whether an iteration with counter k is to run. Scalars or vectors.
+llvm::Value* Emitter::in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step) {
+    llvm::Value *up = compare(Op::cmp_lt, scalar, k, hi), *down = compare(Op::cmp_gt, scalar, k, hi);
+    llvm::Value* zero = llvm::Constant::getNullValue(step->getType());
+    llvm::Value* goes_up = compare(Op::cmp_gt, scalar, step, zero);
+    llvm::Value* goes_down = compare(Op::cmp_lt, scalar, step, zero);
+    return builder_.CreateOr(builder_.CreateAnd(goes_up, up), builder_.CreateAnd(goes_down, down));
+}
+
+void Emitter::emit_for(const Operation& operation) {
+    const ir::Region& body = operation.body();
+    const ir::Value *counter = body.arguments[0], *lo = operation.operands[0], *hi = operation.operands[1];
+    const ir::Value* step = operation.operands[2];
+    Scalar scalar = counter->type.scalar();
+    std::vector<const ir::Value*> arguments(body.arguments.begin() + 1, body.arguments.end());
+    llvm::ArrayRef<ir::Value*> inits = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front(3);
+    const auto& yielded = body.terminator()->operands;
+
+    Leaf &from = leaf(lo), &to = leaf(hi), &by = leaf(step);
+    bool same_trip_count = by.uniform() && !from.varying() && !to.varying() && from.step == to.step;
+    bool masked = !same_trip_count || (operation.guarded && varying(arguments.back()));
+    bool is_short = info(scalar).bits <= 32;
+    Loop loop;
+    auto guard_in_body = [&] { set(arguments.back(), Leaf::of_scalar(builder_.getTrue())); };
+
+    if (!masked) {
+        // Counters up to 32 bits count in 64: no overflow, and addresses need no extension.
+        Scalar counting = is_short ? Scalar::i64 : scalar;
+        auto counted = [&](Leaf& bound) { return is_short ? wide(bound, scalar) : bound.scalar; };
+        llvm::Value *first = counted(from), *last = counted(to), *distance = counted(by);
+        open_loop(loop, arguments, operation.results, inits, nullptr);
+        llvm::PHINode* k = llvm::PHINode::Create(builder_.getInt64Ty(), 2, "", loop.header->getFirstNonPHIIt());
+        k->addIncoming(first, loop.before);
+        llvm::Value* goes_on = in_range(counting, k, last, distance);
+        if (operation.guarded) goes_on = builder_.CreateAnd(goes_on, loop.carried.back().phis[0].leaf.scalar);
+        builder_.CreateCondBr(goes_on, loop.body, loop.exit);
+        builder_.SetInsertPoint(loop.body);
+        Leaf index = Leaf::of_linear(is_short ? builder_.CreateTrunc(k, register_type(scalar)) : k, from.step);
+        if (is_short) index.wide = k;
+        set(counter, index);
+        if (operation.guarded) guard_in_body();
+        emit_region(body);
+        k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
+        close_loop(loop, yielded, nullptr);
+        return finish_loop(loop, operation.results);
+    }
+
+    // Which lanes make a first iteration.
+    bool k_in_lanes = varying(counter);
+    auto running = [&](Leaf& k) {
+        Leaf result = lift({&k, &to, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
+        return vector(result);
+    };
+    llvm::Value* active = both(mask_, running(from));
+    if (operation.guarded) active = builder_.CreateAnd(active, vector(leaf(inits.back())));
+    open_loop(loop, arguments, operation.results, inits, active);
+    Phi k = open_phi({scalar, false, 0}, k_in_lanes, step_of(counter));
+    add_incoming(k, from, loop.before);
+    builder_.CreateCondBr(any_lane(mask_), loop.body, loop.exit);
+    builder_.SetInsertPoint(loop.body);
+    set(counter, k.leaf);
+    if (operation.guarded) guard_in_body();
+    emit_region(body);
+
+    Leaf next = k.leaf;
+    if (k_in_lanes) next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
+    else next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
+    active = builder_.CreateAnd(here(mask_), running(next));
+    if (!by.uniform() || constant_of(by.scalar).value_or(0) * constant_of(by.scalar).value_or(0) != 1) {
+        // A step beyond 1 may pass the largest number: the counter must have moved in the direction of the step.
+        Leaf moved = lift({&k.leaf, &next, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
+        active = builder_.CreateAnd(active, vector(moved));
+    }
+    if (operation.guarded) active = builder_.CreateAnd(active, vector(leaf(yielded.back())));
+    add_incoming(k, next, builder_.GetInsertBlock());
+    close_loop(loop, yielded, active);
+    finish_loop(loop, operation.results);
+}
+
+void Emitter::emit_while(const Operation& operation) {
+    const ir::Region &condition = operation.body(0), &body = operation.body(1);
+    const ir::Value* goes_on = condition.terminator()->operands[0];
+    bool masked = varying(goes_on);
+    Loop loop;
+    std::vector<const ir::Value*> arguments(condition.arguments.begin(), condition.arguments.end());
+    open_loop(loop, arguments, operation.results, operation.operands, masked ? active_lanes() : nullptr);
+    for (std::size_t i = 0; i < arguments.size(); ++i) set(body.arguments[i], value(arguments[i]));
+    emit_region(condition);
+    if (!masked) {
+        builder_.CreateCondBr(leaf(goes_on).scalar, loop.body, loop.exit);
+        builder_.SetInsertPoint(loop.body);
+        emit_region(body);
+        close_loop(loop, body.terminator()->operands, nullptr);
+        return finish_loop(loop, operation.results);
+    }
+    llvm::Value* active = builder_.CreateAnd(here(mask_), vector(leaf(goes_on)));
+    builder_.CreateCondBr(any_lane(active), loop.body, loop.exit);
+    builder_.SetInsertPoint(loop.body);
+    mask_ = active;
+    emit_region(body);
+    close_loop(loop, body.terminator()->operands, active);
+    finish_loop(loop, operation.results);
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,312 @@
+// The entry point of a kernel: void symbol(arguments, context, begin, end).
+//
+// before
+//     for thread in begin .. end: body(coordinates of thread)
+// after, with W lanes
+//     arguments loaded once; coordinates of `begin` by division, once
+//     for each row of the last axis that [begin, end) touches:
+//         for k in first .. last - W + 1 step W:   body, all lanes on
+//         if some threads are left:                body, the first few lanes on
+//         step to the next row by incrementing, without division
+//
+// The body of a small kernel is written twice, so that the loop has no masks; that of a large one once, always masked:
+// there the time is in the arithmetic, and compile time counts.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+namespace {
+
+// Operations up to which the body is written a second time for the tail.
+constexpr int kSmallBody = 400;
+
+int count_operations(const ir::Region& region) {
+    int count = 0;
+    for (const ir::Operation* operation : region.operations) {
+        count += operation->results.empty() ? 1 : leaf_count(operation->results[0]->type);
+        for (const ir::Region* nested : operation->regions) count += count_operations(*nested);
+    }
+    return count;
+}
+
+}  // namespace
+
+Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
+    std::string features = "," + target.features + ",";
+    auto has = [&](const char* feature) { return features.find(std::string(",+") + feature + ",") != std::string::npos; };
+    bool x86 = target.triple.rfind("x86_64", 0) == 0;
+    if (!x86) {
+        fma = half_conversions = true;  // part of every AArch64
+        math_isa = "advsimd";
+        return;
+    }
+    fma = has("fma");
+    half_conversions = has("f16c");
+    mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");
+    if (has("avx512f") && vector_bits >= 512) {
+        math_isa = "avx512f";
+        math_bits = 512;
+    } else if (has("avx2") && fma) {
+        math_isa = "avx2";
+        math_bits = 256;
+    } else {
+        math_isa = has("sse4.1") ? "sse4" : "sse2";
+    }
+}
+
+Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
+                 const Options& options, llvm::Module& module)
+    : kernel_(kernel), plan_(plan), machine_(machine), options_(options), module_(module), context_(module.getContext()),
+      builder_(module.getContext()), lanes_(plan.lanes) {
+    if (options.fast_math) {
+        // Everything but "no NaN" and "no infinity": isnan() keeps its meaning.
+        llvm::FastMathFlags flags;
+        flags.setAllowReassoc();
+        flags.setNoSignedZeros();
+        flags.setAllowReciprocal();
+        flags.setAllowContract();
+        flags.setApproxFunc();
+        builder_.setFastMathFlags(flags);
+    }
+}
+
+void Emitter::emit(KernelEntry& entry) {
+    entry_ = &entry;
+    llvm::Type* pointer = builder_.getPtrTy();
+    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry.symbol, module_);
+    function_->setDoesNotThrow();
+    for (unsigned i : {0u, 1u}) {
+        function_->addParamAttr(i, llvm::Attribute::NoAlias);
+        function_->addParamAttr(i, llvm::Attribute::ReadOnly);
+    }
+    llvm::Value *arguments = function_->getArg(0), *context = function_->getArg(1);
+    llvm::Value *begin = function_->getArg(2), *end = function_->getArg(3);
+    if (options_.line_info) open_debug_info();
+
+    builder_.SetInsertPoint(new_block("entry"));
+    set_location(kernel_.span);
+    find_fusable(kernel_.body);
+    make_alias_scopes();
+    load_arguments(arguments);
+    load_dimensions(context);
+    llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
+    builder_.SetInsertPoint(work);
+    if (kernel_.tid_rank <= 1) emit_flat_threads(begin, end);
+    else emit_rows(begin, end);
+    builder_.CreateBr(done);
+    builder_.SetInsertPoint(done);
+    builder_.CreateRetVoid();
+    if (debug_) debug_->finalize();
+}
+
+void Emitter::load_arguments(llvm::Value* arguments) {
+    std::vector<Type> types;
+    for (const ir::Value* parameter : kernel_.parameters()) types.push_back(parameter->type);
+    ArgumentLayout layout = argument_layout(types);
+    llvm::MDNode* nothing = llvm::MDNode::get(context_, {});
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        LaneValue result{types[i], {}, {}};
+        for (const LeafType& leaf : leaf_types(types[i])) {
+            llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(
+                builder_.getInt8Ty(), arguments, static_cast<std::uint64_t>(layout.offsets[i] + leaf.offset));
+            llvm::LoadInst* load = builder_.CreateAlignedLoad(
+                memory_type(leaf), address, llvm::Align(leaf.pointer ? 8 : static_cast<std::uint64_t>(info(leaf.scalar).bytes())));
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
+            result.leaves.push_back(Leaf::of_scalar(from_memory(load, leaf)));
+        }
+        if (types[i].is_array()) {
+            result.root = {static_cast<int>(i), false};
+            if (options_.dense && types[i].ndim() > 0) {
+                std::size_t innermost = static_cast<std::size_t>(stride_leaf(types[i]) + types[i].ndim() - 1);
+                result.leaves[innermost] = Leaf::of_scalar(i64(types[i].element().size_bytes()));
+                entry_->dense_parameters.push_back(static_cast<std::int32_t>(i));
+            }
+        }
+        set(kernel_.parameters()[i], std::move(result));
+    }
+}
+
+void Emitter::load_dimensions(llvm::Value* context) {
+    llvm::MDNode* nothing = llvm::MDNode::get(context_, {});
+    for (int axis = 0; axis < kernel_.tid_rank; ++axis) {
+        llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(
+            builder_.getInt8Ty(), context, offsetof(LaunchContext, dim) + 8 * static_cast<std::uint64_t>(axis));
+        llvm::LoadInst* load = builder_.CreateAlignedLoad(builder_.getInt64Ty(), address, llvm::Align(8));
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
+        dims_.push_back(load);
+    }
+    coordinates_.assign(static_cast<std::size_t>(std::max(1, kernel_.tid_rank)), i64(0));
+    if (!options_.debug) return;
+    llvm::Value* address =
+        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), context, offsetof(LaunchContext, fault));
+    fault_ = builder_.CreateAlignedLoad(builder_.getPtrTy(), address, llvm::Align(8));
+}
+
+void Emitter::emit_flat_threads(llvm::Value* begin, llvm::Value* end) {
+    emit_segment(begin, end);
+}
+
+void Emitter::emit_rows(llvm::Value* begin, llvm::Value* end) {
+    std::size_t rank = dims_.size();
+    // The coordinates of `begin`, last axis first.
+    llvm::SmallVector<llvm::Value*, kMaxDims> start(rank);
+    llvm::Value* flat = begin;
+    for (std::size_t axis = rank; axis-- > 1;) {
+        start[axis] = builder_.CreateURem(flat, dims_[axis]);
+        flat = builder_.CreateUDiv(flat, dims_[axis]);
+    }
+    start[0] = flat;
+
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *row = new_block("row"), *after = new_block("rows.done");
+    llvm::Value* count = builder_.CreateSub(end, begin);
+    builder_.CreateBr(row);
+    builder_.SetInsertPoint(row);
+    llvm::SmallVector<llvm::PHINode*, kMaxDims> at(rank);
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+        at[axis] = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+        at[axis]->addIncoming(start[axis], before);
+        coordinates_[axis] = at[axis];
+    }
+    llvm::PHINode* left = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    left->addIncoming(count, before);
+    llvm::Value* room = builder_.CreateSub(dims_[rank - 1], at[rank - 1]);
+    llvm::Value* length = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, left);
+    emit_segment(at[rank - 1], builder_.CreateAdd(at[rank - 1], length));
+
+    // The next row: the axis before the last moves on, and carries into the ones before it.
+    llvm::Value* carry = builder_.getTrue();
+    llvm::BasicBlock* latch = builder_.GetInsertBlock();
+    for (std::size_t axis = rank - 1; axis-- > 0;) {
+        llvm::Value* moved = builder_.CreateAdd(at[axis], builder_.CreateZExt(carry, builder_.getInt64Ty()));
+        llvm::Value* wraps = axis > 0 ? builder_.CreateICmpEQ(moved, dims_[axis]) : builder_.getFalse();
+        at[axis]->addIncoming(axis > 0 ? builder_.CreateSelect(wraps, i64(0), moved) : moved, latch);
+        carry = wraps;
+    }
+    at[rank - 1]->addIncoming(i64(0), latch);
+    llvm::Value* rest = builder_.CreateSub(left, length);
+    left->addIncoming(rest, latch);
+    builder_.CreateCondBr(builder_.CreateICmpSGT(rest, i64(0)), row, after);
+    builder_.SetInsertPoint(after);
+}
+
+// The threads first .. last of the last axis; there is at least one.
+void Emitter::emit_segment(llvm::Value* first, llvm::Value* last) {
+    bool twice = lanes_ == 1 || body_is_small();
+    llvm::Value* group = i64(lanes_);
+    llvm::Value* length = builder_.CreateSub(last, first);
+    llvm::Value* full_length = twice ? builder_.CreateAnd(length, i64(-lanes_)) : length;
+    llvm::Value* full_end = builder_.CreateAdd(first, full_length);
+
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("group"), *after = new_block("groups.done");
+    if (lanes_ == 1 || !twice) builder_.CreateBr(loop);
+    else builder_.CreateCondBr(builder_.CreateICmpSGT(full_length, i64(0)), loop, after);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2, "k");
+    k->addIncoming(first, before);
+    auto tail_mask = [&](llvm::Value* at) {
+        llvm::Value* rest = builder_.CreateTrunc(
+            builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateSub(last, at), group), builder_.getInt32Ty());
+        return builder_.CreateICmpSLT(iota(builder_.getInt32Ty()), splat(rest));
+    };
+    emit_group(k, twice ? nullptr : tail_mask(k));
+    llvm::Value* next = builder_.CreateAdd(k, group, "", true, true);
+    k->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, full_end), loop, after);
+    builder_.SetInsertPoint(after);
+    if (lanes_ == 1 || !twice) return;
+
+    llvm::BasicBlock *tail = new_block("tail"), *tail_done = new_block("tail.done");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(full_end, last), tail, tail_done);
+    builder_.SetInsertPoint(tail);
+    emit_group(full_end, tail_mask(full_end));
+    builder_.CreateBr(tail_done);
+    builder_.SetInsertPoint(tail_done);
+}
+
+void Emitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
+    llvm::Value* row_start = coordinates_.back();
+    coordinates_.back() = first_lane;
+    mask_ = mask;
+    emit_region(kernel_.body);
+    mask_ = nullptr;
+    coordinates_.back() = row_start;
+}
+
+bool Emitter::body_is_small() const { return count_operations(kernel_.body) <= kSmallBody; }
+
+// A product whose only use is a sum of the same region is not computed by itself: the sum becomes a fused multiply-add.
+// Deciding this here and not in the back end gives every lane count the same bits.
+void Emitter::find_fusable(const ir::Region& region) {
+    for (const ir::Operation* operation : region.operations) {
+        for (const ir::Value* operand : operation->operands) {
+            ++uses_[operand];
+            const ir::Operation* product = operand->definition;
+            bool sum = operation->op == ir::Op::add || operation->op == ir::Op::sub || operation->op == ir::Op::reduce_add;
+            if (sum && product && product->op == ir::Op::mul && product->parent == operation->parent)
+                fusable_[operand] = true;
+        }
+        for (const ir::Region* nested : operation->regions) find_fusable(*nested);
+    }
+}
+
+void Emitter::emit_region(const ir::Region& region) {
+    for (const ir::Operation* operation : region.operations) {
+        span_ = operation->span;
+        if (options_.line_info) set_location(operation->span);
+        emit_operation(*operation);
+    }
+}
+
+void Emitter::emit_operation(const ir::Operation& operation) {
+    using ir::Op;
+    switch (operation.op) {
+        case Op::yield: case Op::return_: return;
+        case Op::constant: return emit_constant(operation);
+        case Op::fma: return emit_fma(operation);
+        case Op::select: return emit_select(operation);
+        case Op::cast: return emit_cast(operation);
+        case Op::bitcast: return emit_bitcast(operation);
+        case Op::bit_count: return emit_bit_count(operation);
+        case Op::make: case Op::splat: return emit_make(operation);
+        case Op::extract: return emit_extract(operation);
+        case Op::insert: return emit_insert(operation);
+        case Op::extract_at: return emit_extract_at(operation);
+        case Op::insert_at: return emit_insert_at(operation);
+        case Op::reduce_add: return emit_reduce_add(operation);
+        case Op::matmul: return emit_matmul(operation);
+        case Op::transpose: return emit_transpose(operation);
+        case Op::load: return emit_load(operation);
+        case Op::store: return emit_store(operation);
+        case Op::view: return emit_view(operation);
+        case Op::components: return emit_components(operation);
+        case Op::member: return emit_member(operation);
+        case Op::dim: return emit_dim(operation);
+        case Op::is_null: return emit_is_null(operation);
+        case Op::grad_of: return emit_grad_of(operation);
+        case Op::atomic_add: case Op::atomic_sub: case Op::atomic_min: case Op::atomic_max: case Op::atomic_and:
+        case Op::atomic_or: case Op::atomic_xor: case Op::atomic_exch: case Op::atomic_cas: return emit_atomic(operation);
+        case Op::if_: return emit_if(operation);
+        case Op::for_: return emit_for(operation);
+        case Op::while_: return emit_while(operation);
+        case Op::call_library: return emit_call_library(operation);
+        case Op::tid: return emit_tid(operation);
+        case Op::block_dim: return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
+        case Op::print: return emit_print(operation);
+        case Op::assert_: return emit_assert(operation);
+        case Op::call:
+            throw InternalError("codegen: kernel '" + kernel_.name + "' still calls '" + operation.function->name +
+                                "'; calls are inlined before");
+        default: break;
+    }
+    switch (ir::op_class(operation.op)) {
+        case ir::OpClass::unary: case ir::OpClass::binary: return emit_componentwise(operation);
+        case ir::OpClass::compare: case ir::OpClass::classify: return emit_compare(operation);
+        case ir::OpClass::other: break;
+    }
+    throw InternalError(std::string("codegen: no way to emit '") + ir::op_name(operation.op) + "'");
+}
+
+}  // namespace weft::codegen

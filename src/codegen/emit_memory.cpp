@@ -1,0 +1,382 @@
+// Addresses, loads and stores.
+//
+// An address is data + sum(index * stride), split by what the lanes see: uniform terms and the first lane's part of linear
+// terms go into one scalar pointer, a constant distance between lanes stays a number, varying indices become a vector
+// of offsets. Then
+//   no distance                    one scalar access, shared by the lanes
+//   distance = size of a number    one vector access; backwards for the negative distance
+//   distance = packed element      wide accesses and shuffles (interleave.cpp)
+//   any other distance             single accesses put together
+//   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
+//                                  instructions multiply by themselves
+// Under a mask the vector accesses are masked ones. Scatters write lane after lane, so that the last lane wins.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+namespace {
+
+std::int64_t constant_or(llvm::Value* value, std::int64_t otherwise) {
+    auto* constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(value);
+    return constant ? constant->getSExtValue() : otherwise;
+}
+
+// The largest unit that a gather can multiply by.
+std::int64_t unit_of(std::int64_t stride) {
+    for (std::int64_t unit : {8, 4, 2})
+        if (stride % unit == 0) return unit;
+    return 1;
+}
+
+std::int64_t size_of(const LeafType& type) { return type.pointer ? 8 : info(type.scalar).bytes(); }
+
+llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<std::uint64_t>(size_of(type))); }
+
+}  // namespace
+
+// Each array parameter and each gradient is a memory of its own, where the launch promises so.
+void Emitter::make_alias_scopes() {
+    if (!options_.noalias) return;
+    llvm::MDNode* domain = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, kernel_.name)});
+    std::vector<int> keys;
+    for (std::size_t i = 0; i < kernel_.parameters().size(); ++i)
+        if (kernel_.parameters()[i]->type.is_array())
+            for (int gradient : {0, 1}) keys.push_back(2 * static_cast<int>(i) + gradient);
+    std::map<int, llvm::MDNode*> scopes;
+    for (int key : keys)
+        scopes[key] = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, std::to_string(key)), domain});
+    for (int key : keys) {
+        llvm::SmallVector<llvm::Metadata*, 8> others;
+        for (int other : keys)
+            if (other != key) others.push_back(scopes[other]);
+        scopes_[key] = {llvm::MDNode::get(context_, {scopes[key]}), llvm::MDNode::get(context_, others)};
+    }
+}
+
+template <typename Instruction>
+Instruction* Emitter::with_alias(Instruction* instruction, MemoryRoot root) {
+    auto scopes = scopes_.find(2 * root.parameter + (root.gradient ? 1 : 0));
+    if (root.parameter < 0 || scopes == scopes_.end()) return instruction;
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes->second.own);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, scopes->second.others);
+    return instruction;
+}
+
+llvm::Value* Emitter::byte_offset(llvm::Value* pointer, std::int64_t offset) {
+    return offset == 0 ? pointer : builder_.CreateGEP(builder_.getInt8Ty(), pointer, i64(offset));
+}
+
+Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices, int data) {
+    LaneValue& view = value(array);
+    Address address;
+    address.root = view.root;
+    address.root.gradient |= data == kGradLeaf;
+    std::size_t first_stride = static_cast<std::size_t>(stride_leaf(array->type));
+    Leaf& start = view.leaves[static_cast<std::size_t>(data)];
+    if (start.varying()) address.bases = start.vector;
+    else address.base = start.scalar;
+
+    // pointer + number * stride, both scalar
+    auto advance = [&](llvm::Value* number, llvm::Value* stride) {
+        std::int64_t bytes = constant_or(stride, 0);
+        if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
+            address.base = builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * bytes)), address.base, number);
+        else address.base = builder_.CreateGEP(builder_.getInt8Ty(), address.base, builder_.CreateMul(number, stride));
+    };
+    auto add_offsets = [&](llvm::Value* offsets, std::int64_t unit) {
+        if (address.offsets) {
+            auto in_bytes = [&](llvm::Value* v, std::int64_t scale) { return scale == 1 ? v : builder_.CreateMul(v, splat(i64(scale))); };
+            offsets = builder_.CreateAdd(in_bytes(address.offsets, address.unit), in_bytes(offsets, unit));
+            unit = 1;
+        }
+        address.offsets = offsets;
+        address.unit = unit;
+    };
+
+    // Terms that do not change along the last axis first: LLVM hoists their sum out of the loop over the lanes.
+    for (auto kind : {0, 1, 2}) {
+        for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+            Leaf &index = leaf(indices[axis]), &stride = view.leaves[first_stride + axis];
+            Scalar scalar = indices[axis]->type.scalar();
+            bool in_lanes = address.bases || index.varying() || stride.varying();
+            int term = in_lanes ? 2 : index.step != 0 ? 1 : 0;
+            if (term != kind) continue;
+            if (term < 2) {
+                advance(wide(index, scalar), stride.scalar);
+                if (term == 0) continue;
+                llvm::Value* step = builder_.CreateMul(stride.scalar, i64(index.step));
+                address.step = address.step ? builder_.CreateAdd(address.step, step) : step;
+                continue;
+            }
+            llvm::Value* numbers = vector(index);
+            llvm::Type* wide_lanes = lanes_of(builder_.getInt64Ty());
+            numbers = info(scalar).is_signed() ? builder_.CreateSExt(numbers, wide_lanes) : builder_.CreateZExt(numbers, wide_lanes);
+            std::int64_t bytes = stride.varying() ? 0 : constant_or(stride.scalar, 0);
+            std::int64_t unit = bytes == 0 ? 1 : unit_of(bytes);
+            if (bytes == 0) numbers = builder_.CreateMul(numbers, vector(stride));
+            else if (bytes != unit) numbers = builder_.CreateMul(numbers, splat(i64(bytes / unit)));
+            add_offsets(numbers, unit);
+        }
+    }
+    // A distance beside offsets is one more offset.
+    if (address.offsets && address.step) {
+        add_offsets(builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)), 1);
+        address.step = nullptr;
+    }
+    if (address.step && constant_or(address.step, 1) == 0) address.step = nullptr;
+    return address;
+}
+
+llvm::Value* Emitter::pointers(const Address& address, std::int64_t offset) {
+    llvm::Type* byte = builder_.getInt8Ty();
+    if (address.bases) {
+        llvm::Value* bases = address.bases;
+        if (offset != 0) bases = builder_.CreateGEP(byte, bases, splat(i64(offset)));
+        return address.offsets ? builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), bases, address.offsets) : bases;
+    }
+    llvm::Value* base = byte_offset(address.base, offset);
+    if (address.offsets) return builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), base, address.offsets);
+    if (!address.step) return splat(base);
+    return builder_.CreateGEP(byte, base, builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)));
+}
+
+llvm::Value* Emitter::pointer_of_lane(const Address& address, std::int64_t offset, llvm::Value* lane) {
+    if (address.uniform()) return byte_offset(address.base, offset);
+    if (!address.base || address.offsets) return builder_.CreateExtractElement(pointers(address, offset), lane);
+    llvm::Value* distance = builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, builder_.getInt64Ty()), address.step);
+    return builder_.CreateGEP(builder_.getInt8Ty(), byte_offset(address.base, offset), distance);
+}
+
+llvm::Value* Emitter::from_memory(llvm::Value* loaded, const LeafType& type) {
+    if (type.pointer || type.scalar != Scalar::boolean) return loaded;
+    return builder_.CreateICmpNE(loaded, llvm::Constant::getNullValue(loaded->getType()));
+}
+
+llvm::Value* Emitter::to_memory(llvm::Value* value, const LeafType& type) {
+    if (type.pointer || type.scalar != Scalar::boolean) return value;
+    llvm::Type* byte = builder_.getInt8Ty();
+    return builder_.CreateZExt(value, value->getType()->isVectorTy() ? lanes_of(byte) : byte);
+}
+
+Leaf Emitter::load_leaf(const Address& address, const LeafType& type) {
+    llvm::Type *scalar = memory_type(type), *lanes = lanes_of(scalar);
+    llvm::Align alignment = alignment_of(type);
+    auto done = [&](llvm::Value* loaded) { return Leaf::of_vector(from_memory(loaded, type)); };
+    if (address.uniform()) {
+        llvm::Value* pointer = byte_offset(address.base, type.offset);
+        llvm::LoadInst* load = builder_.CreateAlignedLoad(scalar, pointer, alignment);
+        return Leaf::of_scalar(from_memory(with_alias(load, address.root), type));
+    }
+    llvm::Value* nothing = llvm::Constant::getNullValue(lanes);
+    if (address.step) {
+        std::int64_t distance = constant_or(address.step, 0);
+        bool forward = distance == size_of(type), backward = distance == -size_of(type);
+        if (forward || backward) {
+            llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
+            llvm::Value* loaded;
+            if (mask_) {
+                llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
+                loaded = with_alias(builder_.CreateMaskedLoad(lanes, pointer, alignment, mask, nothing), address.root);
+            } else {
+                loaded = with_alias(builder_.CreateAlignedLoad(lanes, pointer, alignment), address.root);
+            }
+            return done(backward ? builder_.CreateVectorReverse(loaded) : loaded);
+        }
+        if (!mask_) {
+            llvm::Value* loaded = llvm::PoisonValue::get(lanes);
+            for (int lane = 0; lane < lanes_; ++lane) {
+                llvm::Value* pointer = pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
+                loaded = builder_.CreateInsertElement(
+                    loaded, with_alias(builder_.CreateAlignedLoad(scalar, pointer, alignment), address.root), static_cast<std::uint64_t>(lane));
+            }
+            return done(loaded);
+        }
+    }
+    llvm::Value* mask = mask_ ? here(mask_) : nullptr;
+    return done(with_alias(builder_.CreateMaskedGather(lanes, pointers(address, type.offset), alignment, mask, nothing), address.root));
+}
+
+void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& value) {
+    llvm::Align alignment = alignment_of(type);
+    if (address.uniform()) {
+        llvm::Value* last = to_memory(pick_last_active(value), type);
+        with_alias(builder_.CreateAlignedStore(last, byte_offset(address.base, type.offset), alignment), address.root);
+        return;
+    }
+    llvm::Value* stored = to_memory(vector(value), type);
+    if (address.step) {
+        std::int64_t distance = constant_or(address.step, 0);
+        bool forward = distance == size_of(type), backward = distance == -size_of(type);
+        if (forward || backward) {
+            llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
+            if (backward) stored = builder_.CreateVectorReverse(stored);
+            if (mask_) {
+                llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
+                with_alias(builder_.CreateMaskedStore(stored, pointer, alignment, mask), address.root);
+            } else {
+                with_alias(builder_.CreateAlignedStore(stored, pointer, alignment), address.root);
+            }
+            return;
+        }
+        if (!mask_) {
+            for (int lane = 0; lane < lanes_; ++lane) {
+                llvm::Value* pointer = pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
+                llvm::Value* element = builder_.CreateExtractElement(stored, static_cast<std::uint64_t>(lane));
+                with_alias(builder_.CreateAlignedStore(element, pointer, alignment), address.root);
+            }
+            return;
+        }
+    }
+    llvm::Value* mask = mask_ ? here(mask_) : nullptr;
+    with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
+}
+
+void Emitter::emit_load(const Operation& operation) {
+    llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
+    Type type = operation.result()->type;
+    std::vector<LeafType> leaves = leaf_types(type);
+    auto load = [&] {
+        Address address = address_of(operation.operands[0], indices);
+        LaneValue result{type, {}, {}};
+        if (interleaves(address, leaves, type.size_bytes())) load_interleaved(address, leaves, result);
+        else
+            for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
+        return result;
+    };
+    if (!options_.debug) return set(operation.result(), load());
+
+    llvm::Value* ok = check_access(operation, indices);
+    llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
+    LaneValue nothing = zero_value(type, false);
+    llvm::BasicBlock* checked = builder_.GetInsertBlock();
+    builder_.CreateCondBr(ok, inside, after);
+    builder_.SetInsertPoint(inside);
+    LaneValue loaded = load();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    set(operation.result(), merge(type, false, loaded, inside, nothing, checked));
+}
+
+void Emitter::emit_store(const Operation& operation) {
+    llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
+    const ir::Value* stored = operation.operands.back();
+    std::vector<LeafType> leaves = leaf_types(stored->type);
+    auto store = [&] {
+        LaneValue& whole = value(stored);
+        Address address = address_of(operation.operands[0], indices);
+        if (interleaves(address, leaves, stored->type.size_bytes())) return store_interleaved(address, leaves, whole);
+        for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], whole.leaves[i]);
+    };
+    if (!options_.debug) return store();
+    llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
+    builder_.CreateCondBr(check_access(operation, indices), inside, after);
+    builder_.SetInsertPoint(inside);
+    store();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
+namespace {
+
+bool is_null_constant(llvm::Value* pointer) { return llvm::isa<llvm::ConstantPointerNull>(pointer); }
+
+}  // namespace
+
+// A gradient pointer moved along with its data; null stays null.
+Leaf Emitter::moved_gradient(Leaf& gradient, const std::function<Leaf()>& move) {
+    if (!gradient.varying() && is_null_constant(gradient.scalar)) return gradient;
+    Leaf moved = move();
+    return lift({&gradient, &moved}, [&](Values v) {
+        llvm::Value* null = llvm::Constant::getNullValue(v[0]->getType());
+        return builder_.CreateSelect(builder_.CreateICmpEQ(v[0], null), null, v[1]);
+    });
+}
+
+void Emitter::emit_view(const Operation& operation) {
+    const ir::Value* array = operation.operands[0];
+    llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
+    if (options_.debug) check_access(operation, indices);
+    auto start = [&](int data) {
+        Address address = address_of(array, indices, data);
+        return address.uniform() ? Leaf::of_scalar(address.base) : Leaf::of_vector(pointers(address, 0));
+    };
+    LaneValue& view = value(array);
+    LaneValue result{operation.result()->type, {}, view.root};
+    result.leaves.push_back(start(kDataLeaf));
+    result.leaves.push_back(moved_gradient(view.leaves[kGradLeaf], [&] { return start(kGradLeaf); }));
+    std::size_t ndim = static_cast<std::size_t>(array->type.ndim());
+    for (std::size_t axis = indices.size(); axis < ndim; ++axis) result.leaves.push_back(view.leaves[kShapeLeaf + axis]);
+    for (std::size_t axis = indices.size(); axis < ndim; ++axis) result.leaves.push_back(view.leaves[kShapeLeaf + ndim + axis]);
+    set(operation.result(), std::move(result));
+}
+
+void Emitter::emit_components(const Operation& operation) {
+    Type type = operation.operands[0]->type, element = type.element();
+    LaneValue& view = value(operation.operands[0]);
+    LaneValue result{operation.result()->type, {}, view.root};
+    std::int64_t size = info(element.scalar()).bytes();
+    std::size_t ndim = static_cast<std::size_t>(type.ndim());
+    auto copy = [&](std::size_t first, std::size_t count) {
+        result.leaves.append(view.leaves.begin() + static_cast<std::ptrdiff_t>(first),
+                             view.leaves.begin() + static_cast<std::ptrdiff_t>(first + count));
+    };
+    auto append = [&](std::int64_t number) { result.leaves.push_back(Leaf::of_scalar(i64(number))); };
+    copy(0, kShapeLeaf + ndim);
+    append(element.rows());
+    if (element.is_matrix()) append(element.cols());
+    copy(kShapeLeaf + ndim, ndim);
+    if (element.is_matrix()) append(size * element.cols());
+    append(size);
+    set(operation.result(), std::move(result));
+}
+
+void Emitter::emit_member(const Operation& operation) {
+    Type element = operation.operands[0]->type.element();
+    std::int64_t offset = element.fields()[static_cast<std::size_t>(operation.ints[0])].offset;
+    LaneValue result = value(operation.operands[0]);
+    auto moved = [&](Leaf& pointer) {
+        return lift({&pointer}, [&](Values v) {
+            llvm::Value* distance = v[0]->getType()->isVectorTy() ? splat(i64(offset)) : i64(offset);
+            return builder_.CreateGEP(builder_.getInt8Ty(), v[0], distance);
+        });
+    };
+    Leaf data = moved(result.leaves[kDataLeaf]);
+    Leaf gradient = moved_gradient(result.leaves[kGradLeaf], [&] { return moved(result.leaves[kGradLeaf]); });
+    result.leaves[kDataLeaf] = data;
+    result.leaves[kGradLeaf] = gradient;
+    set(operation.result(), std::move(result));
+}
+
+void Emitter::emit_dim(const Operation& operation) {
+    Leaf& extent = value(operation.operands[0]).leaves[kShapeLeaf + static_cast<std::size_t>(operation.ints[0])];
+    Leaf result = lift({&extent}, [&](Values v) { return cast(v[0], Scalar::i64, Scalar::i32); });
+    if (extent.uniform()) result.wide = extent.scalar;
+    set(operation.result(), result);
+}
+
+void Emitter::emit_is_null(const Operation& operation) {
+    Leaf& data = value(operation.operands[0]).leaves[kDataLeaf];
+    set(operation.result(), lift({&data}, [&](Values v) {
+        return builder_.CreateICmpEQ(v[0], llvm::Constant::getNullValue(v[0]->getType()));
+    }));
+}
+
+void Emitter::emit_grad_of(const Operation& operation) {
+    LaneValue result = value(operation.operands[0]);
+    result.leaves[kDataLeaf] = result.leaves[kGradLeaf];
+    result.leaves[kGradLeaf] = Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy()));
+    result.root.gradient = true;
+    set(operation.result(), std::move(result));
+}
+
+template llvm::Instruction* Emitter::with_alias(llvm::Instruction*, MemoryRoot);
+template llvm::AtomicCmpXchgInst* Emitter::with_alias(llvm::AtomicCmpXchgInst*, MemoryRoot);
+template llvm::LoadInst* Emitter::with_alias(llvm::LoadInst*, MemoryRoot);
+template llvm::StoreInst* Emitter::with_alias(llvm::StoreInst*, MemoryRoot);
+template llvm::CallInst* Emitter::with_alias(llvm::CallInst*, MemoryRoot);
+template llvm::AtomicRMWInst* Emitter::with_alias(llvm::AtomicRMWInst*, MemoryRoot);
+
+}  // namespace weft::codegen

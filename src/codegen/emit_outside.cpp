@@ -1,0 +1,186 @@
+// What a kernel says to the world outside: thread coordinates, print, debug checks, library calls, line numbers.
+//
+// Symbols that the loader provides:
+//   int weft_print(const char* format, ...)
+//   void weft_fault(Fault*, int32 kind, int64 t0, int64 t1, int64 t2, int64 t3, int64 index, int64 size, int32 axis, int32 site)
+// and the library functions. A library function takes the leaves of its operands one by one (bool as i8, an array as a
+// pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that comes first.
+#include <llvm/IR/DebugInfoMetadata.h>
+
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+void Emitter::emit_tid(const Operation& operation) {
+    std::size_t axis = static_cast<std::size_t>(operation.ints[0]);
+    llvm::Value* coordinate = coordinates_[axis];
+    bool last = axis + 1 == coordinates_.size();
+    Leaf leaf = Leaf::of_linear(builder_.CreateTrunc(coordinate, builder_.getInt32Ty()), last && lanes_ > 1 ? 1 : 0);
+    leaf.wide = coordinate;
+    set(operation.result(), leaf);
+}
+
+void Emitter::emit_print(const Operation& operation) {
+    llvm::FunctionCallee print = module_.getOrInsertFunction(
+        "weft_print", llvm::FunctionType::get(builder_.getInt32Ty(), {builder_.getPtrTy()}, true));
+    llvm::Value* format = builder_.CreateGlobalString(operation.text);
+    for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
+        llvm::SmallVector<llvm::Value*, 8> arguments{format};
+        for (const ir::Value* operand : operation.operands) {
+            Scalar scalar = operand->type.scalar();
+            llvm::Value* number = lane_of(leaf(operand), lane);
+            // What C does with arguments of a variadic function.
+            if (info(scalar).is_float()) number = cast(number, scalar, Scalar::f64);
+            else if (info(scalar).bits < 32) number = cast(number, scalar, Scalar::i32);
+            arguments.push_back(number);
+        }
+        builder_.CreateCall(print, arguments);
+        return nullptr;
+    });
+}
+
+void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis, std::string text) {
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
+    llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
+    llvm::FunctionCallee fault = module_.getOrInsertFunction(
+        "weft_fault", llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i64_type, i64_type,
+                                                                     i64_type, i32, i32}, false));
+    CheckSite site;
+    if (span_) {
+        site.path = span_.source->path;
+        site.line = span_.line;
+        site.column = span_.column;
+    }
+    site.text = std::move(text);
+    auto number = static_cast<std::uint32_t>(entry_->sites.size());
+    entry_->sites.push_back(std::move(site));
+
+    llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
+    builder_.CreateCondBr(ok, after, report);
+    builder_.SetInsertPoint(report);
+    llvm::SmallVector<llvm::Value*, 10> arguments{fault_, builder_.getInt32(static_cast<std::uint32_t>(kind))};
+    for (std::size_t axis_of_thread = 0; axis_of_thread < kMaxDims; ++axis_of_thread)
+        arguments.push_back(axis_of_thread < coordinates_.size() ? coordinates_[axis_of_thread] : i64(0));
+    arguments.append({index, size, builder_.getInt32(static_cast<std::uint32_t>(axis)), builder_.getInt32(number)});
+    builder_.CreateCall(fault, arguments);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
+llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir::Value*> indices) {
+    const ir::Value* array = operation.operands[0];
+    LaneValue& view = value(array);
+    llvm::Value* data = view.leaves[kDataLeaf].scalar;
+    llvm::Value* ok = builder_.getTrue();
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+        llvm::Value* index = wide(leaf(indices[axis]), indices[axis]->type.scalar());
+        llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
+        llvm::Value* inside = builder_.CreateICmpULT(index, size);
+        // An array of no elements has no data either; that is an index out of range.
+        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis), array->name);
+        ok = builder_.CreateAnd(ok, inside);
+    }
+    llvm::Value* there = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
+    check(builder_.CreateOr(there, builder_.CreateNot(ok)), FaultKind::null_array, i64(0), i64(0), 0, array->name);
+    return builder_.CreateAnd(ok, there);
+}
+
+void Emitter::emit_assert(const Operation& operation) {
+    if (!options_.debug) return;
+    check(leaf(operation.operands[0]).scalar, FaultKind::assertion, i64(0), i64(0), 0, operation.text);
+}
+
+void Emitter::emit_call_library(const Operation& operation) {
+    const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
+    Type type = result ? result->type : Type::none();
+    bool returns = type.is_scalar(), writes = !returns && !type.is_none();
+    std::vector<LeafType> leaves = leaf_types(type);
+    auto passed = [&](const LeafType& leaf) { return memory_type(leaf); };
+
+    // Room for what goes through pointers, made once in the entry block.
+    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    auto room = [&](std::int64_t bytes) {
+        llvm::AllocaInst* slot = entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(bytes)));
+        slot->setAlignment(llvm::Align(16));
+        return slot;
+    };
+    llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
+    std::vector<llvm::Type*> parameters;
+    std::vector<llvm::Value*> views;
+    if (writes) parameters.push_back(builder_.getPtrTy());
+    for (const ir::Value* operand : operation.operands) {
+        if (operand->type.is_array()) {
+            views.push_back(room(static_cast<std::int64_t>(sizeof(ArrayView))));
+            parameters.push_back(builder_.getPtrTy());
+        } else {
+            views.push_back(nullptr);
+            for (const LeafType& leaf : leaf_types(operand->type)) parameters.push_back(passed(leaf));
+        }
+    }
+    llvm::Type* returned = returns ? passed(leaves[0]) : builder_.getVoidTy();
+    llvm::FunctionCallee callee =
+        module_.getOrInsertFunction(operation.library->symbol, llvm::FunctionType::get(returned, parameters, false));
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+
+    // One slot of results per leaf and lane, in memory: the loop over lanes carries nothing.
+    std::vector<llvm::Value*> slots;
+    for (const LeafType& leaf : leaves) slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_));
+    auto in_memory = [&](llvm::Value* scalar, const LeafType& leaf) {
+        return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty()) : scalar;
+    };
+    for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
+        std::vector<llvm::Value*> arguments;
+        if (writes) arguments.push_back(written);
+        for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+            LaneValue& operand = value(operation.operands[i]);
+            std::vector<LeafType> types = leaf_types(operation.operands[i]->type);
+            for (std::size_t l = 0; l < types.size(); ++l) {
+                llvm::Value* scalar = in_memory(lane_of(operand.leaves[l], lane), types[l]);
+                if (views[i]) builder_.CreateStore(scalar, byte_offset(views[i], types[l].offset));
+                else arguments.push_back(scalar);
+            }
+            if (views[i]) arguments.push_back(views[i]);
+        }
+        llvm::Value* call = builder_.CreateCall(callee, arguments);
+        for (std::size_t l = 0; l < leaves.size(); ++l) {
+            llvm::Value* scalar = returns ? call : builder_.CreateLoad(passed(leaves[l]), byte_offset(written, leaves[l].offset));
+            builder_.CreateStore(scalar, builder_.CreateGEP(passed(leaves[l]), slots[l], lane));
+        }
+        return nullptr;
+    });
+    if (!result) return;
+    LaneValue whole{type, {}, {}};
+    for (std::size_t l = 0; l < leaves.size(); ++l) {
+        if (lanes_ == 1) whole.leaves.push_back(Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
+        else whole.leaves.push_back(Leaf::of_vector(from_memory(builder_.CreateLoad(lanes_of(passed(leaves[l])), slots[l]), leaves[l])));
+    }
+    set(result, std::move(whole));
+}
+
+// ---- the user's lines ----
+
+void Emitter::open_debug_info() {
+    module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+    debug_ = std::make_unique<llvm::DIBuilder>(module_);
+    std::string path = kernel_.span ? kernel_.span.source->path : "<kernel>";
+    std::size_t slash = path.rfind('/');
+    llvm::DIFile* file = slash == std::string::npos ? debug_->createFile(path, "")
+                                                    : debug_->createFile(path.substr(slash + 1), path.substr(0, slash));
+    debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0);
+    auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
+    auto line = static_cast<unsigned>(kernel_.span.line);
+    subprogram_ = debug_->createFunction(file, kernel_.name, function_->getName(), file, line, type, line, llvm::DINode::FlagZero,
+                                         llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+    function_->setSubprogram(subprogram_);
+}
+
+void Emitter::set_location(Span span) {
+    if (!subprogram_) return;
+    auto line = static_cast<unsigned>(span ? span.line : kernel_.span.line);
+    builder_.SetCurrentDebugLocation(llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), subprogram_));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,429 @@
+// Arithmetic, component by component.
+//
+// Every rule is written on llvm::Value* that may be scalars or vectors alike: LLVM's operations don't care.
+//
+// Linear values (first lane's number and a step) go through + - * << and casts as scalars. Beside a 32-bit index we keep
+// its `wide` twin, computed in 64 bits from the thread's 64-bit coordinate: addresses use the twin, so that no loop
+// extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only where the
+// 32-bit index had wrapped, and a wrapped index is out of range.
+//
+// The 16-bit floats are bits in an i16: each operation widens to f32, computes and rounds once.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+#include <cstring>
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
+
+bool is_math(Op op) {
+    switch (op) {
+        case Op::cbrt: case Op::sin: case Op::cos: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh:
+        case Op::cosh: case Op::tanh: case Op::exp: case Op::log: case Op::log2: case Op::log10: case Op::erf: case Op::erfc:
+        case Op::erfinv: case Op::erfcinv: case Op::pow: case Op::atan2: return true;
+        default: return false;
+    }
+}
+
+bool keeps_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg; }
+
+}  // namespace
+
+llvm::Value* Emitter::number(Scalar scalar, Number number) {
+    if (scalar == Scalar::boolean) return builder_.getInt1(number.is_float ? number.f != 0.0 : number.i != 0);
+    llvm::Type* type = register_type(scalar);
+    if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, number.as_double());
+    std::uint64_t bits = 0;
+    write_scalar(scalar, number, &bits);
+    return llvm::ConstantInt::get(type, bits);
+}
+
+llvm::Value* Emitter::wide(Leaf& leaf, Scalar scalar) {
+    if (leaf.wide) return leaf.wide;
+    bool is_signed = info(scalar).is_signed();
+    return is_signed ? builder_.CreateSExt(leaf.scalar, builder_.getInt64Ty())
+                     : builder_.CreateZExt(leaf.scalar, builder_.getInt64Ty());
+}
+
+const Operation* Emitter::fusable_product(const ir::Value* v) const {
+    if (!machine_.fma || v->type.is_array() || (!v->type.is_scalar() && !v->type.is_numeric_aggregate())) return nullptr;
+    Scalar scalar = v->type.scalar();
+    if (scalar != Scalar::f32 && scalar != Scalar::f64) return nullptr;
+    auto marked = fusable_.find(v);
+    auto count = uses_.find(v);
+    return marked != fusable_.end() && count != uses_.end() && count->second == 1 ? v->definition : nullptr;
+}
+
+llvm::Value* Emitter::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+    return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+void Emitter::emit_componentwise(const Operation& operation) {
+    const ir::Value* result = operation.result();
+    if (operation.op == Op::mul && fusable_product(result)) return;  // the sum that uses it computes it
+    Scalar scalar = result->type.scalar();
+    int count = leaf_count(result->type);
+    LaneValue whole{result->type, {}, {}};
+
+    if (operation.operands.size() == 1) {
+        LaneValue& a = value(operation.operands[0]);
+        for (int i = 0; i < count; ++i) whole.leaves.push_back(unary_leaf(operation.op, scalar, a.leaves[static_cast<std::size_t>(i)]));
+        // neg of an index stays linear
+        if (operation.op == Op::neg && count == 1 && !a.leaves[0].varying() && !varying(result)) {
+            whole.leaves[0] = Leaf::of_linear(unary(Op::neg, scalar, a.leaves[0].scalar), step_of(result));
+            if (a.leaves[0].wide) whole.leaves[0].wide = builder_.CreateNeg(a.leaves[0].wide);
+        }
+        return set(result, std::move(whole));
+    }
+
+    bool sum = operation.op == Op::add || operation.op == Op::sub;
+    const Operation* left = sum ? fusable_product(operation.operands[0]) : nullptr;
+    const Operation* right = sum ? fusable_product(operation.operands[1]) : nullptr;
+    if (left && right) {  // one of two products is fused, the other computed as it is
+        fusable_.erase(operation.operands[0]);
+        emit_componentwise(*left);
+        fusable_[operation.operands[0]] = true;
+        left = nullptr;
+    }
+    for (int n = 0; n < count; ++n) {
+        std::size_t i = static_cast<std::size_t>(n);
+        if (const Operation* product = left ? left : right) {
+            Leaf &a = value(product->operands[0]).leaves[i], &b = value(product->operands[1]).leaves[i];
+            Leaf& c = value(operation.operands[left ? 1 : 0]).leaves[i];
+            whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
+                if (operation.op == Op::add) return fused(v[0], v[1], v[2]);
+                return left ? fused(v[0], v[1], builder_.CreateFNeg(v[2])) : fused(builder_.CreateFNeg(v[0]), v[1], v[2]);
+            }));
+        } else {
+            whole.leaves.push_back(binary_leaf(operation, scalar, value(operation.operands[0]).leaves[i],
+                                               value(operation.operands[1]).leaves[i]));
+        }
+    }
+    set(result, std::move(whole));
+}
+
+Leaf Emitter::unary_leaf(Op op, Scalar scalar, Leaf& a) {
+    return lift({&a}, [&](Values v) { return unary(op, scalar, v[0]); });
+}
+
+Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Leaf& b) {
+    const ir::Value* result = operation.result();
+    bool index = info(scalar).is_int() && result->type.is_scalar() && keeps_linear(operation.op);
+    if (!index || a.varying() || b.varying() || varying(result))
+        return lift({&a, &b}, [&](Values v) { return binary(operation.op, scalar, v[0], v[1]); });
+
+    Leaf leaf = Leaf::of_linear(binary(operation.op, scalar, a.scalar, b.scalar), step_of(result));
+    bool has_twin = (a.wide || b.wide) && (scalar == Scalar::i32 || scalar == Scalar::i64);
+    if (has_twin && operation.op != Op::shl && !options_.debug)
+        leaf.wide = binary(operation.op, Scalar::i64, wide(a, scalar), wide(b, scalar));
+    return leaf;
+}
+
+llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
+    if (is_half(scalar)) return narrow_half(unary(op, Scalar::f32, widen_half(a, scalar)), scalar);
+    if (is_math(op)) return math(op, scalar, a);
+    auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
+    bool is_float = info(scalar).is_float();
+    switch (op) {
+        case Op::neg: return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+        case Op::abs:
+            if (is_float) return intrinsic(llvm::Intrinsic::fabs);
+            if (!info(scalar).is_signed()) return a;
+            return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+        case Op::invert: return builder_.CreateNot(a);
+        case Op::sqrt: return intrinsic(llvm::Intrinsic::sqrt);
+        default: break;
+    }
+    if (!is_float) return a;  // rounding an integer
+    switch (op) {
+        case Op::floor: return intrinsic(llvm::Intrinsic::floor);
+        case Op::ceil: return intrinsic(llvm::Intrinsic::ceil);
+        case Op::trunc: return intrinsic(llvm::Intrinsic::trunc);
+        case Op::round: return intrinsic(llvm::Intrinsic::round);
+        case Op::rint: return intrinsic(llvm::Intrinsic::rint);
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a unary operation");
+    }
+}
+
+llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
+    if (is_half(scalar))
+        return narrow_half(binary(op, Scalar::f32, widen_half(a, scalar), widen_half(b, scalar)), scalar);
+    if (is_math(op)) return math(op, scalar, a, b);
+    bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
+    auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateBinaryIntrinsic(id, a, b); };
+    auto shift_count = [&] {
+        return builder_.CreateAnd(b, llvm::ConstantInt::get(b->getType(), static_cast<std::uint64_t>(info(scalar).bits - 1)));
+    };
+    switch (op) {
+        case Op::add: return is_float ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
+        case Op::sub: return is_float ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
+        case Op::mul: return is_float ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+        case Op::div: return is_float ? builder_.CreateFDiv(a, b) : integer_division(op, scalar, a, b);
+        case Op::rem: return is_float ? math(op, scalar, a, b) : integer_division(op, scalar, a, b);
+        case Op::min: case Op::max: {
+            bool min = op == Op::min;
+            if (is_float) return intrinsic(min ? llvm::Intrinsic::minnum : llvm::Intrinsic::maxnum);
+            if (is_signed) return intrinsic(min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax);
+            return intrinsic(min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
+        }
+        case Op::copysign: return intrinsic(llvm::Intrinsic::copysign);
+        case Op::and_: return builder_.CreateAnd(a, b);
+        case Op::or_: return builder_.CreateOr(a, b);
+        case Op::xor_: return builder_.CreateXor(a, b);
+        case Op::shl: return builder_.CreateShl(a, shift_count());
+        case Op::shr: return is_signed ? builder_.CreateAShr(a, shift_count()) : builder_.CreateLShr(a, shift_count());
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");
+    }
+}
+
+// Division never traps: x / 0 and the one quotient that overflows are 0, and so are their remainders.
+// SIMD units divide no integers. Up to 32 bits the quotient of two f64 is right: the operands are exact, and a true
+// quotient that is no integer lies at least 2^-31 (relatively) from the next one, far more than the rounding of f64.
+llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
+    bool is_signed = info(scalar).is_signed(), is_division = op == Op::div;
+    llvm::Type* type = a->getType();
+    llvm::Value *zero = llvm::Constant::getNullValue(type), *one = llvm::ConstantInt::get(type, 1);
+    llvm::Constant* constant = llvm::dyn_cast<llvm::Constant>(b);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    auto* divisor = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+    bool harmless = divisor && !divisor->isZero() && !(is_signed && divisor->isMinusOne());
+
+    llvm::Value *bad = nullptr, *safe = b;
+    if (!harmless) {
+        bad = builder_.CreateICmpEQ(b, zero);
+        if (is_signed) {
+            llvm::Value* lowest = llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
+            llvm::Value* overflow = builder_.CreateAnd(builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type)),
+                                                       builder_.CreateICmpEQ(a, lowest));
+            bad = builder_.CreateOr(bad, overflow);
+        }
+        safe = builder_.CreateSelect(bad, one, b);
+    }
+    llvm::Value* result;
+    if (type->isVectorTy() && !divisor && info(scalar).bits <= 32) {
+        llvm::Type* real = lanes_of(builder_.getDoubleTy());
+        auto to_real = [&](llvm::Value* v) { return is_signed ? builder_.CreateSIToFP(v, real) : builder_.CreateUIToFP(v, real); };
+        llvm::Value* quotient = builder_.CreateFDiv(to_real(a), to_real(safe));
+        result = is_signed ? builder_.CreateFPToSI(quotient, type) : builder_.CreateFPToUI(quotient, type);
+        if (!is_division) result = builder_.CreateSub(a, builder_.CreateMul(result, safe));
+    } else if (is_division) {
+        result = is_signed ? builder_.CreateSDiv(a, safe) : builder_.CreateUDiv(a, safe);
+    } else {
+        result = is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
+    }
+    return bad ? builder_.CreateSelect(bad, zero, result) : result;
+}
+
+void Emitter::emit_fma(const Operation& operation) {
+    const ir::Value* result = operation.result();
+    Scalar scalar = result->type.scalar();
+    LaneValue whole{result->type, {}, {}};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(leaf_count(result->type)); ++i) {
+        Leaf &a = value(operation.operands[0]).leaves[i], &b = value(operation.operands[1]).leaves[i];
+        Leaf& c = value(operation.operands[2]).leaves[i];
+        whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
+            if (!is_half(scalar)) return fused(v[0], v[1], v[2]);
+            return narrow_half(fused(widen_half(v[0], scalar), widen_half(v[1], scalar), widen_half(v[2], scalar)), scalar);
+        }));
+    }
+    set(result, std::move(whole));
+}
+
+void Emitter::emit_compare(const Operation& operation) {
+    Scalar scalar = operation.operands[0]->type.scalar();
+    Leaf& a = leaf(operation.operands[0]);
+    if (operation.operands.size() == 1) {
+        return set(operation.result(), lift({&a}, [&](Values v) { return classify(operation.op, scalar, v[0]); }));
+    }
+    Leaf& b = leaf(operation.operands[1]);
+    set(operation.result(), lift({&a, &b}, [&](Values v) { return compare(operation.op, scalar, v[0], v[1]); }));
+}
+
+llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
+    using Predicate = llvm::CmpInst::Predicate;
+    if (is_half(scalar)) return compare(op, Scalar::f32, widen_half(a, scalar), widen_half(b, scalar));
+    bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
+    auto pick = [&](Predicate real, Predicate with_sign, Predicate without) {
+        if (is_float) return builder_.CreateFCmp(real, a, b);
+        return builder_.CreateICmp(is_signed ? with_sign : without, a, b);
+    };
+    switch (op) {
+        case Op::cmp_lt: return pick(Predicate::FCMP_OLT, Predicate::ICMP_SLT, Predicate::ICMP_ULT);
+        case Op::cmp_le: return pick(Predicate::FCMP_OLE, Predicate::ICMP_SLE, Predicate::ICMP_ULE);
+        case Op::cmp_gt: return pick(Predicate::FCMP_OGT, Predicate::ICMP_SGT, Predicate::ICMP_UGT);
+        case Op::cmp_ge: return pick(Predicate::FCMP_OGE, Predicate::ICMP_SGE, Predicate::ICMP_UGE);
+        case Op::cmp_eq: return pick(Predicate::FCMP_OEQ, Predicate::ICMP_EQ, Predicate::ICMP_EQ);
+        case Op::cmp_ne: return pick(Predicate::FCMP_UNE, Predicate::ICMP_NE, Predicate::ICMP_NE);
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a comparison");
+    }
+}
+
+llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
+    if (is_half(scalar)) return classify(op, Scalar::f32, widen_half(a, scalar));
+    llvm::Value* infinity = llvm::ConstantFP::getInfinity(a->getType());
+    llvm::Value* magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    switch (op) {
+        case Op::isnan: return builder_.CreateFCmpUNO(a, a);
+        case Op::isinf: return builder_.CreateFCmpOEQ(magnitude, infinity);
+        case Op::isfinite: return builder_.CreateFCmpOLT(magnitude, infinity);
+        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a classification");
+    }
+}
+
+void Emitter::emit_select(const Operation& operation) {
+    Leaf& condition = leaf(operation.operands[0]);
+    LaneValue &a = value(operation.operands[1]), &b = value(operation.operands[2]);
+    if (condition.varying()) return set(operation.result(), blend(condition.vector, a, b));
+    LaneValue whole{operation.result()->type, {}, a.root == b.root ? a.root : MemoryRoot{}};
+    for (std::size_t i = 0; i < a.leaves.size(); ++i) {
+        Leaf &left = a.leaves[i], &right = b.leaves[i];
+        bool scalar = !left.varying() && !right.varying() && left.step == right.step;
+        if (scalar && left.scalar == right.scalar) whole.leaves.push_back(left);
+        else if (scalar)
+            whole.leaves.push_back(
+                Leaf::of_linear(builder_.CreateSelect(condition.scalar, left.scalar, right.scalar), left.step));
+        else whole.leaves.push_back(Leaf::of_vector(builder_.CreateSelect(condition.scalar, vector(left), vector(right))));
+    }
+    set(operation.result(), std::move(whole));
+}
+
+void Emitter::emit_cast(const Operation& operation) {
+    const ir::Value* result = operation.result();
+    LaneValue& source = value(operation.operands[0]);
+    Scalar from = operation.operands[0]->type.scalar(), to = result->type.scalar();
+    LaneValue whole{result->type, {}, {}};
+    for (Leaf& a : source.leaves) {
+        if (a.linear() && !varying(result)) {
+            Leaf index = Leaf::of_linear(cast(a.scalar, from, to), step_of(result));
+            index.wide = a.wide;
+            whole.leaves.push_back(index);
+            continue;
+        }
+        Leaf converted = lift({&a}, [&](Values v) { return cast(v[0], from, to); });
+        bool widens = from == Scalar::i32 && to == Scalar::i64;
+        if (a.uniform() && widens) converted.wide = a.wide;
+        whole.leaves.push_back(converted);
+    }
+    set(result, std::move(whole));
+}
+
+llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
+    if (from == to) return a;
+    auto typed = [&](llvm::Type* scalar) { return a->getType()->isVectorTy() ? lanes_of(scalar) : scalar; };
+    const ScalarInfo &source = info(from), &target = info(to);
+    llvm::Type* type = typed(register_type(to));
+    if (is_half(from)) return cast(widen_half(a, from), Scalar::f32, to);
+    if (is_half(to)) {
+        if (from == Scalar::f32) return narrow_half(a, to);
+        if (from != Scalar::f64) return cast(cast(a, from, Scalar::f64), Scalar::f64, to);
+        // f64 -> f32 rounded to odd, so that the second rounding is as good as a single one.
+        llvm::Type* bits_type = typed(builder_.getInt32Ty());
+        llvm::Value* near = builder_.CreateFPTrunc(a, typed(builder_.getFloatTy()));
+        llvm::Value* back = builder_.CreateFPExt(near, a->getType());
+        llvm::Value* bits = builder_.CreateBitCast(near, bits_type);
+        llvm::Value* away = builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                                   builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a));
+        llvm::Value* toward = builder_.CreateSelect(away, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)), bits);
+        llvm::Value* odd = builder_.CreateOr(toward, llvm::ConstantInt::get(bits_type, 1));
+        bits = builder_.CreateSelect(builder_.CreateFCmpONE(back, a), odd, bits);
+        return narrow_half(builder_.CreateBitCast(bits, near->getType()), to);
+    }
+    if (to == Scalar::boolean) {
+        llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+        return source.is_float() ? builder_.CreateFCmpUNE(a, zero) : builder_.CreateICmpNE(a, zero);
+    }
+    if (source.is_float() && target.is_float())
+        return target.bits > source.bits ? builder_.CreateFPExt(a, type) : builder_.CreateFPTrunc(a, type);
+    if (source.is_float())
+        return builder_.CreateIntrinsic(target.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                                        {type, a->getType()}, {a});
+    if (target.is_float()) return source.is_signed() ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
+    bool extend_sign = source.is_int() && source.is_signed();
+    return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
+}
+
+// f16 bits -> f32. Without the instruction: shift the exponent into place; subnormals are normalised by a subtraction
+// (F. Giesen, "Half to float done quick").
+llvm::Value* Emitter::widen_half(llvm::Value* a, Scalar from) {
+    bool is_vector = a->getType()->isVectorTy();
+    auto typed = [&](llvm::Type* scalar) { return is_vector ? lanes_of(scalar) : scalar; };
+    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty());
+    auto constant = [&](std::uint32_t bits) { return llvm::ConstantInt::get(integer, bits); };
+    if (from == Scalar::bf16)
+        return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(a, integer), constant(16)), real);
+    if (machine_.half_conversions)
+        return builder_.CreateFPExt(builder_.CreateBitCast(a, typed(builder_.getHalfTy())), real);
+    llvm::Value* half = builder_.CreateZExt(a, integer);
+    llvm::Value* bits = builder_.CreateShl(builder_.CreateAnd(half, constant(0x7fff)), constant(13));
+    llvm::Value* exponent = builder_.CreateAnd(bits, constant(0x7c00u << 13));
+    bits = builder_.CreateAdd(bits, constant((127u - 15u) << 23));
+    llvm::Value* special = builder_.CreateAdd(bits, constant((128u - 16u) << 23));
+    llvm::Value* magic = builder_.CreateBitCast(constant(113u << 23), real);
+    llvm::Value* small = builder_.CreateBitCast(builder_.CreateAdd(bits, constant(1u << 23)), real);
+    llvm::Value* subnormal = builder_.CreateBitCast(builder_.CreateFSub(small, magic), integer);
+    bits = builder_.CreateSelect(builder_.CreateICmpEQ(exponent, constant(0)), subnormal, bits);
+    bits = builder_.CreateSelect(builder_.CreateICmpEQ(exponent, constant(0x7c00u << 13)), special, bits);
+    llvm::Value* sign = builder_.CreateShl(builder_.CreateAnd(half, constant(0x8000)), constant(16));
+    return builder_.CreateBitCast(builder_.CreateOr(bits, sign), real);
+}
+
+// f32 -> 16 bits, rounded to nearest even.
+llvm::Value* Emitter::narrow_half(llvm::Value* a, Scalar to) {
+    bool is_vector = a->getType()->isVectorTy();
+    auto typed = [&](llvm::Type* scalar) { return is_vector ? lanes_of(scalar) : scalar; };
+    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty()), *half = typed(builder_.getInt16Ty());
+    auto constant = [&](std::uint32_t bits) { return llvm::ConstantInt::get(integer, bits); };
+    llvm::Value* bits = builder_.CreateBitCast(a, integer);
+    if (to == Scalar::bf16) {
+        llvm::Value* high = builder_.CreateLShr(bits, constant(16));
+        llvm::Value* bias = builder_.CreateAdd(builder_.CreateAnd(high, constant(1)), constant(0x7fff));
+        llvm::Value* rounded = builder_.CreateLShr(builder_.CreateAdd(bits, bias), constant(16));
+        llvm::Value* quiet = builder_.CreateOr(high, constant(0x40));
+        return builder_.CreateTrunc(builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), quiet, rounded), half);
+    }
+    if (machine_.half_conversions)
+        return builder_.CreateBitCast(builder_.CreateFPTrunc(a, typed(builder_.getHalfTy())), half);
+    llvm::Value* sign = builder_.CreateAnd(bits, constant(0x80000000u));
+    bits = builder_.CreateXor(bits, sign);
+    llvm::Value* special = builder_.CreateSelect(builder_.CreateICmpUGT(bits, constant(0x7f800000u)), constant(0x7e00), constant(0x7c00));
+    std::uint32_t magic = ((127u - 15u) + (23u - 10u) + 1u) << 23;
+    llvm::Value* shifted = builder_.CreateFAdd(builder_.CreateBitCast(bits, real), builder_.CreateBitCast(constant(magic), real));
+    llvm::Value* subnormal = builder_.CreateSub(builder_.CreateBitCast(shifted, integer), constant(magic));
+    llvm::Value* is_odd = builder_.CreateAnd(builder_.CreateLShr(bits, constant(13)), constant(1));
+    llvm::Value* normal = builder_.CreateAdd(builder_.CreateAdd(bits, constant(((15u - 127u) << 23) + 0xfffu)), is_odd);
+    normal = builder_.CreateLShr(normal, constant(13));
+    llvm::Value* result = builder_.CreateSelect(builder_.CreateICmpULT(bits, constant(113u << 23)), subnormal, normal);
+    result = builder_.CreateSelect(builder_.CreateICmpUGE(bits, constant((127u + 16u) << 23)), special, result);
+    return builder_.CreateTrunc(builder_.CreateOr(result, builder_.CreateLShr(sign, constant(16))), half);
+}
+
+void Emitter::emit_bitcast(const Operation& operation) {
+    const ir::Value* result = operation.result();
+    Leaf& a = leaf(operation.operands[0]);
+    if (a.linear() && !varying(result)) return set(result, Leaf::of_linear(a.scalar, step_of(result)));
+    llvm::Type* type = register_type(result->type.scalar());
+    bool to_bool = result->type.is_bool(), from_bool = operation.operands[0]->type.is_bool();
+    set(result, lift({&a}, [&](Values v) -> llvm::Value* {
+        llvm::Type* shaped = v[0]->getType()->isVectorTy() ? lanes_of(type) : type;
+        if (from_bool) return builder_.CreateZExt(v[0], shaped);
+        if (to_bool) return builder_.CreateICmpNE(v[0], llvm::Constant::getNullValue(v[0]->getType()));
+        return builder_.CreateBitCast(v[0], shaped);
+    }));
+}
+
+void Emitter::emit_bit_count(const Operation& operation) {
+    Leaf& a = leaf(operation.operands[0]);
+    set(operation.result(), lift({&a}, [&](Values v) {
+        llvm::Value* count = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, v[0]);
+        llvm::Type* type = builder_.getInt32Ty();
+        return builder_.CreateZExtOrTrunc(count, count->getType()->isVectorTy() ? lanes_of(type) : type);
+    }));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,278 @@
+// Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values and
+// the mask; one file per concern:
+//
+//   emit_function.cpp   the entry point: arguments, coordinates, rows, groups of lanes, the masked tail
+//   lanes.cpp           leaves as vectors, masks across blocks, phis: what the other files stand on
+//   emit_scalar.cpp     arithmetic, comparisons, casts
+//   emit_math.cpp       transcendental functions (SLEEF)
+//   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
+//   emit_memory.cpp     addresses, loads and stores; interleave.cpp: packed vectors in memory
+//   emit_atomic.cpp     atomics
+//   emit_control.cpp    if, for, while under masks
+//   emit_outside.cpp    print, debug checks, library calls
+//
+// The mask. `mask_` says which lanes take part in what is being emitted; null is "all". Wherever memory is touched or
+// an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <llvm/IR/DIBuilder.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/codegen.h"
+#include "codegen/value.h"
+#include "ir/ir.h"
+
+namespace weft::codegen {
+
+// What the machine has that emission asks about, read from TargetInfo once.
+struct Machine {
+    explicit Machine(const TargetInfo& target);
+    int vector_bits = 128;
+    bool fma = false;
+    bool half_conversions = false;  // float <-> f16 instructions
+    bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
+    std::string math_isa;           // suffix of SLEEF's symbols
+    int math_bits = 128;            // width of those
+};
+
+class Emitter {
+public:
+    Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
+            const Options& options, llvm::Module& module);
+
+    void emit(KernelEntry& entry);
+
+private:
+    using Builder = llvm::IRBuilder<>;
+    using Values = llvm::ArrayRef<llvm::Value*>;
+
+    // ---- emit_function.cpp ----
+    void load_arguments(llvm::Value* arguments);
+    void load_dimensions(llvm::Value* context);
+    void emit_flat_threads(llvm::Value* begin, llvm::Value* end);
+    void emit_rows(llvm::Value* begin, llvm::Value* end);
+    void emit_segment(llvm::Value* first, llvm::Value* last);
+    void emit_group(llvm::Value* first_lane, llvm::Value* mask);
+    bool body_is_small() const;
+    void find_fusable(const ir::Region& region);
+
+    void emit_region(const ir::Region& region);
+    void emit_operation(const ir::Operation& operation);
+
+    // ---- lanes.cpp ----
+    llvm::Type* register_type(const LeafType& leaf) const;
+    llvm::Type* register_type(Scalar scalar) const;
+    llvm::Type* memory_type(const LeafType& leaf) const;
+    llvm::Type* lanes_of(llvm::Type* scalar) const;
+    llvm::Value* vector(Leaf& leaf);
+    llvm::Value* splat(llvm::Value* scalar);
+    llvm::Value* iota(llvm::Type* integer) const;
+    // An i1 vector made in another block, in a form that is cheap to carry from block to block.
+    llvm::Value* here(llvm::Value* value);
+    llvm::Value* pack(llvm::Value* bits);
+    llvm::Value* unpack(llvm::Value* packed);
+    bool packs(llvm::Type* type) const;
+    llvm::Value* any_lane(llvm::Value* mask);
+    llvm::Value* mask_bits(llvm::Value* mask);  // an integer, one bit per lane
+    llvm::Value* both(llvm::Value* mask, llvm::Value* condition);
+    llvm::Value* active_lanes();  // mask_ as a vector, all true where it is null
+    // Applies `make` to the operands: as scalars where all are uniform, else as vectors.
+    template <typename Make>
+    Leaf lift(std::initializer_list<Leaf*> operands, Make make);
+
+    // A leaf that is defined by the block it comes from.
+    struct Phi {
+        llvm::PHINode* node = nullptr;  // null: the same value from everywhere
+        Leaf leaf;
+        bool as_vector = false;
+        bool packed = false;
+    };
+    Phi open_phi(const LeafType& type, bool as_vector, std::int64_t step);
+    void add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from);
+    // Leaves of both arms at a merge block, whose phis they become. The builder stands in the merge block.
+    LaneValue merge(Type type, bool varying, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
+                    llvm::BasicBlock* from_b);
+    Leaf zero_leaf(const LeafType& type, bool as_vector);
+    LaneValue zero_value(Type type, bool as_vector);
+    LaneValue blend(llvm::Value* condition, LaneValue& a, LaneValue& b);
+    void materialise(LaneValue& value);
+
+    LaneValue& value(const ir::Value* v);
+    Leaf& leaf(const ir::Value* v) { return value(v).leaves[0]; }
+    void set(const ir::Value* v, LaneValue result);
+    void set(const ir::Value* v, Leaf result);
+    bool varying(const ir::Value* v) const;
+    std::int64_t step_of(const ir::Value* v) const;
+    llvm::BasicBlock* new_block(const char* name);
+    llvm::Value* i64(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
+    // Runs `body(lane)` for each active lane in order; carries `state` along and returns its last value.
+    llvm::Value* for_each_active_lane(llvm::Value* state,
+                                      const std::function<llvm::Value*(llvm::Value* lane, llvm::Value* state)>& body);
+    llvm::Value* lane_of(Leaf& leaf, llvm::Value* lane);
+    llvm::Value* pick_last_active(Leaf& leaf);
+
+    // ---- emit_scalar.cpp ----
+    llvm::Value* number(Scalar scalar, Number number);
+    void emit_componentwise(const ir::Operation& operation);
+    Leaf unary_leaf(ir::Op op, Scalar scalar, Leaf& a);
+    Leaf binary_leaf(const ir::Operation& operation, Scalar scalar, Leaf& a, Leaf& b);
+    llvm::Value* unary(ir::Op op, Scalar scalar, llvm::Value* a);
+    llvm::Value* binary(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* integer_division(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+    llvm::Value* compare(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* classify(ir::Op op, Scalar scalar, llvm::Value* a);
+    llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
+    llvm::Value* widen_half(llvm::Value* a, Scalar from);
+    llvm::Value* narrow_half(llvm::Value* a, Scalar to);
+    void emit_fma(const ir::Operation& operation);
+    void emit_compare(const ir::Operation& operation);
+    void emit_select(const ir::Operation& operation);
+    void emit_cast(const ir::Operation& operation);
+    void emit_bitcast(const ir::Operation& operation);
+    void emit_bit_count(const ir::Operation& operation);
+    llvm::Value* wide(Leaf& leaf, Scalar scalar);  // uniform or linear, as i64
+    // The product that this value is, where adding to it may be fused.
+    const ir::Operation* fusable_product(const ir::Value* v) const;
+
+    // ---- emit_math.cpp ----
+    llvm::Value* math(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b = nullptr);
+    llvm::Value* math_call(const std::string& stem, bool is_double, Values operands);
+    llvm::Value* inverse_error_function(llvm::Value* a, bool complementary);
+
+    // ---- emit_parts.cpp ----
+    void emit_constant(const ir::Operation& operation);
+    void emit_make(const ir::Operation& operation);
+    void emit_extract(const ir::Operation& operation);
+    void emit_insert(const ir::Operation& operation);
+    void emit_extract_at(const ir::Operation& operation);
+    void emit_insert_at(const ir::Operation& operation);
+    void emit_reduce_add(const ir::Operation& operation);
+    void emit_matmul(const ir::Operation& operation);
+    void emit_transpose(const ir::Operation& operation);
+    Leaf flat_position(const ir::Operation& operation, std::size_t first, std::size_t count);
+    Leaf sum_of_products(Scalar scalar, std::vector<std::pair<Leaf*, Leaf*>> products);
+
+    // ---- emit_memory.cpp ----
+    struct Address {
+        llvm::Value* base = nullptr;      // scalar pointer: data plus every uniform and linear term, of lane 0
+        llvm::Value* step = nullptr;      // i64 bytes from lane to lane; null where uniform
+        llvm::Value* offsets = nullptr;   // <W x i64>, in units of `unit` bytes; null where not varying
+        std::int64_t unit = 1;
+        llvm::Value* bases = nullptr;     // <W x ptr>: in place of `base` where the array itself is varying
+        MemoryRoot root;
+        bool uniform() const { return base && !step && !offsets; }
+    };
+    // `data` is kDataLeaf or kGradLeaf; fewer indices than dimensions name the start of the rest.
+    Address address_of(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices, int data = kDataLeaf);
+    llvm::Value* pointers(const Address& address, std::int64_t offset);
+    llvm::Value* byte_offset(llvm::Value* pointer, std::int64_t offset);
+    llvm::Value* pointer_of_lane(const Address& address, std::int64_t offset, llvm::Value* lane);
+    Leaf load_leaf(const Address& address, const LeafType& type);
+    void store_leaf(const Address& address, const LeafType& type, Leaf& value);
+    llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
+    llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
+    void emit_load(const ir::Operation& operation);
+    void emit_store(const ir::Operation& operation);
+    Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
+    void emit_view(const ir::Operation& operation);
+    void emit_components(const ir::Operation& operation);
+    void emit_member(const ir::Operation& operation);
+    void emit_dim(const ir::Operation& operation);
+    void emit_is_null(const ir::Operation& operation);
+    void emit_grad_of(const ir::Operation& operation);
+    template <typename Instruction>
+    Instruction* with_alias(Instruction* instruction, MemoryRoot root);
+
+    // ---- interleave.cpp ----
+    // Elements of `count` packed components, one element per lane, one after the other in memory.
+    bool interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
+    void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
+    void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
+    llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
+    llvm::Value* chunk_mask(int chunk, int segment, int count, int length);
+
+    // ---- emit_atomic.cpp ----
+    void emit_atomic(const ir::Operation& operation);
+    llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare, llvm::Value* operand);
+    bool reduce_into(ir::Op op, Scalar scalar, llvm::Value* pointer, Leaf& operand);
+
+    // ---- emit_control.cpp ----
+    void emit_if(const ir::Operation& operation);
+    void emit_uniform_if(const ir::Operation& operation);
+    void emit_masked_if(const ir::Operation& operation);
+    void emit_for(const ir::Operation& operation);
+    void emit_while(const ir::Operation& operation);
+    struct Loop;
+    void open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
+                   llvm::ArrayRef<ir::Value*> inits, llvm::Value* active);
+    void close_loop(Loop& loop, const std::vector<ir::Value*>& yielded, llvm::Value* active);
+    void finish_loop(Loop& loop, const std::vector<ir::Value*>& results);
+    llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
+
+    // ---- emit_outside.cpp ----
+    void emit_tid(const ir::Operation& operation);
+    void emit_print(const ir::Operation& operation);
+    void emit_assert(const ir::Operation& operation);
+    void emit_call_library(const ir::Operation& operation);
+    // Emits a call of weft_fault where `ok` is false and continues after it.
+    void check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis, std::string text);
+    // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
+    llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices);
+    void set_location(Span span);
+
+    const ir::Function& kernel_;
+    const transform::VectorPlan& plan_;
+    const Machine& machine_;
+    const Options& options_;
+    llvm::Module& module_;
+    llvm::LLVMContext& context_;
+    Builder builder_;
+    llvm::Function* function_ = nullptr;
+    int lanes_;
+    KernelEntry* entry_ = nullptr;
+
+    std::unordered_map<const ir::Value*, LaneValue> values_;
+    std::unordered_map<const ir::Value*, int> uses_;
+    std::unordered_map<const ir::Value*, bool> fusable_;
+    llvm::Value* mask_ = nullptr;
+    llvm::Value* fault_ = nullptr;
+    llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
+    llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
+    Span span_;                                              // of the operation being emitted
+    std::map<llvm::Value*, llvm::Value*> packed_;
+    std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
+
+    struct Scopes {
+        llvm::MDNode* own = nullptr;
+        llvm::MDNode* others = nullptr;
+    };
+    std::map<int, Scopes> scopes_;  // by 2 * parameter + gradient
+    void make_alias_scopes();
+
+    std::unique_ptr<llvm::DIBuilder> debug_;
+    llvm::DISubprogram* subprogram_ = nullptr;
+    void open_debug_info();
+};
+
+template <typename Make>
+Leaf Emitter::lift(std::initializer_list<Leaf*> operands, Make make) {
+    llvm::SmallVector<llvm::Value*, 3> values;
+    bool uniform = true;
+    for (Leaf* operand : operands) uniform &= operand->uniform();
+    for (Leaf* operand : operands) values.push_back(uniform ? operand->scalar : vector(*operand));
+    llvm::Value* result = make(Values(values));
+    return uniform ? Leaf::of_scalar(result) : Leaf::of_vector(result);
+}
+
+}  // namespace weft::codegen

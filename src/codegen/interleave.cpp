@@ -1,0 +1,176 @@
+// Neighbouring lanes read neighbouring vec3s: wide accesses and shuffles in place of gathers.
+//
+// Memory holds element after element, c components each: x0 y0 z0 x1 y1 z1 ... We want one register per component. The
+// lanes are cut into segments of L (what fits 128 bits: 4 floats, 2 doubles), because shuffles are cheap inside 128 bits.
+// The L * c numbers of a segment are c chunks of L numbers; chunk j of every segment together make the register m_j:
+//
+//     lanes 0-3:  x0 y0 z0 x1 | y1 z1 x2 y2 | z2 x3 y3 z3      lanes 4-7:  x4 y4 z4 x5 | y5 ...
+//     m_0 = x0 y0 z0 x1  x4 y4 z4 x5,  m_1 = y1 z1 x2 y2  y5 z5 x6 y6,  m_2 = ...
+//
+// From the m_j to the components is then one pattern of shuffles inside segments, the same for every segment.
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+namespace {
+
+constexpr int kMostComponents = 16;
+
+int segment_length(const LeafType& type) { return std::clamp(16 / info(type.scalar).bytes(), 2, 4); }
+
+// Where a number of a segment lies: which register, which place in the segment.
+struct Place {
+    int source, position;
+};
+
+}  // namespace
+
+bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const {
+    if (lanes_ == 1 || !address.base || !address.step || address.offsets) return false;
+    auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
+    int count = static_cast<int>(leaves.size());
+    if (!step || count < 2 || count > kMostComponents) return false;
+    std::int64_t size = leaves[0].pointer ? 8 : info(leaves[0].scalar).bytes();
+    for (int i = 0; i < count; ++i) {
+        const LeafType& leaf = leaves[static_cast<std::size_t>(i)];
+        if (leaf.pointer || leaf.scalar != leaves[0].scalar || leaf.offset != i * size) return false;
+    }
+    return element_bytes == count * size && step->getSExtValue() == element_bytes && lanes_ % segment_length(leaves[0]) == 0;
+}
+
+// Which of the numbers of a chunk belong to active lanes.
+llvm::Value* Emitter::chunk_mask(int chunk, int segment, int count, int length) {
+    llvm::SmallVector<int, 4> lanes;
+    for (int q = 0; q < length; ++q) lanes.push_back(segment * length + (chunk * length + q) / count);
+    return builder_.CreateShuffleVector(here(mask_), lanes);
+}
+
+// One shuffle inside every segment: positions below L are a's, the others b's.
+llvm::Value* Emitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions) {
+    int length = static_cast<int>(positions.size());
+    llvm::SmallVector<int, 16> lanes;
+    for (int segment = 0; segment < lanes_ / length; ++segment)
+        for (int position : positions)
+            lanes.push_back(position < length ? segment * length + position : lanes_ + segment * length + position - length);
+    return builder_.CreateShuffleVector(a, b, lanes);
+}
+
+// One register whose segments hold the numbers at `places` of `sources`, in as few shuffles as two operands each allow.
+static llvm::Value* collect(llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<Place> places,
+                            const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
+    int length = static_cast<int>(places.size());
+    llvm::SmallVector<int, 4> distinct;
+    for (Place place : places)
+        if (std::find(distinct.begin(), distinct.end(), place.source) == distinct.end()) distinct.push_back(place.source);
+    auto source = [&](int number) { return sources[static_cast<std::size_t>(number)]; };
+    if (distinct.size() <= 2) {
+        int a = distinct.front(), b = distinct.back();
+        llvm::SmallVector<int, 4> positions;
+        for (Place place : places) positions.push_back(place.source == a ? place.position : length + place.position);
+        return shuffle(source(a), source(b), positions);
+    }
+    auto half = [&](std::size_t first) {
+        Place a = places[first], b = places[first + 1];
+        return shuffle(source(a.source), source(b.source), {a.position, a.position, length + b.position, length + b.position});
+    };
+    llvm::Value *low = half(0), *high = half(2);
+    return shuffle(low, high, {0, 2, 4, 6});
+}
+
+// Four registers of four: rows become columns. The same shuffles go both ways.
+static llvm::SmallVector<llvm::Value*, 4> transpose4(
+    llvm::ArrayRef<llvm::Value*> m, const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
+    llvm::Value *a = shuffle(m[0], m[1], {0, 4, 1, 5}), *b = shuffle(m[0], m[1], {2, 6, 3, 7});
+    llvm::Value *c = shuffle(m[2], m[3], {0, 4, 1, 5}), *d = shuffle(m[2], m[3], {2, 6, 3, 7});
+    return {shuffle(a, c, {0, 1, 4, 5}), shuffle(a, c, {2, 3, 6, 7}), shuffle(b, d, {0, 1, 4, 5}), shuffle(b, d, {2, 3, 6, 7})};
+}
+
+void Emitter::load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result) {
+    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
+    std::int64_t size = info(leaves[0].scalar).bytes();
+    llvm::Align alignment(static_cast<std::uint64_t>(size));
+    auto* chunk_type = llvm::FixedVectorType::get(memory_type(leaves[0]), static_cast<unsigned>(length));
+    llvm::SmallVector<llvm::Value*, kMostComponents> chunks;
+    for (int chunk = 0; chunk < count; ++chunk) {
+        llvm::SmallVector<llvm::Value*, 8> parts;
+        for (int segment = 0; segment < segments; ++segment) {
+            llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
+            llvm::Instruction* part;
+            if (mask_) part = builder_.CreateMaskedLoad(chunk_type, pointer, alignment, chunk_mask(chunk, segment, count, length),
+                                                        llvm::Constant::getNullValue(chunk_type));
+            else part = builder_.CreateAlignedLoad(chunk_type, pointer, alignment);
+            parts.push_back(with_alias(part, address.root));
+        }
+        // Join the segments pair by pair; their number is a power of two.
+        while (parts.size() > 1) {
+            llvm::SmallVector<llvm::Value*, 8> joined;
+            for (std::size_t i = 0; i < parts.size(); i += 2) {
+                int width = static_cast<int>(llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements());
+                llvm::SmallVector<int, 16> lanes;
+                for (int lane = 0; lane < 2 * width; ++lane) lanes.push_back(lane);
+                joined.push_back(builder_.CreateShuffleVector(parts[i], parts[i + 1], lanes));
+            }
+            parts = joined;
+        }
+        chunks.push_back(parts[0]);
+    }
+
+    auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> p) { return shuffle_segments(a, b, p); };
+    llvm::SmallVector<llvm::Value*, kMostComponents> components;
+    if (length == 4 && count == 3) {
+        llvm::Value* xy = shuffle(chunks[1], chunks[2], {2, 3, 5, 6});  // x2 y2 x3 y3
+        llvm::Value* yz = shuffle(chunks[0], chunks[1], {1, 2, 4, 5});  // y0 z0 y1 z1
+        components = {shuffle(chunks[0], xy, {0, 3, 4, 6}), shuffle(yz, xy, {0, 2, 5, 7}), shuffle(yz, chunks[2], {1, 3, 4, 7})};
+    } else if (length == 4 && count == 4) {
+        components.append(transpose4(chunks, shuffle));
+    } else {
+        for (int component = 0; component < count; ++component) {
+            llvm::SmallVector<Place, 4> places;
+            for (int element = 0; element < length; ++element) {
+                int number = element * count + component;
+                places.push_back({number / length, number % length});
+            }
+            components.push_back(collect(chunks, places, shuffle));
+        }
+    }
+    for (llvm::Value* component : components) result.leaves.push_back(Leaf::of_vector(from_memory(component, leaves[0])));
+}
+
+void Emitter::store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value) {
+    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
+    std::int64_t size = info(leaves[0].scalar).bytes();
+    llvm::Align alignment(static_cast<std::uint64_t>(size));
+    llvm::SmallVector<llvm::Value*, kMostComponents> components;
+    for (Leaf& leaf : value.leaves) components.push_back(to_memory(vector(leaf), leaves[0]));
+
+    auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> p) { return shuffle_segments(a, b, p); };
+    llvm::SmallVector<llvm::Value*, kMostComponents> chunks;
+    if (length == 4 && count == 3) {
+        llvm::Value *x = components[0], *y = components[1], *z = components[2];
+        llvm::Value* xy = shuffle(x, y, {0, 2, 4, 6});  // x0 x2 y0 y2
+        llvm::Value* yz = shuffle(y, z, {1, 3, 5, 7});  // y1 y3 z1 z3
+        llvm::Value* zx = shuffle(z, x, {0, 2, 5, 7});  // z0 z2 x1 x3
+        chunks = {shuffle(xy, zx, {0, 2, 4, 6}), shuffle(yz, xy, {0, 2, 5, 7}), shuffle(zx, yz, {1, 3, 5, 7})};
+    } else if (length == 4 && count == 4) {
+        chunks.append(transpose4(components, shuffle));
+    } else {
+        for (int chunk = 0; chunk < count; ++chunk) {
+            llvm::SmallVector<Place, 4> places;
+            for (int q = 0; q < length; ++q) places.push_back({(chunk * length + q) % count, (chunk * length + q) / count});
+            chunks.push_back(collect(components, places, shuffle));
+        }
+    }
+    for (int segment = 0; segment < segments; ++segment)
+        for (int chunk = 0; chunk < count; ++chunk) {
+            llvm::SmallVector<int, 4> lanes;
+            for (int q = 0; q < length; ++q) lanes.push_back(segment * length + q);
+            llvm::Value* part = builder_.CreateShuffleVector(chunks[static_cast<std::size_t>(chunk)], lanes);
+            llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
+            llvm::Instruction* store;
+            if (mask_) store = builder_.CreateMaskedStore(part, pointer, alignment, chunk_mask(chunk, segment, count, length));
+            else store = builder_.CreateAlignedStore(part, pointer, alignment);
+            with_alias(store, address.root);
+        }
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,275 @@
+// Leaves as vectors, masks from block to block, phis, loops over active lanes.
+//
+// A vector of bools is made by a compare and wants to stay in that compare's register: as wide as the compared numbers,
+// all ones or all zeros. Inside one block the back end sees that. From block to block (a mask computed before a branch,
+// a loop's mask) it would narrow <8 x i1> to eight 16-bit numbers and widen it again at every use. So a vector of bools
+// crosses blocks in packed form: sign-extended to the width of a register and held as floats behind an arithmetic fence,
+// which no pass looks through and which costs no instruction. Machines with mask registers need none of this.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+llvm::Type* Emitter::register_type(Scalar scalar) const {
+    auto& context = context_;
+    switch (scalar) {
+        case Scalar::boolean: return llvm::Type::getInt1Ty(context);
+        case Scalar::f32: return llvm::Type::getFloatTy(context);
+        case Scalar::f64: return llvm::Type::getDoubleTy(context);
+        default: return llvm::Type::getIntNTy(context, static_cast<unsigned>(info(scalar).bits));
+    }
+}
+
+llvm::Type* Emitter::register_type(const LeafType& leaf) const {
+    return leaf.pointer ? llvm::PointerType::getUnqual(context_) : register_type(leaf.scalar);
+}
+
+llvm::Type* Emitter::memory_type(const LeafType& leaf) const {
+    if (leaf.pointer) return llvm::PointerType::getUnqual(context_);
+    return leaf.scalar == Scalar::boolean ? llvm::Type::getInt8Ty(context_) : register_type(leaf.scalar);
+}
+
+llvm::Type* Emitter::lanes_of(llvm::Type* scalar) const {
+    return llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
+}
+
+llvm::Value* Emitter::splat(llvm::Value* scalar) {
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(scalar))
+        return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), constant);
+    return builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), scalar);
+}
+
+llvm::Value* Emitter::iota(llvm::Type* integer) const {
+    llvm::SmallVector<llvm::Constant*, 16> elements;
+    for (int lane = 0; lane < lanes_; ++lane)
+        elements.push_back(llvm::ConstantInt::get(integer, static_cast<std::uint64_t>(lane)));
+    return llvm::ConstantVector::get(elements);
+}
+
+llvm::Value* Emitter::vector(Leaf& leaf) {
+    if (leaf.varying()) return here(leaf.vector);
+    if (leaf.vector && leaf.vector_block == builder_.GetInsertBlock()) return leaf.vector;
+    llvm::Value* result = splat(leaf.scalar);
+    if (leaf.step != 0) {
+        llvm::Type* integer = leaf.scalar->getType();
+        llvm::Value* steps = builder_.CreateMul(
+            iota(integer), splat(llvm::ConstantInt::getSigned(integer, leaf.step)));
+        result = builder_.CreateAdd(result, steps);
+    }
+    leaf.vector = result;
+    leaf.vector_block = builder_.GetInsertBlock();
+    return result;
+}
+
+bool Emitter::packs(llvm::Type* type) const {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    return vector && vector->getElementType()->isIntegerTy(1) && !machine_.mask_registers;
+}
+
+llvm::Value* Emitter::pack(llvm::Value* bits) {
+    if (auto known = packed_.find(bits); known != packed_.end()) return known->second;
+    Builder::InsertPointGuard guard(builder_);
+    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(bits)) {
+        llvm::BasicBlock* block = instruction->getParent();
+        if (llvm::isa<llvm::PHINode>(instruction)) builder_.SetInsertPoint(block, block->getFirstNonPHIIt());
+        else builder_.SetInsertPoint(block, std::next(instruction->getIterator()));
+    }
+    bool wide = lanes_ * 32 < machine_.vector_bits;
+    llvm::Type* integer = lanes_of(wide ? builder_.getInt64Ty() : builder_.getInt32Ty());
+    llvm::Type* number = lanes_of(wide ? builder_.getDoubleTy() : builder_.getFloatTy());
+    llvm::Value* result = builder_.CreateBitCast(builder_.CreateSExt(bits, integer), number);
+    if (!llvm::isa<llvm::Constant>(result)) result = builder_.CreateArithmeticFence(result, number);
+    packed_[bits] = result;
+    return result;
+}
+
+llvm::Value* Emitter::unpack(llvm::Value* packed) {
+    auto* number = llvm::cast<llvm::FixedVectorType>(packed->getType());
+    llvm::Type* integer = lanes_of(builder_.getIntNTy(number->getScalarSizeInBits()));
+    return builder_.CreateICmpSLT(builder_.CreateBitCast(packed, integer), llvm::Constant::getNullValue(integer));
+}
+
+llvm::Value* Emitter::here(llvm::Value* value) {
+    auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (!instruction || !packs(value->getType()) || instruction->getParent() == builder_.GetInsertBlock()) return value;
+    auto key = std::pair(value, builder_.GetInsertBlock());
+    if (auto known = unpacked_.find(key); known != unpacked_.end()) return known->second;
+    return unpacked_[key] = unpack(pack(value));
+}
+
+llvm::Value* Emitter::mask_bits(llvm::Value* mask) {
+    return builder_.CreateBitCast(here(mask), builder_.getIntNTy(static_cast<unsigned>(lanes_)));
+}
+
+llvm::Value* Emitter::any_lane(llvm::Value* mask) {
+    llvm::Value* bits = mask_bits(mask);
+    return builder_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
+}
+
+llvm::Value* Emitter::both(llvm::Value* mask, llvm::Value* condition) {
+    return mask ? builder_.CreateAnd(here(mask), here(condition)) : condition;
+}
+
+llvm::Value* Emitter::active_lanes() {
+    return mask_ ? here(mask_) : splat(builder_.getTrue());
+}
+
+Emitter::Phi Emitter::open_phi(const LeafType& type, bool as_vector, std::int64_t step) {
+    Phi phi;
+    phi.as_vector = as_vector;
+    llvm::Type* node_type = register_type(type);
+    if (as_vector) {
+        phi.packed = packs(lanes_of(node_type));
+        if (phi.packed) node_type = lanes_ * 32 < machine_.vector_bits ? builder_.getDoubleTy() : builder_.getFloatTy();
+        node_type = lanes_of(node_type);
+    }
+    llvm::BasicBlock* block = builder_.GetInsertBlock();
+    phi.node = llvm::PHINode::Create(node_type, 2, "", block->getFirstNonPHIIt());
+    if (!as_vector) {
+        phi.leaf = Leaf::of_linear(phi.node, step);
+        return phi;
+    }
+    llvm::Value* result = phi.node;
+    if (phi.packed) {
+        result = unpack(phi.node);
+        packed_[result] = phi.node;
+    }
+    phi.leaf = Leaf::of_vector(result);
+    return phi;
+}
+
+void Emitter::add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from) {
+    Builder::InsertPointGuard guard(builder_);
+    if (llvm::Instruction* terminator = from->getTerminator()) builder_.SetInsertPoint(terminator);
+    else builder_.SetInsertPoint(from);
+    if (!phi.as_vector) {
+        WEFT_CHECK(!value.varying() && value.step == phi.leaf.step,
+                   "a value planned as uniform differs between lanes in kernel '" + kernel_.name + "'");
+        phi.node->addIncoming(value.scalar, from);
+        return;
+    }
+    llvm::Value* result = value.varying() ? value.vector : vector(value);
+    phi.node->addIncoming(phi.packed ? pack(result) : result, from);
+}
+
+LaneValue Emitter::merge(Type type, bool as_vector, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
+                         llvm::BasicBlock* from_b) {
+    LaneValue result{type, {}, a.root == b.root ? a.root : MemoryRoot{}};
+    std::vector<LeafType> types = leaf_types(type);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        Leaf &left = a.leaves[i], &right = b.leaves[i];
+        if (!left.varying() && left.scalar == right.scalar && left.step == right.step) {
+            result.leaves.push_back(left);
+            continue;
+        }
+        bool in_lanes = as_vector || left.varying() || right.varying() || left.step != right.step;
+        Phi phi = open_phi(types[i], in_lanes, in_lanes ? 0 : left.step);
+        add_incoming(phi, left, from_a);
+        add_incoming(phi, right, from_b);
+        result.leaves.push_back(phi.leaf);
+    }
+    return result;
+}
+
+Leaf Emitter::zero_leaf(const LeafType& type, bool as_vector) {
+    llvm::Type* scalar = register_type(type);
+    return as_vector ? Leaf::of_vector(llvm::Constant::getNullValue(lanes_of(scalar)))
+                     : Leaf::of_scalar(llvm::Constant::getNullValue(scalar));
+}
+
+LaneValue Emitter::zero_value(Type type, bool as_vector) {
+    LaneValue result{type, {}, {}};
+    for (const LeafType& leaf : leaf_types(type)) result.leaves.push_back(zero_leaf(leaf, as_vector));
+    return result;
+}
+
+LaneValue Emitter::blend(llvm::Value* condition, LaneValue& a, LaneValue& b) {
+    LaneValue result{a.type, {}, a.root == b.root ? a.root : MemoryRoot{}};
+    for (std::size_t i = 0; i < a.leaves.size(); ++i) {
+        Leaf &left = a.leaves[i], &right = b.leaves[i];
+        bool same = left.varying() ? left.vector == right.vector && right.varying()
+                                   : left.scalar == right.scalar && left.step == right.step;
+        if (same) {
+            result.leaves.push_back(left);
+            continue;
+        }
+        llvm::Value *of_a = vector(left), *of_b = vector(right);
+        result.leaves.push_back(Leaf::of_vector(builder_.CreateSelect(here(condition), of_a, of_b)));
+    }
+    return result;
+}
+
+LaneValue& Emitter::value(const ir::Value* v) {
+    auto found = values_.find(v);
+    WEFT_CHECK(found != values_.end(), "kernel '" + kernel_.name + "' uses value %" + std::to_string(v->id) +
+                                           " before its definition");
+    return found->second;
+}
+
+void Emitter::set(const ir::Value* v, LaneValue result) {
+    result.type = v->type;
+    values_[v] = std::move(result);
+}
+
+void Emitter::set(const ir::Value* v, Leaf result) {
+    LaneValue whole{v->type, {}, {}};
+    whole.leaves.push_back(result);
+    values_[v] = std::move(whole);
+}
+
+bool Emitter::varying(const ir::Value* v) const {
+    return plan_.shape(v).kind == transform::LaneShape::Kind::varying;
+}
+
+std::int64_t Emitter::step_of(const ir::Value* v) const {
+    transform::LaneShape shape = plan_.shape(v);
+    return shape.kind == transform::LaneShape::Kind::linear ? shape.stride : 0;
+}
+
+llvm::BasicBlock* Emitter::new_block(const char* name) {
+    return llvm::BasicBlock::Create(context_, name, function_);
+}
+
+llvm::Value* Emitter::lane_of(Leaf& leaf, llvm::Value* lane) {
+    if (leaf.varying()) return builder_.CreateExtractElement(here(leaf.vector), lane);
+    if (leaf.step == 0) return leaf.scalar;
+    llvm::Type* integer = leaf.scalar->getType();
+    llvm::Value* distance = builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, integer),
+                                               llvm::ConstantInt::getSigned(integer, leaf.step));
+    return builder_.CreateAdd(leaf.scalar, distance);
+}
+
+llvm::Value* Emitter::pick_last_active(Leaf& leaf) {
+    if (leaf.uniform()) return leaf.scalar;
+    if (!mask_) return lane_of(leaf, builder_.getInt32(static_cast<unsigned>(lanes_ - 1)));
+    llvm::Value* bits = mask_bits(mask_);
+    llvm::Value* above = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, builder_.getTrue());
+    llvm::Value* last = llvm::ConstantInt::get(bits->getType(), static_cast<std::uint64_t>(lanes_ - 1));
+    llvm::Value* lane = builder_.CreateZExtOrTrunc(builder_.CreateSub(last, above), builder_.getInt32Ty());
+    return lane_of(leaf, lane);
+}
+
+llvm::Value* Emitter::for_each_active_lane(
+    llvm::Value* state, const std::function<llvm::Value*(llvm::Value* lane, llvm::Value* state)>& body) {
+    if (lanes_ == 1) return body(builder_.getInt32(0), state);
+    llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(lanes_));
+    llvm::Value* all = mask_ ? mask_bits(mask_) : llvm::Constant::getAllOnesValue(bits_type);
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("lane"), *after = new_block("lanes.done");
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* bits = builder_.CreatePHI(bits_type, 2);
+    llvm::PHINode* carried = state ? builder_.CreatePHI(state->getType(), 2) : nullptr;
+    bits->addIncoming(all, before);
+    if (carried) carried->addIncoming(state, before);
+    llvm::Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue());
+    llvm::Value* next_state = body(builder_.CreateZExtOrTrunc(lane, builder_.getInt32Ty()), carried);
+    llvm::Value* rest = builder_.CreateAnd(bits, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)));
+    llvm::BasicBlock* latch = builder_.GetInsertBlock();
+    bits->addIncoming(rest, latch);
+    if (carried) carried->addIncoming(next_state, latch);
+    builder_.CreateCondBr(builder_.CreateICmpNE(rest, llvm::Constant::getNullValue(bits_type)), loop, after);
+    builder_.SetInsertPoint(after);
+    return next_state;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,73 @@
+#include <cctype>
+
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/codegen.h"
+#include "codegen/cost.h"
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+namespace {
+
+// Whether f64 values that differ between lanes make up the kernel's arithmetic.
+bool computes_in_f64(const ir::Region& region, const transform::VectorPlan& plan) {
+    for (const ir::Operation* operation : region.operations) {
+        for (const ir::Value* result : operation->results) {
+            bool numeric = result->type.is_scalar() || result->type.is_numeric_aggregate();
+            if (numeric && result->type.scalar() == Scalar::f64 && plan.shape(result).kind != transform::LaneShape::Kind::uniform)
+                return true;
+        }
+        for (const ir::Region* nested : operation->regions)
+            if (computes_in_f64(*nested, plan)) return true;
+    }
+    return false;
+}
+
+// A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks.
+int preferred_lanes(const ir::Function& kernel, const Machine& machine) {
+    constexpr int kFewest = 4;
+    transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
+    if (plan.lanes == 1) return 1;
+    return std::max(kFewest, machine.vector_bits / (computes_in_f64(kernel.body, plan) ? 64 : 32));
+}
+
+std::string symbol_of(const ir::Function& kernel, std::size_t number) {
+    std::string symbol = "weft_" + std::to_string(number) + "_";
+    for (char c : kernel.name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    return symbol;
+}
+
+}  // namespace
+
+Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
+    Machine machine(target);
+    Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}};
+    lowered.module->setTargetTriple(llvm::Triple(target.triple));
+    for (std::size_t number = 0; number < module.functions.size(); ++number) {
+        const ir::Function& kernel = *module.functions[number];
+        WEFT_CHECK(kernel.is_kernel, "codegen: '" + kernel.name + "' is not a kernel; user functions are inlined before");
+        int lanes = options.debug ? 1 : options.lanes > 0 ? options.lanes : preferred_lanes(kernel, machine);
+        transform::VectorPlan plan = transform::vectorize(kernel, lanes);
+        KernelEntry entry;
+        entry.name = kernel.name;
+        entry.symbol = symbol_of(kernel, number);
+        entry.tid_rank = kernel.tid_rank;
+        entry.lanes = plan.lanes;
+        entry.cost = estimate_cost(kernel, plan.lanes);
+        for (const auto& remark : plan.remarks)
+            entry.remarks.push_back(remark.span ? remark.span.place() + ": " + remark.text : remark.text);
+        Emitter(kernel, plan, machine, options, *lowered.module).emit(entry);
+        lowered.kernels.push_back(std::move(entry));
+    }
+#ifndef NDEBUG
+    std::string problem;
+    llvm::raw_string_ostream text(problem);
+    if (llvm::verifyModule(*lowered.module, &text)) throw InternalError("codegen made invalid LLVM IR: " + problem);
+#endif
+    return lowered;
+}
+
+}  // namespace weft::codegen

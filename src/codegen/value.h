@@ -1,0 +1,76 @@
+// How an IR value lives in LLVM IR: as its flat list of leaves.
+//
+// A scalar is one leaf, a numeric aggregate one per component (row-major), a struct or tuple the leaves of its fields
+// in order, an array: data pointer, gradient pointer, extents, strides. Each leaf is
+//   uniform   one LLVM scalar, equal in every active lane
+//   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers only)
+//   varying   a <W x T>
+// Scalars in registers: bool is i1, the 16-bit floats are i16 (arithmetic widens them to float and rounds back).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Value.h>
+
+#include "types/layout.h"
+#include "types/type.h"
+
+namespace llvm {
+class BasicBlock;
+}
+
+namespace weft::codegen {
+
+struct LeafType {
+    Scalar scalar = Scalar::i64;  // extents and strides are i64
+    bool pointer = false;
+    std::int64_t offset = 0;  // in memory, from the start of the whole value
+};
+
+// The leaves of a type, in order. Tuples have no memory; their offsets are 0.
+std::vector<LeafType> leaf_types(Type type);
+int leaf_count(Type type);
+// Where in `aggregate` the part named by a static path begins, in leaves, and the type of that part.
+struct Part {
+    int first = 0;
+    Type type;
+};
+Part find_part(Type aggregate, const std::vector<std::int64_t>& path);
+
+struct Leaf {
+    llvm::Value* scalar = nullptr;  // uniform and linear
+    llvm::Value* vector = nullptr;  // varying; for the others the copy made for `vector_block`, if any
+    std::int64_t step = 0;          // linear: the difference between neighbouring lanes
+    // A uniform or linear i32 computed in 64 bits without wrapping, as addresses need it. See emit_scalar.cpp.
+    llvm::Value* wide = nullptr;
+    llvm::BasicBlock* vector_block = nullptr;
+
+    bool varying() const { return scalar == nullptr; }
+    bool uniform() const { return scalar != nullptr && step == 0; }
+    bool linear() const { return scalar != nullptr && step != 0; }
+
+    static Leaf of_scalar(llvm::Value* value) { return {.scalar = value}; }
+    static Leaf of_linear(llvm::Value* value, std::int64_t step) { return {.scalar = value, .step = step}; }
+    static Leaf of_vector(llvm::Value* value) { return {.vector = value}; }
+};
+
+// Which memory an array value stands for: what alias metadata is made from.
+struct MemoryRoot {
+    int parameter = -1;  // -1: not known
+    bool gradient = false;
+    bool operator==(const MemoryRoot&) const = default;
+};
+
+struct LaneValue {
+    Type type;
+    llvm::SmallVector<Leaf, 4> leaves;
+    MemoryRoot root;  // arrays only
+};
+
+// The leaves of an array value.
+inline constexpr int kDataLeaf = 0, kGradLeaf = 1, kShapeLeaf = 2;
+inline int stride_leaf(Type array) { return kShapeLeaf + array.ndim(); }
+
+}  // namespace weft::codegen

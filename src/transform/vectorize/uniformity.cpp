@@ -1,0 +1,272 @@
+// The uniformity analysis: what every value looks like across the lanes of a group.
+//
+// A shape speaks about the lanes that are active where the value lives: inside an arm that only some lanes take, or in
+// an iteration that only some lanes still run, "uniform" means equal in those lanes. What leaves such a region (the
+// results of an if with a varying condition, of a loop with a varying trip count) is varying, because lanes left it with
+// different values.
+//
+// Linear index arithmetic is taken not to wrap within one group of lanes: the W indices of a group differ by less than
+// W times a small stride, and an index that wraps there was out of range for every array anyway.
+//
+// A fixpoint over the structured IR: shapes only ever rise (unknown, then uniform or linear, then varying), loops are
+// visited until nothing changes.
+#include "transform/vectorize/vectorize.h"
+
+#include <optional>
+
+#include "support/error.h"
+
+namespace weft::transform {
+
+namespace {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+constexpr LaneShape kUniform{LaneShape::Kind::uniform, 0};
+constexpr LaneShape kVarying{LaneShape::Kind::varying, 0};
+
+LaneShape linear(std::int64_t stride) {
+    return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride};
+}
+
+std::optional<std::int64_t> constant_integer(const Value* value) {
+    const Operation* definition = value->definition;
+    if (!definition || definition->op != Op::constant || !value->type.is_int()) return std::nullopt;
+    return definition->numbers[0].i;
+}
+
+class Uniformity {
+public:
+    Uniformity(const ir::Function& kernel, VectorPlan& plan) : kernel_(kernel), plan_(plan) {}
+
+    void run() {
+        for (const Value* parameter : kernel_.parameters()) raise(parameter, kUniform);
+        do {
+            changed_ = false;
+            visit(kernel_.body);
+        } while (changed_);
+    }
+
+private:
+    // The shape so far. A value not reached yet counts as uniform: the optimistic start of the fixpoint.
+    LaneShape shape(const Value* value) const {
+        auto found = plan_.shapes.find(value);
+        return found == plan_.shapes.end() ? kUniform : found->second;
+    }
+    bool uniform(const Value* value) const { return shape(value) == kUniform; }
+    bool all_uniform(const std::vector<Value*>& values) const {
+        for (const Value* value : values)
+            if (!uniform(value)) return false;
+        return true;
+    }
+
+    static LaneShape join(LaneShape a, LaneShape b) { return a == b ? a : kVarying; }
+
+    void raise(const Value* value, LaneShape to) {
+        auto [entry, fresh] = plan_.shapes.try_emplace(value, to);
+        if (fresh) {
+            changed_ = true;
+            return;
+        }
+        LaneShape joined = join(entry->second, to);
+        if (joined != entry->second) {
+            entry->second = joined;
+            changed_ = true;
+        }
+    }
+    void raise_all(const std::vector<Value*>& values, LaneShape to) {
+        for (const Value* value : values) raise(value, to);
+    }
+
+    void visit(const Region& region) {
+        for (const Operation* operation : region.operations) visit(*operation);
+    }
+
+    void visit(const Operation& operation) {
+        switch (operation.op) {
+            case Op::if_: return visit_if(operation);
+            case Op::for_: return visit_for(operation);
+            case Op::while_: return visit_while(operation);
+            case Op::tid: {
+                bool last = operation.ints[0] == kernel_.tid_rank - 1;
+                return raise(operation.result(), last ? linear(1) : kUniform);
+            }
+            default:
+                if (!operation.results.empty()) raise_all(operation.results, result_shape(operation));
+        }
+    }
+
+    LaneShape result_shape(const Operation& operation) const {
+        const auto& operands = operation.operands;
+        switch (operation.op) {
+            case Op::atomic_add: case Op::atomic_sub: case Op::atomic_min: case Op::atomic_max: case Op::atomic_and:
+            case Op::atomic_or: case Op::atomic_xor: case Op::atomic_exch: case Op::atomic_cas:
+                return kVarying;  // each lane sees what the lanes before it left
+            case Op::call_library:
+                return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
+            case Op::call: return kVarying;
+            case Op::add: case Op::sub: case Op::mul: case Op::shl: case Op::neg: case Op::cast: case Op::bitcast:
+                return integer_shape(operation);
+            case Op::select:
+                if (operands[1] == operands[2]) return shape(operands[1]);
+                return uniform(operands[0]) ? join(shape(operands[1]), shape(operands[2])) : kVarying;
+            default: return all_uniform(operands) ? kUniform : kVarying;
+        }
+    }
+
+    // The rules that keep an index linear.
+    LaneShape integer_shape(const Operation& operation) const {
+        const auto& operands = operation.operands;
+        if (all_uniform(operands)) return kUniform;
+        Type type = operation.result()->type;
+        // Narrow integers wrap within a group all the time: only indices of 32 and 64 bits stay linear.
+        if (!type.is_int() || info(type.scalar()).bits < 32) return kVarying;
+        LaneShape a = shape(operands[0]);
+        LaneShape b = operands.size() > 1 ? shape(operands[1]) : kUniform;
+        if (a == kVarying || b == kVarying) return kVarying;
+        switch (operation.op) {
+            case Op::add: return linear(a.stride + b.stride);
+            case Op::sub: return linear(a.stride - b.stride);
+            case Op::neg: return linear(-a.stride);
+            case Op::mul: {
+                if (auto factor = constant_integer(operands[1])) return linear_by(a.stride, *factor);
+                if (auto factor = constant_integer(operands[0])) return linear_by(b.stride, *factor);
+                return kVarying;
+            }
+            case Op::shl: {
+                auto count = constant_integer(operands[1]);
+                if (!count || *count < 0 || *count > 20) return kVarying;
+                return linear_by(a.stride, std::int64_t{1} << *count);
+            }
+            case Op::cast: case Op::bitcast: {
+                Type from = operands[0]->type;
+                return from.is_int() && info(from.scalar()).bits >= 32 ? a : kVarying;
+            }
+            default: return kVarying;
+        }
+    }
+
+    // A stride that could make lanes wrap is not worth being called linear.
+    static LaneShape linear_by(std::int64_t stride, std::int64_t factor) {
+        constexpr std::int64_t kLargest = 1 << 20;
+        if (factor > kLargest || factor < -kLargest) return kVarying;
+        std::int64_t product = stride * factor;
+        return product > kLargest || product < -kLargest ? kVarying : linear(product);
+    }
+
+    void visit_if(const Operation& operation) {
+        visit(operation.body(0));
+        visit(operation.body(1));
+        const auto& then_values = operation.body(0).terminator()->operands;
+        const auto& else_values = operation.body(1).terminator()->operands;
+        bool branch = uniform(operation.operands[0]);
+        for (std::size_t i = 0; i < operation.results.size(); ++i) {
+            if (then_values[i] == else_values[i]) raise(operation.result(i), shape(then_values[i]));
+            else if (branch) raise(operation.result(i), join(shape(then_values[i]), shape(else_values[i])));
+            else raise(operation.result(i), kVarying);
+        }
+    }
+
+    void visit_for(const Operation& operation) {
+        const Region& body = operation.body();
+        const Value *lo = operation.operands[0], *hi = operation.operands[1], *step = operation.operands[2];
+        raise(body.arguments[0], uniform(step) ? shape(lo) : kVarying);
+        std::vector<Value*> inits(operation.operands.begin() + 3, operation.operands.end());
+        std::vector<Value*> carried(body.arguments.begin() + 1, body.arguments.end());
+        carry(carried, inits);
+        visit(body);
+        carry(carried, body.terminator()->operands);
+        bool varying = !uniform_trip_count(shape(lo), shape(hi), shape(step)) ||
+                       (operation.guarded && !uniform(carried.back()));
+        finish_loop(operation, carried, varying);
+    }
+
+    void visit_while(const Operation& operation) {
+        const Region &condition = operation.body(0), &body = operation.body(1);
+        carry(condition.arguments, operation.operands);
+        carry(body.arguments, operation.operands);
+        visit(condition);
+        visit(body);
+        carry(condition.arguments, body.terminator()->operands);
+        carry(body.arguments, body.terminator()->operands);
+        finish_loop(operation, condition.arguments, !uniform(condition.terminator()->operands[0]));
+    }
+
+    void carry(const std::vector<Value*>& arguments, const std::vector<Value*>& values) {
+        for (std::size_t i = 0; i < arguments.size(); ++i) raise(arguments[i], shape(values[i]));
+    }
+
+    void finish_loop(const Operation& operation, const std::vector<Value*>& carried, bool varying) {
+        for (std::size_t i = 0; i < operation.results.size(); ++i)
+            raise(operation.result(i), varying ? kVarying : shape(carried[i]));
+    }
+
+    // range(i, i + 3) runs three times in every lane.
+    static bool uniform_trip_count(LaneShape lo, LaneShape hi, LaneShape step) {
+        return step == kUniform && lo.kind != LaneShape::Kind::varying && lo == hi;
+    }
+
+    const ir::Function& kernel_;
+    VectorPlan& plan_;
+    bool changed_ = false;
+};
+
+// The first operation that can't run on lanes, with the reason.
+std::optional<VectorPlan::Remark> obstacle(const Region& region) {
+    for (const Operation* operation : region.operations) {
+        if (operation->op == Op::call)
+            return VectorPlan::Remark{operation->span, "runs one thread at a time: a function is called and not inlined"};
+        for (const Region* nested : operation->regions)
+            if (auto found = obstacle(*nested)) return found;
+    }
+    return std::nullopt;
+}
+
+// What will run lane by lane, or by gathers, inside a kernel that does run on lanes.
+void remark_on(const Region& region, VectorPlan& plan) {
+    for (const Operation* operation : region.operations) {
+        if (operation->op == Op::call_library)
+            plan.remarks.push_back({operation->span, "the library function '" + operation->library->symbol +
+                                                         "' is called for one lane after the other"});
+        bool access = operation->op == Op::load || operation->op == Op::store;
+        if (access && plan.shape(operation->operands[0]).kind != LaneShape::Kind::varying) {
+            int ndim = operation->operands[0]->type.ndim();
+            const Value* last = ndim > 0 ? operation->operands[static_cast<std::size_t>(ndim)] : nullptr;
+            bool unit = last && plan.shape(last).kind == LaneShape::Kind::linear && plan.shape(last).stride == 1;
+            bool indexed = false;
+            for (int axis = 1; axis <= ndim; ++axis)
+                indexed |= plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
+            if (indexed && !unit)
+                plan.remarks.push_back({operation->span, std::string(operation->op == Op::load ? "reads" : "writes") +
+                                                             " scattered elements: neighbouring threads do not touch "
+                                                             "neighbouring elements of the last dimension"});
+        }
+        for (const Region* nested : operation->regions) remark_on(*nested, plan);
+    }
+}
+
+}  // namespace
+
+LaneShape VectorPlan::shape(const ir::Value* value) const {
+    auto found = shapes.find(value);
+    return found == shapes.end() ? kUniform : found->second;
+}
+
+VectorPlan vectorize(const ir::Function& kernel, int lanes) {
+    WEFT_CHECK(lanes >= 1, "vectorize: the number of lanes must be positive");
+    VectorPlan plan;
+    if (lanes == 1) return plan;
+    if (auto found = obstacle(kernel.body)) {
+        plan.remarks.push_back(*found);
+        return plan;
+    }
+    plan.lanes = lanes;
+    Uniformity(kernel, plan).run();
+    remark_on(kernel.body, plan);
+    return plan;
+}
+
+}  // namespace weft::transform
