@@ -6,7 +6,7 @@ export PYTHON BUILD
 .PHONY: setup demo test check bench docs wheel test-sanitize clean
 
 setup:         ; @$(PYTHON) tools/setup.py
-demo: setup    ; @.venv/bin/python -m warp.examples
+demo: setup    ; @.venv/bin/python -m warp.examples.lagoon
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 bench: setup   ; @.venv/bin/python bench/run.py

@@ -30,7 +30,7 @@ def find_conflict(folders):
     return None
 
 
-def refuse_conflict():
+def check():
     """Raises ImportError if warp-lang is installed where this package is found."""
     found = find_conflict(environment_folders())
     if found is None:
