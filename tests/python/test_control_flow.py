@@ -1,0 +1,291 @@
+"""if, for, while, break, continue, return in every combination, with lanes that take different ways (S-CFL)."""
+
+import numpy as np
+import pytest
+
+import warp as wp
+
+N = 37  # no multiple of any lane count
+
+
+def run(kernel, *inputs, dtype=int, count=N):
+    out = wp.zeros(count, dtype=dtype)
+    wp.launch(kernel, dim=count, inputs=[*inputs, out])
+    return out.numpy().tolist()
+
+
+@pytest.mark.seed("S-CFL-001")
+@pytest.mark.seed("S-CFL-006")
+def test_if_elif_else_keeps_values_set_before():
+    @wp.func
+    def is_even(i: int):
+        return i % 2 == 0
+
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        color = 5
+        other = 1
+        if i < 10 and i > 3:
+            color = 1
+        elif is_even(i):
+            color = 2
+            other = i
+        elif i == 11:
+            other = 7
+        else:
+            color = color + i
+        out[i] = 1000 * other + color
+
+    def expected(i):
+        color, other = 5, 1
+        if 3 < i < 10:
+            color = 1
+        elif i % 2 == 0:
+            color, other = 2, i
+        elif i == 11:
+            other = 7
+        else:
+            color = color + i
+        return 1000 * other + color
+
+    assert run(k) == [expected(i) for i in range(N)]
+
+
+@pytest.mark.seed("S-CFL-002")
+@pytest.mark.seed("S-CFL-003")
+def test_matrix_product_with_run_time_bounds():
+    @wp.kernel
+    def product(a: wp.array2d[float], b: wp.array2d[float], c: wp.array2d[float]):
+        i, j = wp.tid()
+        s = float(0.0)
+        for k in range(a.shape[1]):
+            s += a[i, k] * b[k, j]
+        c[i, j] = s
+
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((13, 17)).astype(np.float32), rng.standard_normal((17, 19)).astype(np.float32)
+    c = wp.zeros((13, 19))
+    wp.launch(product, dim=(13, 19), inputs=[a, b, c])
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("bounds", [(5,), (2, 9), (0, 10, 3), (10, 0, -3), (3, 3), (5, 2), (0, 40, 7)])
+@pytest.mark.seed("S-CFL-005")
+def test_static_and_dynamic_ranges_agree_with_python(bounds):
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+
+    @wp.kernel
+    def static(out: wp.array[int]):
+        i = wp.tid()
+        s = 0
+        for n in range(start, stop, step):
+            s = s * 3 + n + i
+        out[i] = s
+
+    @wp.kernel
+    def dynamic(start: int, stop: int, out: wp.array[int]):
+        i = wp.tid()
+        s = 0
+        for n in range(start, stop, step):
+            s = s * 3 + n + i
+        out[i] = s
+
+    def expected(i):
+        s = 0
+        for n in range(start, stop, step):
+            s = s * 3 + n + i
+        return (s + 2**31) % 2**32 - 2**31
+
+    assert run(static) == [expected(i) for i in range(N)]
+    assert run(dynamic, start, stop) == [expected(i) for i in range(N)]
+
+
+def test_trip_count_that_differs_between_lanes():
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        s = 0
+        for n in range(i % 7):
+            for m in range(n, i):
+                s += m
+        out[i] = s
+
+    assert run(k) == [sum(m for n in range(i % 7) for m in range(n, i)) for i in range(N)]
+
+
+@pytest.mark.seed("S-CFL-004")
+def test_while_with_a_call_as_its_condition():
+    @wp.func
+    def go_on(x: int, limit: int):
+        return x * x < limit
+
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        x = 0
+        while(go_on(x, i)):
+            x += 1
+        out[i] = x
+
+    def expected(i):
+        x = 0
+        while x * x < i:
+            x += 1
+        return x
+
+    assert run(k) == [expected(i) for i in range(N)]
+
+
+def test_break_and_continue_in_nested_loops():
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        s = 0
+        for n in range(20):
+            if n == i:
+                break
+            if n % 3 == 1:
+                continue
+            m = n
+            while True:
+                m += 2
+                if m > i:
+                    break
+                if m % 5 == 0:
+                    continue
+                s += m
+            s += 1
+        out[i] = s
+
+    def expected(i):
+        s = 0
+        for n in range(20):
+            if n == i:
+                break
+            if n % 3 == 1:
+                continue
+            m = n
+            while True:
+                m += 2
+                if m > i:
+                    break
+                if m % 5 == 0:
+                    continue
+                s += m
+            s += 1
+        return s
+
+    assert run(k) == [expected(i) for i in range(N)]
+
+
+def test_early_return_from_kernel_inside_loops():
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        if i % 5 == 0:
+            return
+        out[i] = 1
+        for n in range(10):
+            if n == i:
+                out[i] = 100 + n
+                return
+            out[i] += n
+        out[i] = -out[i]
+
+    def expected(i):
+        if i % 5 == 0:
+            return 0
+        value = 1
+        for n in range(10):
+            if n == i:
+                return 100 + n
+            value += n
+        return -value
+
+    assert run(k) == [expected(i) for i in range(N)]
+
+
+def test_stores_under_a_condition_touch_only_their_lanes():
+    @wp.kernel
+    def k(x: wp.array[float], out: wp.array[float]):
+        i = wp.tid()
+        if x[i] > 0.0:
+            out[i] = wp.sqrt(x[i])
+            if x[i] > 0.5:
+                out[i] += 1.0
+
+    x = np.linspace(-1, 1, N).astype(np.float32)
+    out = wp.full(N, -7.0, dtype=float)
+    wp.launch(k, dim=N, inputs=[x, out])
+    expected = np.where(x > 0, np.sqrt(np.maximum(x, 0)) + (x > 0.5), -7.0)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
+def test_ternary_evaluates_only_the_chosen_arm():
+    @wp.kernel
+    def k(n: wp.array[int], x: wp.array[float], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = x[n[i]] if n[i] < x.shape[0] else -1.0
+
+    n = np.array([0, 2**30, 1, 2**30, 2, 2, 0, 1, 2**30], dtype=np.int32)
+    x = np.array([1.0, 2.0, 3.0], dtype=np.float32)
+    out = wp.zeros(len(n))
+    wp.launch(k, dim=len(n), inputs=[n, x, out])
+    assert out.numpy().tolist() == [x[v] if v < 3 else -1.0 for v in n]
+
+
+def test_loop_over_dynamic_range_changes_vectors():
+    @wp.kernel
+    def k(out: wp.array[wp.vec3]):
+        i = wp.tid()
+        v = wp.vec3(0.0, 0.0, 0.0)
+        for n in range(i):
+            v[n % 3] += float(n)
+            v.z = v.z * 0.5
+        out[i] = v
+
+    out = wp.zeros(N, dtype=wp.vec3)
+    wp.launch(k, dim=N, inputs=[out])
+    expected = np.zeros((N, 3), dtype=np.float32)
+    for i in range(N):
+        for n in range(i):
+            expected[i, n % 3] += np.float32(n)
+            expected[i, 2] *= np.float32(0.5)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
+def test_variable_assigned_in_one_branch_only_is_an_error_at_its_use():
+    @wp.kernel
+    def k(x: wp.array[float]):
+        if x[0] > 0.0:
+            y = 1.0
+        x[0] = y  # noqa: F821
+
+    with pytest.raises(wp.CompileError) as error:
+        wp.launch(k, dim=1, inputs=[wp.zeros(1)])
+    assert "x[0] = y" in str(error.value) and "y = 1.0" in str(error.value)
+
+
+def test_collatz_lengths():
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        n = wp.int64(i + 1)
+        steps = 0
+        while n != wp.int64(1):
+            if n % wp.int64(2) == wp.int64(0):
+                n = n // wp.int64(2)
+            else:
+                n = wp.int64(3) * n + wp.int64(1)
+            steps += 1
+        out[i] = steps
+
+    def expected(n):
+        steps = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+
+    assert run(k, count=1000) == [expected(i + 1) for i in range(1000)]

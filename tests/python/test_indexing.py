@@ -1,0 +1,278 @@
+"""Arrays, vectors and matrices in kernels (S-IDX, parts of S-VEC and S-MAT)."""
+
+import numpy as np
+import pytest
+
+import warp as wp
+
+
+@pytest.mark.seed("S-IDX-001")
+@pytest.mark.seed("S-IDX-002")
+def test_read_and_write_up_to_four_indices():
+    @wp.kernel
+    def k(a: wp.array4d[float], b: wp.array2d[float]):
+        i,j = wp.tid()
+        b[i,j] = a[i, j, 1, 2] + b[i, j]
+        a[i, j, 0, 0] = -1.0
+
+    a = np.random.default_rng(0).standard_normal((3, 5, 2, 3)).astype(np.float32)
+    before, b = a.copy(), np.ones((3, 5), dtype=np.float32)
+    wp.launch(k, dim=(3, 5), inputs=[a, b])
+    np.testing.assert_array_equal(b, before[:, :, 1, 2] + 1)
+    before[:, :, 0, 0] = -1
+    np.testing.assert_array_equal(a, before)
+
+
+@pytest.mark.seed("S-IDX-003")
+@pytest.mark.seed("S-IDX-004")
+@pytest.mark.seed("S-IDX-005")
+def test_slices_share_memory_and_chain():
+    @wp.func
+    def double(row: wp.array[float]):
+        for k in range(row.shape[0]):
+            row[k] = 2.0 * row[k]
+
+    @wp.kernel
+    def k(a: wp.array3d[float], out: wp.array[float]):
+        i = wp.tid()
+        plane = a[i]
+        row = plane[1]
+        row[0] = 100.0
+        out[i] = a[i][1][0] + plane[0, 2] + a[i][0][1]
+        double(a[i, 0])
+
+    a = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+    before, out = a.copy(), wp.zeros(4)
+    wp.launch(k, dim=4, inputs=[a, out])
+    assert out.numpy().tolist() == [100 + before[i, 0, 2] + before[i, 0, 1] for i in range(4)]
+    before[:, 1, 0] = 100
+    before[:, 0] *= 2
+    np.testing.assert_array_equal(a, before)
+
+
+@pytest.mark.seed("S-IDX-007")
+def test_shape_in_kernels():
+    @wp.kernel
+    def k(a: wp.array2d[float], out: wp.array[int]):
+        out[0] = a.shape[0]
+        out[1] = a.shape[1]
+        out[2] = len(a)
+
+    out = wp.zeros(3, dtype=int)
+    wp.launch(k, dim=1, inputs=[wp.zeros((3, 8)), out])
+    assert out.numpy().tolist() == [3, 8, 3]
+
+
+@pytest.mark.seed("S-IDX-009")
+@pytest.mark.seed("S-VEC-011")
+def test_components_and_swizzles():
+    @wp.kernel
+    def k(v: wp.array[wp.vec4], s: wp.array2d[float], w: wp.array[wp.vec3]):
+        i = wp.tid()
+        x = v[i]
+        s[i, 0] = x[0]
+        s[i, 1] = x.y
+        s[i, 2] = x[-1]
+        s[i, 3] = x[i % 4]
+        s[i, 4] = v[i][2]
+        s[i, 5] = v[i].w
+        w[i] = x.zyx
+        x.x = 7.0
+        x[1] = 8.0
+        x[(i + 2) % 4] = 9.0
+        v[i] = x
+
+    v = np.random.default_rng(0).standard_normal((9, 4)).astype(np.float32)
+    before, s, w = v.copy(), wp.zeros((9, 6)), wp.zeros(9, dtype=wp.vec3)
+    wp.launch(k, dim=9, inputs=[v, s, w])
+    i = np.arange(9)
+    expected = np.stack([before[:, 0], before[:, 1], before[:, 3], before[i, i % 4], before[:, 2], before[:, 3]], axis=1)
+    np.testing.assert_array_equal(s.numpy(), expected)
+    np.testing.assert_array_equal(w.numpy(), before[:, 2::-1])
+    before[:, 0], before[:, 1] = 7, 8
+    before[i, (i + 2) % 4] = 9
+    np.testing.assert_array_equal(v, before)
+
+
+@pytest.mark.seed("S-IDX-010")
+def test_every_integer_type_is_an_index():
+    for dtype in (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64):
+
+        @wp.kernel
+        def k(index: wp.array(dtype=dtype), x: wp.array[float], out: wp.array[float]):
+            i = wp.tid()
+            n = index[i]
+            out[i] = x[n]
+
+        index = np.array([3, 0, 2, 1, 3], dtype=wp.dtype_to_numpy(dtype))
+        x, out = np.array([1.0, 2.0, 4.0, 8.0], dtype=np.float32), wp.zeros(5)
+        wp.launch(k, dim=5, inputs=[index, x, out])
+        assert out.numpy().tolist() == [8.0, 1.0, 4.0, 2.0, 8.0]
+
+
+def test_constant_negative_index_counts_from_the_end():
+    @wp.kernel
+    def k(x: wp.array[float], m: wp.array2d[float]):
+        x[-1] = x[-2] + m[-1, 0]
+
+    x, m = wp.array([1.0, 2.0, 3.0], dtype=float), wp.array([[1.0, 2.0], [3.0, 4.0]], dtype=float)
+    wp.launch(k, dim=1, inputs=[x, m])
+    assert x.numpy().tolist() == [1.0, 2.0, 5.0]
+
+
+def test_gather_scatter_and_strided_access():
+    @wp.kernel
+    def k(perm: wp.array[int], x: wp.array[float], y: wp.array[float], z: wp.array[float]):
+        i = wp.tid()
+        y[perm[i]] = x[i]
+        z[i] = x[x.shape[0] - 1 - i] + x[(i * 3) % x.shape[0]]
+
+    n = 101
+    perm = np.random.default_rng(0).permutation(n).astype(np.int32)
+    x = np.arange(n, dtype=np.float32)
+    y, z = wp.zeros(n), wp.zeros(n)
+    wp.launch(k, dim=n, inputs=[perm, x, y, z])
+    expected = np.zeros(n)
+    expected[perm] = x
+    np.testing.assert_array_equal(y.numpy(), expected)
+    np.testing.assert_array_equal(z.numpy(), x[::-1] + x[(np.arange(n) * 3) % n])
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (1, 1), (3, 100), (64, 3)])
+@pytest.mark.parametrize("order", ["C", "F", "sliced", "broadcast"])
+def test_any_strides_in_two_dimensions(shape, order):
+    @wp.kernel
+    def k(a: wp.array2d[float], b: wp.array2d[float]):
+        i, j = wp.tid()
+        b[i, j] = 2.0 * a[i, j]
+
+    rng = np.random.default_rng(0)
+    if order == "C":
+        a = rng.standard_normal(shape).astype(np.float32)
+    elif order == "F":
+        a = np.asfortranarray(rng.standard_normal(shape).astype(np.float32))
+    elif order == "sliced":
+        a = rng.standard_normal((2 * shape[0], 3 * shape[1])).astype(np.float32)[::2, ::-3]
+    else:
+        a = np.broadcast_to(rng.standard_normal((1, shape[1])).astype(np.float32), shape).copy()
+        a = np.lib.stride_tricks.as_strided(a, shape, (0, a.strides[1]))
+    b = np.zeros(shape, dtype=np.float32)
+    wp.launch(k, dim=shape, inputs=[a, b])
+    np.testing.assert_array_equal(b, 2 * a)
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 6, 9])
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "int32", "uint8", "int64"])
+def test_arrays_of_vectors_of_every_kind(length, name):
+    dtype = wp.types.vector(length=length, dtype=getattr(wp, name))
+
+    @wp.kernel
+    def k(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), n: int):
+        i = wp.tid()
+        v = a[i]
+        w = v + v
+        w[1] = v[0]
+        if i % 3 != 1:
+            b[n - 1 - i] = w
+
+    n = 29
+    a = np.random.default_rng(0).integers(0, 100, (n, length)).astype(name)
+    b = wp.zeros(n, dtype=dtype)
+    wp.launch(k, dim=n, inputs=[a, b, n])
+    expected = a + a
+    expected[:, 1] = a[:, 0]
+    expected[np.arange(n) % 3 == 1] = 0
+    np.testing.assert_array_equal(b.numpy(), expected[::-1])
+
+
+def test_atomics_count_exactly():
+    @wp.kernel
+    def k(bins: wp.array[int], total: wp.array[float], top: wp.array[int], low: wp.array[float], v: wp.array[wp.vec3]):
+        i = wp.tid()
+        wp.atomic_add(bins, i % 7, 1)
+        wp.atomic_add(total, 0, 1.0)
+        wp.atomic_max(top, 0, (i * 7919) % 100003)
+        wp.atomic_min(low, 0, float(-i))
+        wp.atomic_add(v, 0, wp.vec3(1.0, 2.0, 3.0))
+        if i % 2 == 0:
+            wp.atomic_sub(total, 1, 2.0)
+
+    n = 100_003
+    bins, total = wp.zeros(7, dtype=int), wp.zeros(2)
+    top, low, v = wp.zeros(1, dtype=int), wp.zeros(1), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(k, dim=n, inputs=[bins, total, top, low, v])
+    i = np.arange(n)
+    assert bins.numpy().tolist() == np.bincount(i % 7).tolist()
+    assert total.numpy().tolist() == [n, -2.0 * ((n + 1) // 2)]
+    assert top.numpy()[0] == ((i * 7919) % 100003).max()
+    assert low.numpy()[0] == -(n - 1)
+    assert v.numpy()[0].tolist() == [n, 2 * n, 3 * n]
+
+
+def test_atomic_results_are_unique():
+    @wp.kernel
+    def k(counter: wp.array[int], seen: wp.array[int]):
+        i = wp.tid()
+        if i % 3 == 0:
+            slot = wp.atomic_add(counter, 0, 1)
+            seen[slot] = i + 1
+
+    n = 30_000
+    counter, seen = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    wp.launch(k, dim=n, inputs=[counter, seen])
+    assert counter.numpy()[0] == n // 3
+    assert sorted(seen.numpy()[: n // 3].tolist()) == list(range(1, n + 1, 3))
+
+
+@pytest.mark.seed("S-MAT-003")
+@pytest.mark.seed("S-MAT-004")
+@pytest.mark.seed("S-MAT-005")
+def test_matrix_entries_rows_inverse_and_product():
+    @wp.kernel
+    def k(m: wp.array[wp.mat33], out: wp.array[wp.mat33], v: wp.array[wp.vec3], d: wp.array[float]):
+        i = wp.tid()
+        a = m[i]
+        out[i] = wp.inverse(a) * a
+        v[i] = a[1]
+        d[i] = wp.determinant(a) + a[2, 0] + a[i % 3, 1]
+        a[0, 0] = 5.0
+        m[i] = a
+
+    m = np.random.default_rng(0).standard_normal((11, 3, 3)).astype(np.float32) + 2 * np.eye(3, dtype=np.float32)
+    before = m.copy()
+    out, v, d = wp.zeros(11, dtype=wp.mat33), wp.zeros(11, dtype=wp.vec3), wp.zeros(11)
+    wp.launch(k, dim=11, inputs=[m, out, v, d])
+    np.testing.assert_allclose(out.numpy(), np.broadcast_to(np.eye(3), (11, 3, 3)), atol=1e-3)
+    np.testing.assert_array_equal(v.numpy(), before[:, 1])
+    i = np.arange(11)
+    expected = np.linalg.det(before) + before[:, 2, 0] + before[i, i % 3, 1]
+    np.testing.assert_allclose(d.numpy(), expected, rtol=1e-4, atol=1e-4)
+    before[:, 0, 0] = 5
+    np.testing.assert_array_equal(m, before)
+
+
+@pytest.mark.seed("S-VEC-009")
+@pytest.mark.seed("S-VEC-010")
+def test_vector_algebra():
+    @wp.kernel
+    def k(a: wp.vec3, b: wp.vec3, v: wp.array[wp.vec3], s: wp.array[float], w: wp.array[wp.vec2]):
+        v[0] = a + b
+        v[1] = a - b
+        v[2] = a * 0.5 + wp.vec3(0.5, 0.5, 0.5)
+        v[3] = 2.0 * a
+        v[4] = wp.cross(a, b)
+        v[5] = -a
+        v[6] = a / 2.0
+        v[7] = wp.normalize(a)
+        s[0] = wp.dot(a, b)
+        s[1] = wp.length(a)
+        m = wp.matrix(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, shape=(2, 3))
+        w[0] = m * a
+
+    a, b = np.array([1.0, -2.0, 3.0]), np.array([0.5, 4.0, -1.0])
+    v, s, w = wp.zeros(8, dtype=wp.vec3), wp.zeros(2), wp.zeros(1, dtype=wp.vec2)
+    wp.launch(k, dim=1, inputs=[a, b, v, s, w])
+    expected = [a + b, a - b, a * 0.5 + 0.5, 2 * a, np.cross(a, b), -a, a / 2, a / np.linalg.norm(a)]
+    np.testing.assert_allclose(v.numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(s.numpy(), [a @ b, np.linalg.norm(a)], rtol=1e-6)
+    np.testing.assert_allclose(w.numpy()[0], np.array([[1, 2, 3], [4, 5, 6]]) @ a, rtol=1e-6)

@@ -1,0 +1,387 @@
+"""Operators, conversions and constants in kernels (S-OPR, S-CNV, S-CON, S-TYP)."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import warp as wp
+
+TYPE_SPHERE = wp.constant(0)
+HALF = wp.constant(wp.float64(0.5))
+AXIS = wp.constant(wp.vec3(0.0, 1.0, 0.0))
+
+
+class Shape:
+    BOX = wp.constant(2)
+
+
+@wp.kernel
+def integer_operators(a: wp.array[int], b: wp.array[int], out: wp.array2d[int]):
+    i = wp.tid()
+    x = a[i]
+    y = b[i]
+    out[0, i] = x + y
+    out[1, i] = x - y
+    out[2, i] = x * y
+    out[3, i] = x / y
+    out[4, i] = x // y
+    out[5, i] = x % y
+    out[6, i] = x & y
+    out[7, i] = x | y
+    out[8, i] = x ^ y
+    out[9, i] = -x
+    out[10, i] = ~x
+    out[11, i] = x << (y & 7)
+    out[12, i] = x >> (y & 7)
+
+
+@pytest.mark.seed("S-OPR-004")
+@pytest.mark.seed("S-OPR-005")
+@pytest.mark.seed("S-OPR-006")
+@pytest.mark.seed("S-OPR-008")
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1).filter(bool)), min_size=1, max_size=20))
+def test_integer_operators_agree_with_c_and_python(pairs):
+    a, b = (np.array(v, dtype=np.int32) for v in zip(*pairs))
+    out = wp.zeros((13, len(a)), dtype=int)
+    wp.launch(integer_operators, dim=len(a), inputs=[a, b, out])
+
+    def wrap(value):
+        return (value + 2**31) % 2**32 - 2**31
+
+    for i, (x, y) in enumerate(pairs):
+        quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)  # toward zero
+        expected = [
+            x + y, x - y, x * y, quotient, x // y, x - quotient * y, x & y, x | y, x ^ y, -x, ~x,
+            x << (y & 7), x >> (y & 7),
+        ]  # fmt: skip
+        assert out.numpy()[:, i].tolist() == [wrap(e) for e in expected], (x, y)
+
+
+@pytest.mark.seed("S-OPR-006")
+def test_floor_division_of_negative_numbers():
+    @wp.kernel
+    def k(x: wp.array[int], y: wp.array[float]):
+        x[0] = -3 // 2
+        x[1] = x[1] // 2
+        y[0] = y[0] // 2.0
+
+    x, y = wp.array([0, -3], dtype=int), wp.array([-3.0], dtype=float)
+    wp.launch(k, dim=1, inputs=[x, y])
+    assert x.numpy().tolist() == [-2, -2] and y.numpy()[0] == -2.0
+
+
+@pytest.mark.seed("S-OPR-001")
+@pytest.mark.seed("S-OPR-002")
+def test_and_or_not_short_circuit():
+    @wp.kernel
+    def k(n: wp.array[int], x: wp.array[float], out: wp.array[int]):
+        i = wp.tid()
+        # x[n[i]] is outside of x where n[i] is past its end: it must not be read
+        if n[i] < x.shape[0] and x[n[i]] > 0.5:
+            out[i] = 1
+        if not (n[i] >= x.shape[0] or x[n[i]] <= 0.5):
+            out[i] += 10
+
+    n = np.array([0, 1, 2, 2**30, -0, 1, 2**30, 0, 2], dtype=np.int32)
+    x = np.array([1.0, 0.0, 0.7], dtype=np.float32)
+    out = wp.zeros(len(n), dtype=int)
+    wp.launch(k, dim=len(n), inputs=[n, x, out])
+    assert out.numpy().tolist() == [11 if v < 3 and x[v] > 0.5 else 0 for v in n]
+
+
+@pytest.mark.seed("S-OPR-003")
+def test_comparisons_and_chains():
+    @wp.kernel
+    def k(x: wp.array[float], out: wp.array2d[int]):
+        i = wp.tid()
+        v = x[i]
+        if v > 1.0:
+            out[i, 0] = 1
+        if v < 1.0:
+            out[i, 1] = 1
+        if v >= 1.0:
+            out[i, 2] = 1
+        if v <= 1.0:
+            out[i, 3] = 1
+        if v == 1.0:
+            out[i, 4] = 1
+        if v != 1.0:
+            out[i, 5] = 1
+        if 0.0 < v <= 2.0 != v:
+            out[i, 6] = 1
+
+    values = [0.5, 1.0, 1.5, 2.0, -1.0, math.nan, math.inf]
+    out = wp.zeros((len(values), 7), dtype=int)
+    wp.launch(k, dim=len(values), inputs=[np.array(values, dtype=np.float32), out])
+    expected = [[v > 1, v < 1, v >= 1, v <= 1, v == 1, v != 1, 0 < v <= 2 != v] for v in values]
+    np.testing.assert_array_equal(out.numpy(), np.array(expected, dtype=int))
+
+
+@pytest.mark.seed("S-OPR-007")
+def test_power_with_negative_bases():
+    @wp.kernel
+    def k(x: wp.array[float], y: wp.array2d[float]):
+        i = wp.tid()
+        y[0, i] = x[i] ** 2.0
+        y[1, i] = (x[i] - 1.0) ** 3.0
+        y[2, i] = x[i] ** 0.5
+
+    x = np.array([-3.0, -0.5, 0.0, 2.0], dtype=np.float32)
+    y = wp.zeros((3, 4))
+    wp.launch(k, dim=4, inputs=[x, y])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(y.numpy(), np.stack([x**2, (x - 1) ** 3, x**0.5]), rtol=1e-6)
+
+
+@pytest.mark.seed("S-OPR-008")
+def test_float_modulus_has_the_sign_of_the_dividend():
+    @wp.kernel
+    def k(a: wp.array[float], b: wp.array[float], c: wp.array[float]):
+        i = wp.tid()
+        c[i] = a[i] % b[i]
+
+    a = np.array([5.5, -5.5, 5.5, -5.5, 1e6, 0.3], dtype=np.float32)
+    b = np.array([2.0, 2.0, -2.0, -2.0, 0.7, 0.1], dtype=np.float32)
+    c = wp.zeros(6)
+    wp.launch(k, dim=6, inputs=[a, b, c])
+    np.testing.assert_array_equal(c.numpy(), np.fmod(a, b))
+
+
+@pytest.mark.seed("S-OPR-009")
+def test_star_and_at_of_matrices():
+    @wp.kernel
+    def k(a: wp.mat22, b: wp.mat22, v: wp.vec2, m: wp.array[wp.mat22], w: wp.array[wp.vec2]):
+        m[0] = a * b
+        m[1] = a @ b
+        m[2] = 2.0 * a
+        m[3] = a * 2.0
+        w[0] = a * v
+        w[1] = a @ v
+        w[2] = v * a
+
+    a, b, v = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.5, -1.0], [2.0, 1.0]]), np.array([5.0, 7.0])
+    m, w = wp.zeros(4, dtype=wp.mat22), wp.zeros(3, dtype=wp.vec2)
+    wp.launch(k, dim=1, inputs=[a, b, v, m, w])
+    np.testing.assert_allclose(m.numpy(), [a @ b, a @ b, 2 * a, 2 * a])
+    np.testing.assert_allclose(w.numpy(), [a @ v, a @ v, v @ a])
+
+
+@pytest.mark.seed("S-OPR-010")
+def test_compound_assignment_everywhere():
+    @wp.kernel
+    def k(x: wp.array[float], v: wp.array[wp.vec3], n: wp.array[int]):
+        s = float(1.0)
+        s += 2.0
+        s -= 0.5
+        s *= 4.0
+        s /= 5.0
+        x[0] += s
+        x[0] *= 2.0
+        w = wp.vec3(1.0, 2.0, 3.0)
+        w += wp.vec3(1.0, 1.0, 1.0)
+        w[1] += 10.0
+        w.z -= 1.0
+        v[0] += w
+        v[0][1] += 100.0
+        v[0].x *= 3.0
+        n[0] |= 6
+        n[0] &= 3
+        n[0] ^= 1
+        n[0] <<= 4
+        n[0] >>= 1
+        n[0] %= 13
+        n[0] //= 2
+
+    x, v, n = wp.ones(1), wp.zeros(1, dtype=wp.vec3), wp.ones(1, dtype=int)
+    wp.launch(k, dim=1, inputs=[x, v, n])
+    assert x.numpy()[0] == 6.0
+    assert v.numpy()[0].tolist() == [6.0, 113.0, 3.0]
+    assert n.numpy()[0] == ((((1 | 6) & 3) ^ 1) << 4 >> 1) % 13 // 2
+
+
+@pytest.mark.seed("S-OPR-011")
+def test_conditions_in_parentheses():
+    @wp.kernel
+    def k(x: wp.array[int]):
+        t = x[0]
+        if (t == TYPE_SPHERE):
+            x[0] = 5
+        while(x[0] < 9):
+            x[0] = x[0] + 1
+
+    x = wp.zeros(1, dtype=int)
+    wp.launch(k, dim=1, inputs=[x])
+    assert x.numpy()[0] == 9
+
+
+# ---- conversions ----
+
+
+@pytest.mark.seed("S-CNV-001")
+@pytest.mark.seed("S-CNV-002")
+@pytest.mark.seed("S-CNV-003")
+def test_no_implicit_conversion():
+    @wp.kernel
+    def explicit(x: wp.array[float]):
+        x[0] = float(0.0) + int(4)
+
+    @wp.kernel
+    def between_floats(x: wp.array[float], y: wp.float64):
+        x[0] = x[0] + y
+
+    @wp.kernel
+    def stored(x: wp.array[float], n: int):
+        x[0] = n
+
+    for kernel, extra in ((explicit, []), (between_floats, [1.0]), (stored, [1])):
+        with pytest.raises(wp.CompileError) as error:
+            wp.launch(kernel, dim=1, inputs=[wp.zeros(1), *extra])
+        assert "float32" in str(error.value)
+
+
+@pytest.mark.seed("S-CNV-003")
+def test_casts_make_it_right():
+    @wp.kernel
+    def k(x: wp.array[float], y: wp.float64, n: int):
+        x[0] = float(y) + float(n) + float(int(2.9)) + float(wp.uint8(300))
+
+    x = wp.zeros(1)
+    wp.launch(k, dim=1, inputs=[x, 0.5, 4])
+    assert x.numpy()[0] == 0.5 + 4 + 2 + 44
+
+
+@pytest.mark.seed("S-TYP-005")
+@pytest.mark.seed("S-TYP-006")
+def test_literals_take_the_default_type_and_adapt_to_their_partner():
+    @wp.kernel
+    def k(d: wp.array[wp.float64], h: wp.array[wp.float16], b: wp.array[wp.uint8], f: wp.array[float], n: wp.array[int]):
+        d[0] = d[0] * 0.1 + 1
+        h[0] = h[0] + 1.0
+        b[0] = b[0] + 200
+        x = 1.0e6
+        y = 0
+        f[0] = x
+        n[0] = y
+
+    d, h, b, f, n = wp.ones(1, dtype=wp.float64), wp.ones(1, dtype=wp.float16), wp.ones(1, dtype=wp.uint8), wp.ones(1), wp.ones(1, dtype=int)
+    wp.launch(k, dim=1, inputs=[d, h, b, f, n])
+    assert (d.numpy()[0], h.numpy()[0], b.numpy()[0], f.numpy()[0], n.numpy()[0]) == (1.1, 2.0, 201, 1e6, 0)
+
+
+def test_integer_literals_out_of_range_are_an_error():
+    @wp.kernel
+    def k(x: wp.array[int]):
+        x[0] = 3000000000
+
+    @wp.kernel
+    def narrow(x: wp.array[wp.uint8]):
+        x[0] = x[0] + 300
+
+    with pytest.raises(wp.CompileError, match="3000000000"):
+        wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=int)])
+    with pytest.raises(wp.CompileError, match="300"):
+        wp.launch(narrow, dim=1, inputs=[wp.zeros(1, dtype=wp.uint8)])
+
+
+INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+FLOATS = ["float16", "float32", "float64"]
+
+
+@pytest.mark.seed("S-TYP-001")
+@pytest.mark.seed("S-TYP-002")
+@pytest.mark.parametrize("name", INTS + FLOATS)
+def test_arithmetic_in_every_scalar_type(name):
+    dtype = getattr(wp, name)
+    numpy_type = np.dtype(name)
+
+    @wp.kernel
+    def k(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        out[0, i] = a[i] + b[i]
+        out[1, i] = a[i] * b[i]
+        out[2, i] = a[i] - dtype(1)
+        out[3, i] = wp.max(a[i], b[i])
+
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 100, 33).astype(numpy_type)
+    b = rng.integers(1, 100, 33).astype(numpy_type)
+    out = wp.zeros((4, 33), dtype=dtype)
+    wp.launch(k, dim=33, inputs=[a, b, out])
+    with np.errstate(over="ignore"):
+        expected = np.stack([a + b, a * b, a - numpy_type.type(1), np.maximum(a, b)])
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("source", INTS + FLOATS + ["bool"])
+@pytest.mark.parametrize("target", INTS + FLOATS + ["bool"])
+@pytest.mark.seed("S-TYP-005")
+def test_conversion_between_all_scalar_types(source, target):
+    from_type, to_type = getattr(wp, source), getattr(wp, target)
+
+    @wp.kernel
+    def k(a: wp.array(dtype=from_type), b: wp.array(dtype=to_type)):
+        i = wp.tid()
+        b[i] = to_type(a[i])
+
+    values = np.array([0, 1, 2, 7, 100, 127], dtype=source)
+    if source.startswith(("int", "float")):
+        values = np.concatenate([values, np.array([-1, -5, -128], dtype=source)])
+    if source.startswith("float") and not target.startswith("uint"):
+        values = np.concatenate([values, np.array([0.5, -0.5, 2.75, -2.75], dtype=source)])
+    if source.startswith("float") and target.startswith("uint"):
+        values = values[values >= 0]
+    out = wp.zeros(len(values), dtype=to_type)
+    wp.launch(k, dim=len(values), inputs=[values, out])
+    np.testing.assert_array_equal(out.numpy(), values.astype(np.dtype(target)))
+
+
+# ---- constants ----
+
+
+@pytest.mark.seed("S-CON-001")
+@pytest.mark.seed("S-CON-002")
+def test_constants_from_globals_class_attributes_and_closures():
+    local = wp.constant(7)
+
+    @wp.kernel
+    def k(n: wp.array[int], d: wp.array[wp.float64], v: wp.array[wp.vec3]):
+        n[0] = TYPE_SPHERE + 10
+        n[1] = Shape.BOX
+        n[2] = local
+        d[0] = HALF * 3.0
+        v[0] = AXIS * 2.0
+
+    n, d, v = wp.zeros(3, dtype=int), wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(k, dim=1, inputs=[n, d, v])
+    assert n.numpy().tolist() == [10, 2, 7] and d.numpy()[0] == 1.5 and v.numpy()[0].tolist() == [0.0, 2.0, 0.0]
+
+
+@pytest.mark.seed("S-CON-003")
+def test_constant_returns_its_argument_and_refuses_others():
+    assert wp.constant(3) == 3 and wp.constant(2.5) == 2.5
+    v = wp.vec3(1.0, 2.0, 3.0)
+    assert wp.constant(v) is v
+    with pytest.raises(wp.UsageError, match="dict"):
+        wp.constant({})
+
+
+def test_static_expressions():
+    table = {"gravity": -9.81}
+    sizes = [3, 4, 5]
+
+    @wp.kernel
+    def k(x: wp.array[float], n: wp.array[int]):
+        x[0] = wp.static(table["gravity"] * 2.0)
+        n[0] = wp.static(len(sizes))
+        s = 0
+        for i in range(wp.static(len(sizes))):
+            s += wp.static(sizes[i])
+        n[1] = s
+
+    x, n = wp.zeros(1), wp.zeros(2, dtype=int)
+    wp.launch(k, dim=1, inputs=[x, n])
+    assert x.numpy()[0] == np.float32(-19.62) and n.numpy().tolist() == [3, 12]
