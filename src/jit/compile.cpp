@@ -1,0 +1,72 @@
+#include <memory>
+#include <string>
+
+#include "jit/jit.h"
+#include "jit/object.h"
+#include "jit/optimize.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "support/error.h"
+
+namespace weft::jit {
+
+namespace {
+
+// One compilation's LLVM context. Errors that LLVM reports while it works are kept and thrown at the end of a step:
+// its own handler would print them and end the process.
+class Session {
+public:
+    Session() {
+        context.setDiagnosticHandlerCallBack(
+            [](const llvm::DiagnosticInfo* info, void* session) {
+                if (info->getSeverity() != llvm::DS_Error) return;
+                llvm::raw_string_ostream stream(static_cast<Session*>(session)->errors_);
+                llvm::DiagnosticPrinterRawOStream printer(stream);
+                info->print(printer);
+                stream << '\n';
+            },
+            this);
+    }
+    void check() const {
+        if (!errors_.empty()) throw InternalError("LLVM reports: " + errors_);
+    }
+    llvm::LLVMContext context;
+
+private:
+    std::string errors_;
+};
+
+}  // namespace
+
+Binary compile(const ir::Module& module, const Options& options, const Digest& key) {
+    Session session;
+    codegen::Lowered lowered = codegen::lower(module, host_target(), options.codegen, session.context);
+    optimize(*lowered.module, options.optimization_level);
+    Binary binary;
+    binary.target = "cpu";
+    binary.code = emit_object(*lowered.module, options.optimization_level);
+    session.check();
+    binary.kernels = std::move(lowered.kernels);
+    binary.key = key;
+    return binary;
+}
+
+std::string listing(const ir::Module& module, const Options& options, Listing which) {
+    Session session;
+    const codegen::Lowered lowered = codegen::lower(module, host_target(), options.codegen, session.context);
+    if (which != Listing::llvm) optimize(*lowered.module, options.optimization_level);
+    std::string text;
+    if (which == Listing::assembly) {
+        text = emit_assembly(*lowered.module, options.optimization_level);
+    } else {
+        llvm::raw_string_ostream stream(text);
+        lowered.module->print(stream, nullptr);
+    }
+    session.check();
+    return text;
+}
+
+}  // namespace weft::jit

@@ -1,0 +1,14 @@
+#include <string_view>
+
+#include "jit/jit.h"
+#include "llvm/Support/BLAKE3.h"
+
+namespace weft::jit {
+
+Digest hash_bytes(std::string_view bytes) {
+    llvm::BLAKE3 hasher;
+    hasher.update(llvm::StringRef(bytes.data(), bytes.size()));
+    return Digest{hasher.final()};
+}
+
+}  // namespace weft::jit

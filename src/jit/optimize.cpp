@@ -1,0 +1,113 @@
+#include "jit/optimize.h"
+
+#include "jit/jit.h"
+#include "jit/machine.h"
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
+#include "llvm/Transforms/Scalar/DeadStoreElimination.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/Reassociate.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/SimplifyCFGOptions.h"
+
+namespace weft::jit {
+
+namespace {
+
+llvm::FunctionPassManager make_pipeline(int level) {
+    llvm::FunctionPassManager passes;
+    // Into registers, then the cheap and most fruitful clean-up.
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/level >= 2));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    if (level < 2) return passes;
+
+    // Loops: bottom-tested, what does not change moved out (address arithmetic, loads of array descriptors, uniform loads).
+    llvm::LoopPassManager hoisting;
+    hoisting.addPass(llvm::LoopRotatePass());
+    hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoisting), /*UseMemorySSA=*/true));
+
+    llvm::LoopPassManager counting;
+    counting.addPass(llvm::IndVarSimplifyPass());
+    counting.addPass(llvm::LoopDeletionPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting), /*UseMemorySSA=*/false));
+
+    // Short uniform loops inside a thread (n-body's inner loop, small matrices) unroll; what that lays open is merged.
+    if (level >= 3) {
+        passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level, /*OnlyWhenForced=*/false)));
+        passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    }
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::InstCombinePass());
+
+    // GVN may have made further addresses and loads invariant.
+    llvm::LoopPassManager last_hoisting;
+    last_hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(last_hoisting), /*UseMemorySSA=*/true));
+
+    passes.addPass(llvm::ADCEPass());
+    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions()
+                                             .convertSwitchRangeToICmp(true)
+                                             .hoistCommonInsts(true)
+                                             .sinkCommonInsts(true)));
+    return passes;
+}
+
+}  // namespace
+
+void prepare(llvm::Module& module, int optimization_level) {
+    const llvm::TargetMachine& machine = host_machine(optimization_level);
+    module.setTargetTriple(machine.getTargetTriple());
+    module.setDataLayout(machine.createDataLayout());
+    // Without these, LLVM cuts 512-bit operations in two on processors whose tuning prefers 256 bits. codegen has picked
+    // the width already (TargetInfo::vector_bits).
+    const std::string width = std::to_string(host_target().vector_bits);
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration()) continue;
+        function.addFnAttr(llvm::Attribute::NoUnwind);
+        if (host_target().vector_bits < 512) continue;
+        function.addFnAttr("prefer-vector-width", width);
+        function.addFnAttr("min-legal-vector-width", width);
+    }
+}
+
+void optimize(llvm::Module& module, int optimization_level) {
+    prepare(module, optimization_level);
+    if (optimization_level <= 0) return;
+
+    // Declared in the order in which they may refer to each other; the proxies tie them together.
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&host_machine(optimization_level));
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    llvm::FunctionPassManager passes = make_pipeline(optimization_level);
+    for (llvm::Function& function : module)
+        if (!function.isDeclaration()) passes.run(function, functions);
+}
+
+}  // namespace weft::jit

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "jit/jit.h"
+#include "jit/machine.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+#include "support/error.h"
+
+namespace weft::jit {
+
+namespace {
+
+const llvm::Target& llvm_target(const llvm::Triple& triple) {
+    initialize_host_target();
+    std::string error;
+    const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (target == nullptr) throw InternalError("LLVM has no code generator for " + triple.str() + ": " + error);
+    return *target;
+}
+
+// The widest SIMD register worth using. 512 bits need all of AVX-512 that wide code is made of (masks on bytes and words,
+// conversions of 64-bit integers), which every server processor since Skylake has.
+int vector_bits(const llvm::Triple& triple, const llvm::MCSubtargetInfo& processor) {
+    if (!triple.isX86()) return 128;  // AArch64: NEON
+    const auto has = [&](const char* feature) { return processor.checkFeatures(std::string("+") + feature); };
+    if (has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq")) return 512;
+    if (has("avx2")) return 256;
+    return 128;
+}
+
+codegen::TargetInfo describe_host() {
+    codegen::TargetInfo target;
+    target.triple = llvm::sys::getProcessTriple();
+    // $WEFT_CPU names an older processor to compile for, as LLVM calls it ("x86-64", "x86-64-v3"): for tests, and for
+    // caches shared between unlike machines.
+    if (const char* const wanted = std::getenv("WEFT_CPU"); wanted != nullptr && *wanted != '\0') {
+        target.cpu = wanted;
+    } else {
+        target.cpu = llvm::sys::getHostCPUName().str();
+        // Sorted, so that every process writes the same text and finds the same cache entries.
+        std::map<std::string, bool> features;
+        for (const auto& feature : llvm::sys::getHostCPUFeatures()) features.emplace(feature.first().str(), feature.second);
+        for (const auto& [name, is_there] : features) {
+            if (!target.features.empty()) target.features += ',';
+            target.features += (is_there ? '+' : '-') + name;
+        }
+    }
+    const llvm::Triple triple(target.triple);
+    const std::unique_ptr<llvm::MCSubtargetInfo> processor(
+        llvm_target(triple).createMCSubtargetInfo(triple, target.cpu, target.features));
+    if (processor == nullptr || !processor->isCPUStringValid(target.cpu))
+        throw UsageError("WEFT_CPU", "'" + target.cpu + "' is not a processor that LLVM knows for " + target.triple +
+                                         "; examples are x86-64, x86-64-v3 and skylake-avx512",
+                         ErrorCategory::value);
+    target.vector_bits = vector_bits(triple, *processor);
+    return target;
+}
+
+}  // namespace
+
+void initialize_host_target() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llvm::InitializeNativeTarget();
+        llvm::InitializeNativeTargetAsmPrinter();
+        llvm::InitializeNativeTargetAsmParser();  // checks inline assembly; codegen has none, LLVM still asks for it
+    });
+}
+
+const codegen::TargetInfo& host_target() {
+    static const codegen::TargetInfo target = describe_host();
+    return target;
+}
+
+llvm::TargetMachine& host_machine(int optimization_level) {
+    const int level = std::clamp(optimization_level, 0, 3);
+    static thread_local std::array<std::unique_ptr<llvm::TargetMachine>, 4> machines;
+    std::unique_ptr<llvm::TargetMachine>& machine = machines[static_cast<std::size_t>(level)];
+    if (machine == nullptr) {
+        constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+                                                     llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
+        const codegen::TargetInfo& host = host_target();
+        llvm::TargetOptions options;
+        options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen says where, with llvm.fmuladd and `contract`
+        options.EnableFastISel = level == 0;
+        // Position-independent: calls may then go through stubs, which is how code reaches libraries further away than a
+        // 32-bit displacement.
+        const llvm::Triple triple(host.triple);
+        machine.reset(llvm_target(triple).createTargetMachine(triple, host.cpu, host.features, options,
+                                                              llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                              kLevels[level], /*JIT=*/true));
+        if (machine == nullptr) throw InternalError("LLVM cannot make a code generator for " + host.triple);
+    }
+    return *machine;
+}
+
+}  // namespace weft::jit

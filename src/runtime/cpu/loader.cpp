@@ -1,0 +1,137 @@
+// Objects into memory. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked up
+// in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read off.
+// There is no ORC session above it: nothing here is lazy, concurrent or shared between objects, a session would take
+// longer to start than a kernel takes to link, and its way to report errors is to print them.
+#include <cstdlib>
+#include <memory>
+#include <unordered_map>
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ExecutionEngine/JITLink/JITLink.h"
+#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
+#include "llvm/ExecutionEngine/Orc/SymbolStringPool.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "runtime/cpu/executable.h"
+#include "runtime/cpu/symbols.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+namespace {
+
+using llvm::jitlink::JITLinkMemoryManager;
+
+// What all links of the process share. Never destroyed: executables may be the last thing a process lets go of.
+struct LinkerState {
+    llvm::jitlink::InProcessMemoryManager memory{llvm::sys::Process::getPageSizeEstimate()};
+    std::shared_ptr<llvm::orc::SymbolStringPool> names = std::make_shared<llvm::orc::SymbolStringPool>();
+};
+
+LinkerState& linker() {
+    static LinkerState* const state = new LinkerState;
+    return *state;
+}
+
+// What comes out of a link: addresses, memory, or the error.
+struct LinkResult {
+    std::unordered_map<std::string, void*> symbols;
+    JITLinkMemoryManager::FinalizedAlloc memory;
+    std::string error;
+};
+
+// Answers JITLink's questions during one link. It runs to its end inside link(), on the calling thread.
+class LinkContext : public llvm::jitlink::JITLinkContext {
+public:
+    explicit LinkContext(LinkResult& result) : JITLinkContext(nullptr), result_(result) {}
+
+    JITLinkMemoryManager& getMemoryManager() override { return linker().memory; }
+
+    void notifyFailed(llvm::Error error) override { result_.error = llvm::toString(std::move(error)); }
+
+    void lookup(const LookupMap& wanted,
+                std::unique_ptr<llvm::jitlink::JITLinkAsyncLookupContinuation> continuation) override {
+        llvm::jitlink::AsyncLookupResult found;
+        std::vector<std::string> missing;
+        for (const auto& [name, flags] : wanted) {
+            const std::string text = (*name).str();
+            void* const address = find_symbol(text);
+            if (address == nullptr && flags == llvm::jitlink::SymbolLookupFlags::RequiredSymbol) missing.push_back(text);
+            found[name] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+        }
+        if (missing.empty()) {
+            continuation->run(std::move(found));
+        } else {
+            std::sort(missing.begin(), missing.end());
+            continuation->run(llvm::createStringError("the code calls " + llvm::join(missing, ", ") +
+                                                      ", which runtime/cpu/symbols.cpp does not provide"));
+        }
+    }
+
+    llvm::Error notifyResolved(llvm::jitlink::LinkGraph& graph) override {
+        for (const llvm::jitlink::Symbol* symbol : graph.defined_symbols())
+            if (symbol->hasName() && symbol->getScope() != llvm::jitlink::Scope::Local)
+                result_.symbols.emplace((*symbol->getName()).str(), symbol->getAddress().toPtr<void*>());
+        return llvm::Error::success();
+    }
+
+    void notifyFinalized(JITLinkMemoryManager::FinalizedAlloc memory) override { result_.memory = std::move(memory); }
+
+    // The default passes drop what is not live: everything in a kernel's object is.
+    llvm::jitlink::LinkGraphPassFunction getMarkLivePass(const llvm::Triple&) const override {
+        return llvm::jitlink::markAllSymbolsLive;
+    }
+
+private:
+    LinkResult& result_;
+};
+
+LinkResult link_object(const Binary& binary) {
+    const llvm::MemoryBufferRef object({reinterpret_cast<const char*>(binary.code.data()), binary.code.size()},
+                                       binary.kernels.empty() ? "module" : binary.kernels.front().name);
+    LinkResult result;
+    auto graph = llvm::jitlink::createLinkGraphFromObject(object, linker().names);
+    if (graph) {
+        llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(result));
+    } else {
+        result.error = llvm::toString(graph.takeError());
+    }
+    return result;
+}
+
+}  // namespace
+
+struct Executable::Linked {
+    JITLinkMemoryManager::FinalizedAlloc memory;
+    std::unordered_map<std::string, KernelEntryPoint> entries;  // by the kernel's name
+
+    ~Linked() {
+        // Unmapping can fail only where the memory was never mapped; a destructor has nobody to tell.
+        if (memory) llvm::consumeError(linker().memory.deallocate(std::move(memory)));
+    }
+};
+
+Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std::make_unique<Linked>()) {
+    WEFT_CHECK(binary_.target == "cpu", "an executable for the CPU was asked for, the binary is for '" + binary_.target + "'");
+    LinkResult result = link_object(binary_);
+    linked_->memory = std::move(result.memory);
+    if (!result.error.empty()) throw InternalError("cannot link the compiled kernel: " + result.error);
+    for (const KernelEntry& kernel : binary_.kernels) {
+        const auto found = result.symbols.find(kernel.symbol);
+        if (found == result.symbols.end())
+            throw InternalError("the object of kernel '" + kernel.name + "' does not define '" + kernel.symbol + "'");
+        linked_->entries.emplace(kernel.name, reinterpret_cast<KernelEntryPoint>(found->second));
+    }
+}
+
+Executable::~Executable() = default;
+
+const KernelEntry& Executable::kernel(std::string_view name) const {
+    for (const KernelEntry& kernel : binary_.kernels)
+        if (kernel.name == name) return kernel;
+    throw InternalError("there is no kernel '" + std::string(name) + "' in this executable");
+}
+
+KernelEntryPoint Executable::entry(std::string_view name) const { return linked_->entries.at(kernel(name).name); }
+
+}  // namespace weft::runtime

@@ -1,0 +1,128 @@
+#include "runtime/cpu/symbols.h"
+
+#include <dlfcn.h>
+#include <sleef.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/cpu/fault.h"
+#include "runtime/print.h"
+#include "support/error.h"
+
+// The compiler's helpers, from libgcc; only the addresses are used, so that the types do not matter.
+#if defined(__x86_64__)
+extern "C" {
+void __truncsfhf2();
+void __truncdfhf2();
+void __extendhfsf2();
+}
+#endif
+extern "C" {
+void __powisf2();
+void __powidf2();
+}
+
+namespace weft::runtime {
+
+namespace {
+
+// bfloat16 results travel in the low half of a vector register, where a float carries its low 16 bits. libgcc has these only
+// from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
+float truncate_float_to_bfloat16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    const std::uint32_t rounded = is_nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    return std::bit_cast<float>(rounded & 0xffffu);
+}
+
+// Rounding to float first may land on a tie that was none. Rounding to odd instead (where inexact, make the last bit 1) keeps
+// that information: Boldo and Melquiond, "When double rounding is odd", 2005.
+float truncate_double_to_bfloat16(double value) {
+    float nearest = static_cast<float>(value);
+    const bool inexact = static_cast<double>(nearest) != value && !std::isnan(value) && std::isfinite(nearest);
+    if (inexact) {
+        auto bits = std::bit_cast<std::uint32_t>(nearest);
+        const bool is_away = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
+        if (is_away) --bits;  // toward zero
+        nearest = std::bit_cast<float>(bits | 1u);
+    }
+    return truncate_float_to_bfloat16(nearest);
+}
+
+template <typename Function>
+void* address(Function* function) {
+    return reinterpret_cast<void*>(function);
+}
+
+std::unordered_map<std::string_view, void*> make_table() {
+    using Float1 = float(float);
+    using Float2 = float(float, float);
+    using Double1 = double(double);
+    using Double2 = double(double, double);
+    return {
+#define WEFT_MATH_1(name) {#name "f", address<Float1>(::name##f)}, {#name, address<Double1>(::name)}
+#define WEFT_MATH_2(name) {#name "f", address<Float2>(::name##f)}, {#name, address<Double2>(::name)}
+        WEFT_MATH_1(acos), WEFT_MATH_1(acosh), WEFT_MATH_1(asin), WEFT_MATH_1(asinh), WEFT_MATH_1(atan),
+        WEFT_MATH_1(atanh), WEFT_MATH_1(cbrt), WEFT_MATH_1(ceil), WEFT_MATH_1(cos), WEFT_MATH_1(cosh),
+        WEFT_MATH_1(erf), WEFT_MATH_1(erfc), WEFT_MATH_1(exp), WEFT_MATH_1(exp2), WEFT_MATH_1(expm1),
+        WEFT_MATH_1(fabs), WEFT_MATH_1(floor), WEFT_MATH_1(lgamma), WEFT_MATH_1(log), WEFT_MATH_1(log10),
+        WEFT_MATH_1(log1p), WEFT_MATH_1(log2), WEFT_MATH_1(nearbyint), WEFT_MATH_1(rint), WEFT_MATH_1(round),
+        WEFT_MATH_1(roundeven), WEFT_MATH_1(sin), WEFT_MATH_1(sinh), WEFT_MATH_1(sqrt), WEFT_MATH_1(tan),
+        WEFT_MATH_1(tanh), WEFT_MATH_1(tgamma), WEFT_MATH_1(trunc), WEFT_MATH_1(exp10),
+        WEFT_MATH_2(atan2), WEFT_MATH_2(copysign), WEFT_MATH_2(fdim), WEFT_MATH_2(fmax), WEFT_MATH_2(fmin),
+        WEFT_MATH_2(fmod), WEFT_MATH_2(hypot), WEFT_MATH_2(nextafter), WEFT_MATH_2(pow), WEFT_MATH_2(remainder),
+#undef WEFT_MATH_1
+#undef WEFT_MATH_2
+        {"fmaf", address<float(float, float, float)>(::fmaf)},
+        {"fma", address<double(double, double, double)>(::fma)},
+        {"ldexpf", address<float(float, int)>(::ldexpf)},
+        {"ldexp", address<double(double, int)>(::ldexp)},
+        {"sincosf", address<void(float, float*, float*)>(::sincosf)},
+        {"sincos", address<void(double, double*, double*)>(::sincos)},
+        {"memcpy", address<void*(void*, const void*, std::size_t)>(::memcpy)},
+        {"memmove", address<void*(void*, const void*, std::size_t)>(::memmove)},
+        {"memset", address<void*(void*, int, std::size_t)>(::memset)},
+        {"memcmp", address<int(const void*, const void*, std::size_t)>(::memcmp)},
+        {"__powisf2", address(__powisf2)},
+        {"__powidf2", address(__powidf2)},
+#if defined(__x86_64__)
+        {"__truncsfhf2", address(__truncsfhf2)},
+        {"__truncdfhf2", address(__truncdfhf2)},
+        {"__extendhfsf2", address(__extendhfsf2)},
+#endif
+        {"__truncsfbf2", address(truncate_float_to_bfloat16)},
+        {"__truncdfbf2", address(truncate_double_to_bfloat16)},
+        {"weft_print", address(weft_print)},
+        {"weft_fault", address(weft_fault)},
+    };
+}
+
+// The SLEEF that this library was linked with, wherever it lies and whatever it is called in a wheel.
+void* sleef_library() {
+    static void* const handle = []() -> void* {
+        Dl_info where{};
+        if (dladdr(address(Sleef_sinf_u10), &where) == 0 || where.dli_fname == nullptr)
+            throw InternalError("cannot tell which SLEEF library this process uses");
+        void* const library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+        if (library == nullptr)
+            throw InternalError("cannot open the SLEEF library that is already loaded: " + std::string(dlerror()));
+        return library;
+    }();
+    return handle;
+}
+
+}  // namespace
+
+void* find_symbol(const std::string& name) {
+    static const auto& table = *new std::unordered_map<std::string_view, void*>(make_table());
+    if (const auto found = table.find(name); found != table.end()) return found->second;
+    if (name.starts_with("Sleef_")) return dlsym(sleef_library(), name.c_str());
+    return nullptr;
+}
+
+}  // namespace weft::runtime
