@@ -1,7 +1,7 @@
 // Staged expressions: C++ that reads like the mathematics and writes IR.
 //
-//   E l = sqrt(dot(v, v));
-//   return select(l > 0, v / l, 0.0 * v);
+//   const E l = sqrt(dot(v, v));
+//   return select(l > 0, v / l, 0);
 //
 // An E is a value of the function being built, with the builder that writes what is done to it. Arithmetic is component
 // by component; a scalar meeting an aggregate is spread over it; a C++ number takes the scalar type of its partner, so
@@ -150,9 +150,11 @@ inline E dot(E a, E b) { return sum(a * b); }
 inline E length(E a) { return sqrt(dot(a, a)); }
 inline E matmul(E a, E b) { return a.wrap(a.builder().matmul(a, b)); }
 inline E transpose(E a) { return a.wrap(a.builder().transpose(a)); }
+// Zero stays zero. The square root and the quotient never meet a zero, so the gradient there is zero and not NaN.
 inline E normalize(E a) {
-    const E l = length(a);
-    return select(l > 0, a / l, 0);
+    const E square = dot(a, a);
+    const E is_positive = square > 0;
+    return select(is_positive, a / sqrt(select(is_positive, square, 1)), 0);
 }
 inline E cross(E a, E b) {
     return make_vector({a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]});
@@ -169,5 +171,9 @@ inline E branch(E condition, Type type, const std::function<E()>& then, const st
     }
     return {b, chosen->result()};
 }
+
+// The first index in [begin, end) of a sorted one-dimensional array whose element is not below `value`; end where there
+// is none. Indices are int32.
+E lower_bound(E array, E begin, E end, E value);
 
 }  // namespace weft::builtins

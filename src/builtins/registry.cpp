@@ -32,6 +32,16 @@ const Index& table_index() {
 
 std::span<const Group> groups() {
     static const std::array table = {
+        Group{"Scalar math", scalar_entries()},
+        Group{"Vector and matrix math", vector_entries()},
+        Group{"Matrix inverses", matrix_entries()},
+        Group{"Quaternions", quaternion_entries()},
+        Group{"Transforms", transform_entries()},
+        Group{"Spatial math", spatial_entries()},
+        Group{"Norms", norm_entries()},
+        Group{"Random numbers", random_entries()},
+        Group{"Atomics", atomic_entries()},
+        Group{"Utilities", utility_entries()},
         Group{"Operators", operator_entries()},
     };
     return table;

@@ -25,6 +25,16 @@ inline E rotate(E q, E v) {
     return v * (2 * w * w - 1) + u * (2 * dot(u, v)) + cross(u, v) * (2 * w);
 }
 
+inline E rotation_matrix(E q) {
+    const E x = q[0], y = q[1], z = q[2], w = q[3];
+    return make_matrix(3, 3,
+                       {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),  //
+                        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),  //
+                        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)});
+}
+// Of a rotation matrix, or of the one in the upper left 3x3 entries of a larger matrix.
+E quaternion_from_matrix(E m);
+
 inline E position(E transform) { return make_vector({transform[0], transform[1], transform[2]}); }
 inline E rotation(E transform) {
     return make_quaternion(transform[3], transform[4], transform[5], transform[6]);

@@ -1,0 +1,64 @@
+// Atomic updates of array elements: each changes one element in one step and gives the element from before. Vectors and
+// matrices are updated component by component, each component in one step.
+#include "builtins/expression.h"
+#include "builtins/groups.h"
+
+namespace weft::builtins {
+
+namespace {
+
+using ir::Op;
+
+// The element's indices are all arguments between the array and the last `values` ones.
+template <Op op, std::size_t values>
+ir::Value* expand_atomic(Call& call) {
+    const auto arguments = call.arguments;
+    const std::size_t first_value = arguments.size() - values;
+    return call.builder.atomic(op, arguments[0], {arguments.begin() + 1, arguments.begin() + first_value},
+                               {arguments.begin() + first_value, arguments.end()});
+}
+
+std::string refuse_other_than_numbers(const Match& match) {
+    const Type element = match.types.at("T");
+    if ((element.is_scalar() || element.is_numeric_aggregate()) && element.scalar() != Scalar::boolean) return "";
+    return "argument 'arr' has elements of type " + element.python_name() +
+           ", expected numbers, vectors, matrices, quaternions or transforms";
+}
+
+// One entry for each count of indices.
+#define WEFT_ATOMIC(name, element, value, result, doc, expand, differentiable, refuse)                               \
+    {name, "(arr: Array[" element ",1], i: I1, " value ") -> " result, doc, expand, differentiable, refuse},          \
+    {name, "(arr: Array[" element ",2], i: I1, j: I2, " value ") -> " result, doc, expand, differentiable, refuse},   \
+    {name, "(arr: Array[" element ",3], i: I1, j: I2, k: I3, " value ") -> " result, doc, expand, differentiable,     \
+     refuse},                                                                                                         \
+    {name, "(arr: Array[" element ",4], i: I1, j: I2, k: I3, l: I4, " value ") -> " result, doc, expand,              \
+     differentiable, refuse}
+
+constexpr Entry kEntries[] = {
+    WEFT_ATOMIC("atomic_add", "T", "value: T", "T", "Adds value to an element; gives the old element.",
+                (expand_atomic<Op::atomic_add, 1>), true, refuse_other_than_numbers),
+    WEFT_ATOMIC("atomic_sub", "T", "value: T", "T", "Subtracts value from an element; gives the old element.",
+                (expand_atomic<Op::atomic_sub, 1>), true, refuse_other_than_numbers),
+    WEFT_ATOMIC("atomic_min", "T", "value: T", "T", "Keeps the smaller of element and value; gives the old element.",
+                (expand_atomic<Op::atomic_min, 1>), true, refuse_other_than_numbers),
+    WEFT_ATOMIC("atomic_max", "T", "value: T", "T", "Keeps the greater of element and value; gives the old element.",
+                (expand_atomic<Op::atomic_max, 1>), true, refuse_other_than_numbers),
+    WEFT_ATOMIC("atomic_cas", "S", "compare: S, value: S", "S",
+                "Stores value where the element equals compare; gives the old element.",
+                (expand_atomic<Op::atomic_cas, 2>), false, nullptr),
+    WEFT_ATOMIC("atomic_exch", "S", "value: S", "S", "Stores value; gives the old element.",
+                (expand_atomic<Op::atomic_exch, 1>), false, nullptr),
+    WEFT_ATOMIC("atomic_and", "I", "value: I", "I", "Bitwise and with an element; gives the old element.",
+                (expand_atomic<Op::atomic_and, 1>), false, nullptr),
+    WEFT_ATOMIC("atomic_or", "I", "value: I", "I", "Bitwise or with an element; gives the old element.",
+                (expand_atomic<Op::atomic_or, 1>), false, nullptr),
+    WEFT_ATOMIC("atomic_xor", "I", "value: I", "I", "Bitwise exclusive or with an element; gives the old element.",
+                (expand_atomic<Op::atomic_xor, 1>), false, nullptr),
+};
+#undef WEFT_ATOMIC
+
+}  // namespace
+
+std::span<const Entry> atomic_entries() { return kEntries; }
+
+}  // namespace weft::builtins

@@ -1,0 +1,190 @@
+// Quaternions (x, y, z, w), as rotations where they have length 1.
+#include "builtins/expression.h"
+#include "builtins/groups.h"
+#include "builtins/rotation.h"
+
+namespace weft::builtins {
+
+// Shepperd, "Quaternion from Rotation Matrix", 1978: the greatest of the four components is computed first, from the
+// diagonal, and the others are divided by it; so the root is far from zero, in value and in gradient.
+E quaternion_from_matrix(E m) {
+    const E trace = m.at(0, 0) + m.at(1, 1) + m.at(2, 2);
+    const Type type = Type::quaternion(m.type().scalar());
+    // Component i greatest: 4 q[i] q[j] = m[i, j] + m[j, i], 4 q[i] w = m[k, j] - m[j, k], with (i, j, k) cyclic.
+    const auto from_diagonal = [&](int i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        const E root = sqrt(m.at(i, i) - m.at(j, j) - m.at(k, k) + 1);
+        const E scale = 0.5 / root;
+        E q = m.wrap(m.builder().zero(type));
+        q = q.with_component(i, 0.5 * root);
+        q = q.with_component(j, (m.at(i, j) + m.at(j, i)) * scale);
+        q = q.with_component(k, (m.at(i, k) + m.at(k, i)) * scale);
+        return q.with_component(3, (m.at(k, j) - m.at(j, k)) * scale);
+    };
+    const auto from_trace = [&] {
+        const E root = sqrt(trace + 1);
+        const E scale = 0.5 / root;
+        return make_quaternion((m.at(2, 1) - m.at(1, 2)) * scale, (m.at(0, 2) - m.at(2, 0)) * scale,
+                               (m.at(1, 0) - m.at(0, 1)) * scale, 0.5 * root);
+    };
+    return branch(trace >= 0, type, from_trace, [&] {
+        return branch((m.at(0, 0) >= m.at(1, 1)) && (m.at(0, 0) >= m.at(2, 2)), type, [&] { return from_diagonal(0); },
+                      [&] {
+                          return branch(m.at(1, 1) >= m.at(2, 2), type, [&] { return from_diagonal(1); },
+                                        [&] { return from_diagonal(2); });
+                      });
+    });
+}
+
+namespace {
+
+ir::Value* expand_zero(Call& call) {
+    return call.builder.zero(Type::quaternion(call.types.at("dtype").scalar()));
+}
+ir::Value* expand_components(Call& call) {
+    return make_quaternion(argument(call, 0), argument(call, 1), argument(call, 2), argument(call, 3));
+}
+ir::Value* expand_parts(Call& call) { return make_quaternion(argument(call, 0), argument(call, 1)); }
+ir::Value* expand_conversion(Call& call) { return cast(argument(call, 0), call.types.at("dtype").scalar()); }
+
+ir::Value* expand_quat_identity(Call& call) {
+    const Scalar scalar = call.types.at("dtype").scalar();
+    return call.builder.constant(Type::quaternion(scalar),
+                                 {Number::real(0), Number::real(0), Number::real(0), Number::real(1)});
+}
+
+std::string refuse_other_than_float(const Match& match) {
+    const Type dtype = match.types.at("dtype");
+    return dtype.is_float() ? "" : "argument 'dtype' is " + dtype.python_name() + ", expected a float type";
+}
+
+E from_axis_angle(E axis, E angle) {
+    const E half = angle * 0.5;
+    return make_quaternion(axis * sin(half), cos(half));
+}
+ir::Value* expand_from_axis_angle(Call& call) { return from_axis_angle(argument(call, 0), argument(call, 1)); }
+ir::Value* expand_from_axis_angle_components(Call& call) {
+    return from_axis_angle(make_vector({argument(call, 0), argument(call, 1), argument(call, 2)}), argument(call, 3));
+}
+
+// q and -q are one rotation; the one with w >= 0 has its angle in [0, pi]. No rotation: axis and angle are zero.
+struct AxisAngle {
+    E axis, angle;
+};
+AxisAngle to_axis_angle(E q) {
+    const E u = imaginary(q);
+    const E w = q[3];
+    return {normalize(u) * select(w < 0, w.number(-1), w.number(1)), 2 * atan2(length(u), abs(w))};
+}
+ir::Value* expand_to_axis_angle(Call& call) {
+    const auto [axis, angle] = to_axis_angle(argument(call, 0));
+    return make_tuple({axis, angle});
+}
+ir::Value* expand_to_axis_angle_out(Call& call) {
+    const auto [axis, angle] = to_axis_angle(argument(call, 0));
+    call.inout = {axis, angle};
+    return nullptr;
+}
+
+ir::Value* expand_from_matrix(Call& call) { return quaternion_from_matrix(argument(call, 0)); }
+
+// Roll about x, then pitch about y, then yaw about z: q = q_z(yaw) q_y(pitch) q_x(roll).
+ir::Value* expand_rpy(Call& call) {
+    const auto half_turn = [](E angle, int axis) {
+        const E half = angle * 0.5;
+        std::vector<E> parts(4, angle.number(0));
+        parts[static_cast<std::size_t>(axis)] = sin(half);
+        parts[3] = cos(half);
+        return make_quaternion(parts[0], parts[1], parts[2], parts[3]);
+    };
+    return quaternion_product(half_turn(argument(call, 2), 2),
+                              quaternion_product(half_turn(argument(call, 1), 1), half_turn(argument(call, 0), 0)));
+}
+ir::Value* expand_to_rpy(Call& call) {
+    const E q = argument(call, 0);
+    const E x = q[0], y = q[1], z = q[2], w = q[3];
+    return make_vector({atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)), asin(2 * (w * y - z * x)),
+                        atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))});
+}
+
+ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
+ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
+ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
+
+// Shoemake, "Animating Rotation with Quaternion Curves", 1985, along the shorter arc. Close to each other the weights
+// tend to 1 - t and t, and the quotient of sines is not formed.
+ir::Value* expand_slerp(Call& call) {
+    const E a = argument(call, 0), t = argument(call, 2);
+    const E direct = dot(a, argument(call, 1));
+    const E b = argument(call, 1) * select(direct < 0, direct.number(-1), direct.number(1));
+    const E cosine = abs(direct);
+    const double close = a.scalar().bits == 64 ? 1.0 - 1e-12 : a.scalar().bits == 32 ? 1.0 - 1e-6 : 1.0 - 1e-2;
+    return branch(cosine > close, a.type(), [&] { return normalize(a * (1 - t) + b * t); },
+                  [&] {
+                      const E angle = acos(cosine);
+                      const E scale = 1 / sin(angle);
+                      return a * (sin((1 - t) * angle) * scale) + b * (sin(t * angle) * scale);
+                  });
+}
+
+ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }
+
+// The factor of q that turns about the axis (swing-twist decomposition).
+E twist(E axis, E q) { return normalize(make_quaternion(axis * dot(imaginary(q), axis), q[3])); }
+ir::Value* expand_twist(Call& call) { return twist(argument(call, 0), argument(call, 1)); }
+ir::Value* expand_twist_angle(Call& call) {
+    const E q = twist(argument(call, 0), argument(call, 1));
+    return 2 * atan2(length(imaginary(q)), abs(q[3]));
+}
+// In [-pi, pi]: of q and -q the one with w >= 0.
+ir::Value* expand_twist_angle_signed(Call& call) {
+    const E axis = argument(call, 0);
+    const E q = twist(axis, argument(call, 1));
+    const E sine = dot(imaginary(q), axis);
+    return 2 * atan2(select(q[3] < 0, -sine, sine), abs(q[3]));
+}
+
+constexpr Entry kEntries[] = {
+    {"quaternion", "(dtype: static type = float32) -> Quat[dtype]", "Quaternion of zeros.", expand_zero, true,
+     refuse_other_than_float},
+    {"quaternion", "(x: F, y: F, z: F, w: F) -> Quat[F]", "Quaternion of four components.", expand_components},
+    {"quaternion", "(ijk: Vec[3,F], real: F) -> Quat[F]", "Quaternion of imaginary part and real part.", expand_parts},
+    {"quaternion", "(quat: Quat[F], dtype: static type) -> Quat[dtype]", "Quaternion of another scalar type.",
+     expand_conversion, true, refuse_other_than_float},
+    {"quat_identity", "(dtype: static type = float32) -> Quat[dtype]", "The rotation that changes nothing.",
+     expand_quat_identity, true, refuse_other_than_float},
+    {"quat_from_axis_angle", "(axis: Vec[3,F], angle: F) -> Quat[F]",
+     "Rotation about an axis of length 1 by an angle in radians.", expand_from_axis_angle},
+    {"quat_from_axis_angle", "(x: F, y: F, z: F, angle: F) -> Quat[F]",
+     "Rotation about the axis (x, y, z) of length 1 by an angle in radians.", expand_from_axis_angle_components},
+    {"quat_to_axis_angle", "(quat: Quat[F]) -> (Vec[3,F], F)", "Axis, and angle in [0, pi], of a rotation.",
+     expand_to_axis_angle},
+    {"quat_to_axis_angle", "(quat: Quat[F], axis: inout Vec[3,F], angle: inout F) -> none",
+     "Assigns axis, and angle in [0, pi], of a rotation.", expand_to_axis_angle_out},
+    {"quat_from_matrix", "(mat: Mat[3,3,F]) -> Quat[F]", "Quaternion of a rotation matrix.", expand_from_matrix},
+    {"quat_from_matrix", "(mat: Mat[4,4,F]) -> Quat[F]", "Quaternion of the rotation in the upper left 3x3 entries.",
+     expand_from_matrix},
+    {"quat_rpy", "(roll: F, pitch: F, yaw: F) -> Quat[F]", "Rotation about x by roll, then y by pitch, then z by yaw.",
+     expand_rpy},
+    {"quat_to_rpy", "(q: Quat[F]) -> Vec[3,F]", "Roll, pitch and yaw in radians, as quat_rpy takes them.",
+     expand_to_rpy},
+    {"quat_inverse", "(quat: Quat[F]) -> Quat[F]", "Inverse rotation: the conjugate.", expand_inverse},
+    {"quat_rotate", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector.", expand_rotate},
+    {"quat_rotate_inv", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector backwards.",
+     expand_rotate_inv},
+    {"quat_slerp", "(a: Quat[F], b: Quat[F], t: F) -> Quat[F]",
+     "Rotation on the shorter arc from a to b, at the fraction t.", expand_slerp},
+    {"quat_to_matrix", "(quat: Quat[F]) -> Mat[3,3,F]", "Rotation matrix.", expand_to_matrix},
+    {"quat_twist", "(axis: Vec[3,F], q: Quat[F]) -> Quat[F]", "The part of a rotation about an axis of length 1.",
+     expand_twist},
+    {"quat_twist_angle", "(axis: Vec[3,F], q: Quat[F]) -> F",
+     "Angle in [0, pi] of the part of a rotation about an axis.", expand_twist_angle},
+    {"quat_twist_angle_signed", "(axis: Vec[3,F], q: Quat[F]) -> F",
+     "Angle in [-pi, pi] of the part of a rotation about an axis.", expand_twist_angle_signed},
+};
+
+}  // namespace
+
+std::span<const Entry> quaternion_entries() { return kEntries; }
+
+}  // namespace weft::builtins

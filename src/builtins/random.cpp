@@ -1,0 +1,185 @@
+// Random numbers. The state is one uint32; each number drawn moves it on by the PCG permutation (Jarzynski and Olano,
+// "Hash Functions for GPU Rendering", JCGT 9(3), 2020, pcg_hash on 32 bits) and is made of the new state.
+#include <numbers>
+
+#include "builtins/expression.h"
+#include "builtins/groups.h"
+
+namespace weft::builtins {
+
+namespace {
+
+E pcg(E v) {
+    const E state = v * 747796405.0 + 2891336453.0;
+    const E word = ((state >> ((state >> 28) + 4)) ^ state) * 277803737.0;
+    return (word >> 22) ^ word;
+}
+
+// Draws numbers within one call. The state after the last one goes back to the caller's variable.
+class Draws {
+public:
+    explicit Draws(Call& call) : call_(call), state_(argument(call, 0)) {}
+    ~Draws() { call_.inout = {state_}; }
+    Draws(const Draws&) = delete;
+    Draws& operator=(const Draws&) = delete;
+
+    E bits() { return state_ = pcg(state_); }
+    // Uniform in [0, 1): the upper 24 bits, all that a float32 holds.
+    E unit() { return cast(bits() >> 8, Scalar::f32) * 0x1p-24; }
+    E angle() { return unit() * (2.0 * std::numbers::pi); }
+    // Two independent standard normal numbers come out of two uniform ones (Box and Muller, 1958); the first is used.
+    // 1 - unit() is in (0, 1], where the logarithm is finite.
+    E normal() {
+        const E radius = sqrt(-2.0 * log(1 - unit()));
+        return radius * cos(angle());
+    }
+
+private:
+    Call& call_;
+    E state_;
+};
+
+ir::Value* expand_rand_init(Call& call) { return pcg(bitcast(argument(call, 0), Scalar::u32)); }
+ir::Value* expand_rand_init_offset(Call& call) {
+    return pcg(bitcast(argument(call, 0), Scalar::u32) + pcg(bitcast(argument(call, 1), Scalar::u32)));
+}
+
+ir::Value* expand_randi(Call& call) { return bitcast(Draws(call).bits(), Scalar::i32); }
+ir::Value* expand_randi_range(Call& call) {
+    const E low = bitcast(argument(call, 1), Scalar::u32), high = bitcast(argument(call, 2), Scalar::u32);
+    return bitcast(low + Draws(call).bits() % (high - low), Scalar::i32);
+}
+ir::Value* expand_randu(Call& call) { return Draws(call).bits(); }
+ir::Value* expand_randu_range(Call& call) {
+    const E low = argument(call, 1), high = argument(call, 2);
+    return low + Draws(call).bits() % (high - low);
+}
+ir::Value* expand_randf(Call& call) { return Draws(call).unit(); }
+ir::Value* expand_randf_range(Call& call) {
+    const E low = argument(call, 1), high = argument(call, 2);
+    return low + (high - low) * Draws(call).unit();
+}
+ir::Value* expand_randn(Call& call) { return Draws(call).normal(); }
+
+ir::Value* expand_sample_cdf(Call& call) {
+    const E u = Draws(call).unit();
+    const E zero = u.wrap(call.builder.integer(0));
+    const E count = u.wrap(call.builder.dim(call.arguments[1], 0));
+    // Rounding in the sums may leave the last value below u; the index stays within the array all the same.
+    return min(lower_bound(argument(call, 1), zero, count, u), max(count - 1, zero));
+}
+
+// Uniform in a triangle (Osada et al., "Shape Distributions", 2002): the third barycentric coordinate is 1 - x - y.
+ir::Value* expand_sample_triangle(Call& call) {
+    Draws draws(call);
+    const E root = sqrt(draws.unit());
+    return make_vector({1 - root, draws.unit() * root});
+}
+
+ir::Value* expand_sample_unit_ring(Call& call) {
+    const E phi = Draws(call).angle();
+    return make_vector({cos(phi), sin(phi)});
+}
+
+ir::Value* expand_sample_unit_disk(Call& call) {
+    Draws draws(call);
+    const E radius = sqrt(draws.unit());
+    const E phi = draws.angle();
+    return make_vector({radius * cos(phi), radius * sin(phi)});
+}
+
+// A point of the unit sphere at height z (Archimedes: uniform z is uniform area).
+E sphere_point(E z, E phi) {
+    const E radius = sqrt(max(1 - z * z, 0));
+    return make_vector({radius * cos(phi), radius * sin(phi), z});
+}
+
+template <bool is_upper_half, bool is_solid>
+ir::Value* expand_sample_sphere(Call& call) {
+    Draws draws(call);
+    const E u = draws.unit();
+    const E point = sphere_point(is_upper_half ? 1 - u : 1 - 2 * u, draws.angle());
+    if (!is_solid) return point;
+    return point * cbrt(draws.unit());
+}
+
+template <int dimensions>
+ir::Value* expand_sample_cube(Call& call) {
+    Draws draws(call);
+    std::vector<E> parts;
+    for (int i = 0; i < dimensions; ++i) parts.push_back(draws.unit() - 0.5);
+    return make_vector(parts);
+}
+
+// Arrivals of a process of rate 1 before time lam: waiting times are exponential. Exact for every lam; takes about lam
+// steps. Time is counted in f64, so that large counts stay unbiased.
+ir::Value* expand_poisson(Call& call) {
+    ir::Builder& b = call.builder;
+    const E lam = cast(argument(call, 1), Scalar::f64);
+    const auto next_arrival = [](E& state, E time) {
+        state = pcg(state);
+        const E u = cast(state >> 8, Scalar::f32) * 0x1p-24;
+        return time - cast(log(1 - u), Scalar::f64);
+    };
+    E state = argument(call, 0);
+    const E first = next_arrival(state, lam.number(0));
+    ir::Operation* loop = b.while_({state, first, state.number(0)});
+    const auto carried = [&](int region, int i) { return lam.wrap(loop->body(region).arguments[i]); };
+    {
+        ir::Builder::Inside inside(b, loop->body(0));
+        b.yield({carried(0, 1) < lam});
+    }
+    {
+        ir::Builder::Inside inside(b, loop->body(1));
+        E next = carried(1, 0);
+        const E time = next_arrival(next, carried(1, 1));
+        b.yield({next, time, carried(1, 2) + 1});
+    }
+    call.inout = {loop->result(0)};
+    return loop->result(2);
+}
+
+constexpr Entry kEntries[] = {
+    {"rand_init", "(seed: int32) -> uint32", "State of a random sequence.", expand_rand_init, false},
+    {"rand_init", "(seed: int32, offset: int32) -> uint32",
+     "State of the offset-th of many independent random sequences, e.g. one per thread.", expand_rand_init_offset, false},
+    {"randi", "(state: inout uint32) -> int32", "Random integer, any of the 2**32.", expand_randi, false},
+    {"randi", "(state: inout uint32, low: int32, high: int32) -> int32", "Random integer in [low, high).",
+     expand_randi_range, false},
+    {"randu", "(state: inout uint32) -> uint32", "Random unsigned integer, any of the 2**32.", expand_randu, false},
+    {"randu", "(state: inout uint32, low: uint32, high: uint32) -> uint32", "Random unsigned integer in [low, high).",
+     expand_randu_range, false},
+    {"randf", "(state: inout uint32) -> float32", "Random number, uniform in [0, 1).", expand_randf, false},
+    {"randf", "(state: inout uint32, low: float32, high: float32) -> float32",
+     "Random number, uniform from low to high.", expand_randf_range, false},
+    {"randn", "(state: inout uint32) -> float32", "Random number of the standard normal distribution.", expand_randn,
+     false},
+    {"sample_cdf", "(state: inout uint32, cdf: Array[float32,1]) -> int32",
+     "Random index with the probabilities of a cumulative distribution.", expand_sample_cdf, false},
+    {"sample_triangle", "(state: inout uint32) -> Vec[2,float32]",
+     "First two barycentric coordinates of a random point of a triangle.", expand_sample_triangle, false},
+    {"sample_unit_ring", "(state: inout uint32) -> Vec[2,float32]", "Random point of the unit circle.",
+     expand_sample_unit_ring, false},
+    {"sample_unit_disk", "(state: inout uint32) -> Vec[2,float32]", "Random point inside the unit circle.",
+     expand_sample_unit_disk, false},
+    {"sample_unit_sphere_surface", "(state: inout uint32) -> Vec[3,float32]", "Random point of the unit sphere.",
+     expand_sample_sphere<false, false>, false},
+    {"sample_unit_sphere", "(state: inout uint32) -> Vec[3,float32]", "Random point inside the unit sphere.",
+     expand_sample_sphere<false, true>, false},
+    {"sample_unit_hemisphere_surface", "(state: inout uint32) -> Vec[3,float32]",
+     "Random point of the half of the unit sphere with z > 0.", expand_sample_sphere<true, false>, false},
+    {"sample_unit_hemisphere", "(state: inout uint32) -> Vec[3,float32]",
+     "Random point inside the half of the unit sphere with z >= 0.", expand_sample_sphere<true, true>, false},
+    {"sample_unit_square", "(state: inout uint32) -> Vec[2,float32]", "Random point of the square [-1/2, 1/2)**2.",
+     expand_sample_cube<2>, false},
+    {"sample_unit_cube", "(state: inout uint32) -> Vec[3,float32]", "Random point of the cube [-1/2, 1/2)**3.",
+     expand_sample_cube<3>, false},
+    {"poisson", "(state: inout uint32, lam: float32) -> uint32",
+     "Random count of the Poisson distribution with mean lam; takes time in proportion to lam.", expand_poisson, false},
+};
+
+}  // namespace
+
+std::span<const Entry> random_entries() { return kEntries; }
+
+}  // namespace weft::builtins

@@ -1,0 +1,212 @@
+#include "builtins/expression.h"
+#include "builtins/groups.h"
+
+namespace weft::builtins {
+
+E lower_bound(E array, E begin, E end, E value) {
+    ir::Builder& b = array.builder();
+    ir::Operation* loop = b.while_({begin, end});
+    const auto carried = [&](int region, int i) { return array.wrap(loop->body(region).arguments[i]); };
+    {
+        ir::Builder::Inside inside(b, loop->body(0));
+        b.yield({carried(0, 0) < carried(0, 1)});
+    }
+    {
+        ir::Builder::Inside inside(b, loop->body(1));
+        const E low = carried(1, 0), high = carried(1, 1);
+        const E middle = low + (high - low) / 2;
+        const E is_below = array.wrap(b.load(array, {middle})) < value;
+        b.yield({select(is_below, middle + 1, low), select(is_below, high, middle)});
+    }
+    return array.wrap(loop->result(0));
+}
+
+namespace {
+
+using ir::Op;
+
+E truth(E condition) { return condition.type().is_bool() ? condition : condition != 0; }
+
+ir::Value* expand_where(Call& call) {
+    return select(truth(argument(call, 0)), argument(call, 1), argument(call, 2));
+}
+ir::Value* expand_where_array(Call& call) {
+    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 2), argument(call, 1));
+}
+ir::Value* expand_select(Call& call) {
+    return select(truth(argument(call, 0)), argument(call, 2), argument(call, 1));
+}
+ir::Value* expand_select_array(Call& call) {
+    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 1), argument(call, 2));
+}
+
+ir::Value* expand_lerp(Call& call) {
+    const E t = argument(call, 2);
+    return argument(call, 0) * (1 - t) + argument(call, 1) * t;
+}
+
+ir::Value* expand_smoothstep(Call& call) {
+    const E a = argument(call, 0), b = argument(call, 1), x = argument(call, 2);
+    const E t = clamp((x - a) / (b - a), x.number(0), x.number(1));
+    return t * t * (3 - 2 * t);
+}
+
+ir::Value* expand_lower_bound(Call& call) {
+    const E array = argument(call, 0);
+    return lower_bound(array, array.wrap(call.builder.integer(0)), array.wrap(call.builder.dim(array, 0)),
+                       argument(call, 1));
+}
+ir::Value* expand_lower_bound_range(Call& call) {
+    return lower_bound(argument(call, 0), argument(call, 1), argument(call, 2), argument(call, 3));
+}
+
+// ---- expectations ----
+
+// A value as printf writes it: its conversions go to `format`, its components, widened, to `scalars`.
+void append_printed(E value, std::string& format, std::vector<ir::Value*>& scalars) {
+    const ScalarInfo& scalar = value.scalar();
+    const Scalar wide = scalar.is_float() ? Scalar::f64 : scalar.kind == ScalarKind::unsigned_int ? Scalar::u64 : Scalar::i64;
+    const char* conversion = wide == Scalar::f64 ? "%g" : wide == Scalar::u64 ? "%llu" : "%lld";
+    for (int i = 0; i < value.components(); ++i) {
+        if (i) format += ", ";
+        format += conversion;
+        scalars.push_back(cast(value.component(i), wide));
+    }
+}
+
+ir::Value* report_unless(E holds, const std::string& what, E a, E b) {
+    ir::Builder& builder = holds.builder();
+    ir::Operation* checked = builder.if_(holds, {});
+    {
+        ir::Builder::Inside inside(builder, checked->body(0));
+        builder.yield({});
+    }
+    {
+        ir::Builder::Inside inside(builder, checked->body(1));
+        std::string format = "Error: " + what + " failed: (";
+        std::vector<ir::Value*> scalars;
+        append_printed(a, format, scalars);
+        format += ") and (";
+        append_printed(b, format, scalars);
+        builder.print(format + ")\n", std::move(scalars));
+        builder.yield({});
+    }
+    return nullptr;
+}
+
+template <typename Test>
+E all_components(E a, E b, Test test) {
+    E result = test(a.component(0), b.component(0));
+    for (int i = 1; i < a.components(); ++i) result = result && test(a.component(i), b.component(i));
+    return result;
+}
+E is_equal(E a, E b) {
+    return all_components(a, b, [](E x, E y) { return x == y; });
+}
+
+ir::Value* expand_expect_eq(Call& call) {
+    const E a = argument(call, 0), b = argument(call, 1);
+    return report_unless(is_equal(a, b), "expect_eq()", a, b);
+}
+ir::Value* expand_expect_neq(Call& call) {
+    const E a = argument(call, 0), b = argument(call, 1);
+    return report_unless(!is_equal(a, b), "expect_neq()", a, b);
+}
+ir::Value* expand_expect_near(Call& call) {
+    const E a = argument(call, 0), b = argument(call, 1), tolerance = argument(call, 2);
+    // A NaN is near nothing.
+    const E is_near = all_components(a, b, [&](E x, E y) { return abs(x - y) <= tolerance; });
+    return report_unless(is_near, "expect_near()", a, b);
+}
+
+bool is_numeric(Type type) { return type.is_scalar() || type.is_numeric_aggregate(); }
+
+std::string refuse_other_than_values(const Match& match) {
+    const Type type = match.types.at("T");
+    if (is_numeric(type)) return "";
+    return "argument 'a' is " + type.python_name() + ", expected a scalar, vector, matrix, quaternion or transform";
+}
+
+// ---- cast ----
+
+ir::Value* expand_cast(Call& call) {
+    const E a = argument(call, 0);
+    const Type to = call.types.at("dtype");
+    if (to.is_scalar()) return bitcast(a, to.scalar());
+    std::vector<E> parts;
+    for (int i = 0; i < a.components(); ++i) parts.push_back(bitcast(a.component(i), to.scalar()));
+    return make(to, parts);
+}
+
+std::string refuse_other_size(const Match& match) {
+    const Type from = match.types.at("T"), to = match.types.at("dtype");
+    if (is_numeric(from) && is_numeric(to) && from.components() == to.components() &&
+        from.scalar_type().size_bytes() == to.scalar_type().size_bytes())
+        return "";
+    return "argument 'dtype' is " + to.python_name() + ", expected a type with components of the number and size of " +
+           from.python_name() + "'s, whose bits are to be kept; " + to.python_name() + "(a) converts the value";
+}
+
+constexpr Entry kEntries[] = {
+    {"range", "(end: int32) -> T", "Integers from 0 up to end, for a loop.", nullptr, false},
+    {"range", "(start: int32, end: int32) -> T", "Integers from start up to end, for a loop.", nullptr, false},
+    {"range", "(start: int32, end: int32, step: int32) -> T",
+     "Integers from start toward end, step apart, for a loop.", nullptr, false},
+    {"reversed", "(range: T) -> T", "A range from its last integer to its first.", nullptr, false},
+    {"printf", "(fmt: string, *args: T) -> none", "Prints scalars as C's printf does.", nullptr, false},
+    {"print", "(value: T) -> none", "Prints a value and a newline.", nullptr, false},
+    {"tid", "() -> int32", "Index of the thread in a one-dimensional launch.", nullptr, false},
+    {"tid", "() -> (int32, int32)", "Coordinates of the thread in a two-dimensional launch.", nullptr, false},
+    {"tid", "() -> (int32, int32, int32)", "Coordinates of the thread in a three-dimensional launch.", nullptr, false},
+    {"tid", "() -> (int32, int32, int32, int32)", "Coordinates of the thread in a four-dimensional launch.", nullptr,
+     false},
+    {"block_dim", "() -> int32", "How many threads a block has.", nullptr, false},
+    {"select", "(cond: B, value_if_false: T, value_if_true: T) -> T",
+     "Chooses by a condition, the value for false first; prefer where().", expand_select},
+    {"select", "(cond: I, value_if_false: T, value_if_true: T) -> T",
+     "Chooses by an integer, the value for 0 first; prefer where().", expand_select},
+    {"select", "(arr: Array[U,d], value_if_false: T, value_if_true: T) -> T",
+     "Chooses by whether an array was given, the value for None first; prefer where().", expand_select_array},
+    {"where", "(cond: B, value_if_true: T, value_if_false: T) -> T", "Chooses by a condition.", expand_where},
+    {"where", "(cond: I, value_if_true: T, value_if_false: T) -> T", "Chooses by whether an integer is not 0.",
+     expand_where},
+    {"where", "(arr: Array[U,d], value_if_true: T, value_if_false: T) -> T",
+     "Chooses by whether an array was given and not None.", expand_where_array},
+    {"expect_eq", "(a: T, b: T) -> none", "Prints an error unless a equals b.", expand_expect_eq, false,
+     refuse_other_than_values},
+    {"expect_neq", "(a: T, b: T) -> none", "Prints an error unless a differs from b.", expand_expect_neq, false,
+     refuse_other_than_values},
+    {"expect_near", "(a: F, b: F, tolerance: F = 1e-06) -> none",
+     "Prints an error unless a and b are no further apart than tolerance.", expand_expect_near, false},
+    {"expect_near", "(a: Vec[n,F], b: Vec[n,F], tolerance: F = 1e-06) -> none",
+     "Prints an error unless all components are within tolerance.", expand_expect_near, false},
+    {"expect_near", "(a: Quat[F], b: Quat[F], tolerance: F = 1e-06) -> none",
+     "Prints an error unless all components are within tolerance.", expand_expect_near, false},
+    {"expect_near", "(a: Mat[r,c,F], b: Mat[r,c,F], tolerance: F = 1e-06) -> none",
+     "Prints an error unless all entries are within tolerance.", expand_expect_near, false},
+    {"lerp", "(a: F, b: F, t: F) -> F", "a * (1 - t) + b * t.", expand_lerp},
+    {"lerp", "(a: Vec[n,F], b: Vec[n,F], t: F) -> Vec[n,F]", "Linear blend of vectors.", expand_lerp},
+    {"lerp", "(a: Mat[r,c,F], b: Mat[r,c,F], t: F) -> Mat[r,c,F]", "Linear blend of matrices.", expand_lerp},
+    {"lerp", "(a: Quat[F], b: Quat[F], t: F) -> Quat[F]", "Linear blend of quaternions; not a rotation in general.",
+     expand_lerp},
+    {"lerp", "(a: Transform[F], b: Transform[F], t: F) -> Transform[F]", "Linear blend of the components of transforms.",
+     expand_lerp},
+    {"smoothstep", "(a: F, b: F, x: F) -> F", "Smooth ramp from 0 at a to 1 at b.", expand_smoothstep},
+    {"lower_bound", "(arr: Array[S,1], value: S) -> int32",
+     "First index of a sorted array whose element is not below value; the length where there is none.",
+     expand_lower_bound, false},
+    {"lower_bound", "(arr: Array[S,1], arr_begin: int32, arr_end: int32, value: S) -> int32",
+     "First index from arr_begin whose element is not below value; arr_end where there is none.",
+     expand_lower_bound_range, false},
+    {"static", "(expr: T) -> T", "The value of a Python expression when the kernel is compiled.", nullptr, false},
+    {"len", "(a: T) -> int32", "Length of a vector, rows of a matrix, first dimension of an array, items of a tuple.",
+     nullptr, false},
+    {"cast", "(a: T, dtype: static type) -> dtype", "The same bits read as another type of equal size.", expand_cast,
+     false, refuse_other_size},
+};
+
+}  // namespace
+
+std::span<const Entry> utility_entries() { return kEntries; }
+
+}  // namespace weft::builtins
