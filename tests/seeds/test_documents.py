@@ -1,0 +1,213 @@
+"""The seeds' samples, read from the documents and run line by line as they are printed.
+
+Where a sample names "cuda" it must fail here with an error that names the device, and pass with "cpu" in its place
+(SEEDS.md, R6). Samples that are the body of a kernel get a header (R2).
+"""
+
+import numpy as np
+import pytest
+
+import warp as wp
+
+HEADER = "import warp as wp\nimport numpy as np\n"
+
+
+def on_cpu(text):
+    return text.replace('"cuda"', '"cpu"')
+
+
+@pytest.mark.seed("P-01")
+@pytest.mark.parametrize(("seed", "first", "last"), [(0, 16, 19), (1, 66, 69), (2, 56, 59)])
+def test_p01_list_to_numpy(load_seed, run_sample, capsys, seed, first, last):
+    run_sample(HEADER + load_seed(seed).text(first, last))
+    assert capsys.readouterr().out == "[1. 2. 3.]\n"
+
+
+@pytest.mark.seed("P-44")
+def test_p44_configuration(load_seed, run_sample):
+    try:
+        run_sample(load_seed(3).text(14, 19))
+    finally:
+        wp.config.mode, wp.config.verify_cuda = "release", False
+
+
+@pytest.mark.seed("P-45")
+def test_p45_simple_kernel(load_seed, run_sample):
+    names = run_sample(HEADER + load_seed(3).text(30, 46))
+    rng = np.random.default_rng(0)
+    a, b = (wp.array(rng.standard_normal((1000, 3)), dtype=wp.vec3) for _ in "ab")
+    c = wp.zeros(1000)
+    wp.launch(names["simple_kernel"], dim=1000, inputs=[a, b, c])
+    np.testing.assert_allclose(c.numpy(), (a.numpy() * b.numpy()).sum(axis=1), rtol=1e-5, atol=1e-6)
+
+    sample = HEADER + load_seed(4).text(19)
+    values = {"simple_kernel": names["simple_kernel"], "a": wp.zeros(1024, dtype=wp.vec3), "b": wp.zeros(1024, dtype=wp.vec3), "c": wp.ones(1024)}
+    with pytest.raises(RuntimeError, match="cuda"):
+        run_sample(sample, **values)
+    run_sample(on_cpu(sample), **values)
+    assert not values["c"].numpy().any()
+
+
+@pytest.mark.seed("P-46")
+@pytest.mark.seed("P-56")
+@pytest.mark.parametrize(("seed", "first", "last"), [(3, 57, 58), (4, 42, 43)])
+def test_allocation(load_seed, run_sample, seed, first, last):
+    sample = HEADER + load_seed(seed).text(first, last)
+    with pytest.raises(RuntimeError, match="cuda"):
+        run_sample(sample)
+    run_sample(on_cpu(sample))
+
+
+@pytest.mark.seed("P-47")
+@pytest.mark.parametrize(("seed", "first", "last"), [(3, 63, 72), (4, 48, 57)])
+def test_p47_three_ways_to_wrap(load_seed, run_sample, seed, first, last):
+    sample = HEADER + load_seed(seed).text(first, last)
+    with pytest.raises(RuntimeError, match="cuda"):
+        run_sample(sample)
+    names = run_sample(on_cpu(sample))
+    np.testing.assert_array_equal(names["a"].numpy(), names["r"].astype(np.float32))
+
+
+@pytest.mark.seed("P-48")
+@pytest.mark.parametrize(("seed", "first", "last"), [(3, 76, 79), (4, 61, 64)])
+def test_p48_vectors_from_rows(load_seed, run_sample, seed, first, last):
+    repaired = load_seed(seed).text(first, last).replace("rand((1024, 3))", "rand(1024, 3)")
+    names = run_sample(HEADER + on_cpu(repaired))
+    assert names["a"].shape == (1024,) and names["a"].dtype is wp.vec3
+
+
+@pytest.mark.seed("P-49")
+@pytest.mark.parametrize(("seed", "first", "last"), [(3, 85, 88), (4, 71, 74)])
+def test_p49_to_a_device(load_seed, run_sample, seed, first, last):
+    sample = HEADER + load_seed(seed).text(first, last)
+    with pytest.raises(RuntimeError, match="cuda"):
+        run_sample(sample, a=[1.0, 2.0])
+    names = run_sample(on_cpu(sample), a=[1.0, 2.0])
+    assert names["device_array"].numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.seed("P-50")
+@pytest.mark.parametrize(("seed", "first", "last"), [(3, 92, 96), (4, 78, 82)])
+def test_p50_copy(load_seed, run_sample, seed, first, last):
+    host_array = wp.array([1.0, 2.0], dtype=float, device="cpu")
+    names = run_sample(HEADER + load_seed(seed).text(first, last), a=[3.0, 4.0], host_array=host_array)
+    assert names["dest_array"].numpy().tolist() == [3.0, 4.0]
+
+
+@pytest.mark.seed("P-55")
+def test_p55_grid(load_seed, run_sample):
+    seed = load_seed(4)
+    body = seed.text(27) + "x[i, j, k] = x[i, j, k] + 1\n"
+    kernel = HEADER + "@wp.kernel\ndef complex_kernel(x: wp.array3d(dtype=int)):\n" + "".join(f"    {l}\n" for l in body.splitlines())
+    x = wp.zeros((128, 128, 3), dtype=int)
+    launch = seed.text(23).replace("...", "inputs=[x]")
+    run_sample(kernel + launch, x=x)
+    assert (x.numpy() == 1).all()
+
+
+@pytest.mark.seed("P-57")
+def test_p57_two_dimensions(load_seed, run_sample):
+    run_sample(HEADER + "a = " + on_cpu(load_seed(4).text(89)))
+
+
+@pytest.mark.seed("P-58")
+@pytest.mark.seed("P-59")
+@pytest.mark.seed("P-60")
+def test_p58_to_p60_indexing(load_seed, run_sample):
+    seed = load_seed(4)
+    header = seed.text(94, 95).replace("ndim=2)):", "ndim=2), array: wp.array3d(dtype=float), out: wp.array(dtype=float)):")
+    slice_of = seed.lines[106][seed.lines[106].index("``s = ") + 2 :].split("``")[0]
+    body = "\n".join(
+        ["i, j, k = 1, 2, 3", *seed.text(99, 100).splitlines(), *seed.text(104, 105).splitlines(), slice_of,
+         "out[0] = value", "out[1] = row[0]", "out[2] = s"]
+    )  # fmt: skip
+    text = HEADER + header + "".join(f"    {line}\n" for line in body.splitlines())
+    names = run_sample(text)
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(24.0).reshape(2, 3, 4)
+    out = wp.zeros(3)
+    wp.launch(names["test"], dim=1, inputs=[wp.array(a, dtype=float), wp.array(b, dtype=float), out])
+    assert out.numpy().tolist() == [a[1, 2], a[1, 0], b[1, 2, 3]]
+
+
+def fragment(seed, first, last, results, **parameters):
+    """A kernel whose body is the lines of a sample, its '...' left out, and stores for what is to be checked."""
+    lines = [line for line in seed.text(first, last).splitlines() if line.strip() != "..."]
+    header = next((n for n, line in enumerate(lines) if line.startswith("def ")), -1)
+    import textwrap
+
+    body = textwrap.dedent("\n".join(lines[header + 1 :])).splitlines()
+    arguments = ", ".join(f"{name}: {annotation}" for name, annotation in parameters.items())
+    text = f"@wp.kernel\ndef compute({arguments}):\n" + "".join(f"    {line}\n" for line in [*body, *results])
+    return HEADER + text
+
+
+@pytest.mark.seed("P-62")
+def test_p62_basis_vectors(load_seed, run_sample):
+    names = run_sample(fragment(load_seed(4), 209, 222, ["out[0] = r"], out="wp.array(dtype=float)"))
+    out = wp.zeros(1)
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    assert out.numpy()[0] == 1.0
+
+
+@pytest.mark.seed("P-63")
+@pytest.mark.seed("P-64")
+@pytest.mark.seed("P-65")
+def test_p63_to_p65_vec5d(load_seed, run_sample):
+    seed = load_seed(4)
+    declared = HEADER + seed.text(228) + seed.text(233)
+    names = run_sample(declared)
+    assert names["arr"].numpy().shape == (10, 5) and names["arr"].numpy().dtype == np.float64
+    text = fragment(seed, 236, 249, ["out[0] = v"], out="wp.array(dtype=vec5d)")
+    names = run_sample(text, vec5d=names["vec5d"])
+    out = wp.zeros(1, dtype=names["vec5d"])
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    assert out.numpy()[0].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.seed("P-66")
+def test_p66_anonymous_vectors(load_seed, run_sample):
+    vec5d = wp.types.vector(length=5, dtype=wp.float64)
+    names = run_sample(fragment(load_seed(4), 253, 267, ["out[0] = v"], out="wp.array(dtype=vec5d)"), vec5d=vec5d)
+    out = wp.zeros(1, dtype=vec5d)
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    assert out.numpy()[0].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.seed("P-67")
+def test_p67_inverse(load_seed, run_sample):
+    names = run_sample(fragment(load_seed(4), 297, 308, ["out[0] = v"], out="wp.array(dtype=wp.vec2)"))
+    out = wp.zeros(1, dtype=wp.vec2)
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    np.testing.assert_allclose(out.numpy()[0], [-0.7, 0.6], rtol=1e-5)
+
+
+@pytest.mark.seed("P-68")
+@pytest.mark.seed("P-69")
+def test_p68_and_p69_mat32h(load_seed, run_sample):
+    seed = load_seed(4)
+    names = run_sample(HEADER + seed.text(316) + seed.text(319))
+    assert names["a"].numpy().shape == (10, 3, 2) and names["a"].numpy().dtype == np.float64
+    text = fragment(seed, 323, 337, ["out[0] = v3"], out="wp.array(dtype=wp.vec3h)")
+    out = wp.zeros(1, dtype=wp.vec3h)
+    as_printed = run_sample(text, mat32h=names["mat32h"])
+    with pytest.raises(wp.CompileError, match="float64"):
+        wp.launch(as_printed["compute"], dim=1, inputs=[out])
+    repaired = run_sample(text, mat32h=wp.types.matrix(shape=(3, 2), dtype=wp.float16))
+    wp.launch(repaired["compute"], dim=1, inputs=[out])
+    assert out.numpy()[0].tolist() == [3.0, 7.0, 11.0]
+
+
+@pytest.mark.seed("P-70")
+def test_p70_one_variable_three_types(load_seed, run_sample):
+    mat55d = wp.types.matrix(shape=(5, 5), dtype=wp.float64)
+    names = run_sample(fragment(load_seed(4), 341, 356, ["out[0] = m"], out="wp.array(dtype=mat55d)"), mat55d=mat55d)
+    out = wp.zeros(1, dtype=mat55d)
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    np.testing.assert_array_equal(out.numpy()[0], np.eye(5))
+
+
+@pytest.mark.seed("P-80")
+def test_p80_constants(load_seed, run_sample, capsys):
+    names = run_sample(HEADER + load_seed(4).text(515, 529))
+    wp.launch(names["collide"], dim=3, inputs=[wp.array([0, 1, 2], dtype=int)])
+    assert capsys.readouterr().out == "sphere\ncube\ncapsule\n"
