@@ -26,7 +26,7 @@ TABLE = {
     "runtime": "types binary devlib",
     "interop": "types runtime",
     "program": "syntax types ir builtins sema transform codegen binary jit runtime",
-    "frontend": "syntax sema",
+    "frontend": "syntax types sema",
     "bindings": "syntax types ir builtins sema transform codegen binary jit runtime interop program frontend",
 }
 # From outside the rooms: which files may include it.
