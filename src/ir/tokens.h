@@ -1,0 +1,34 @@
+// Cuts IR text into tokens, for the parser.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::ir {
+
+struct Token {
+    enum class Kind {
+        word,         // add  cmp.lt  f32
+        value,        // %name (text is without '%')
+        symbol,       // @name or @"any text" (text is without '@' and quotes)
+        number,       // 12  -1.5e-3  0x7ff8  -inf
+        string,       // "text", unescaped
+        punctuation,  // one character
+        end,
+    } kind;
+    std::string text;
+    std::size_t begin, end;  // in the source text
+    int line, column;        // counted from 1
+    std::string place;       // "path:line" where this is the first token of a line that ends in "// path:line"
+};
+
+// The last token is of kind end. Throws UsageError where no token can be read.
+std::vector<Token> tokenize(std::string_view text);
+
+// "'add'", "the end of the text": for messages.
+std::string describe(const Token& token);
+
+[[noreturn]] void fail_at(int line, int column, const std::string& message);
+
+}  // namespace weft::ir

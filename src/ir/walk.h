@@ -1,0 +1,63 @@
+// Going over a function: visiting, replacing values, cloning. What every pass needs and none should write again.
+#pragma once
+
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::ir {
+
+// Calls visit(Operation&) for every operation in program order, an operation before those in its regions. `visit` may
+// change operations, but not the lists of operations of regions being walked.
+template <class Visit>
+void for_each_operation(const Region& region, Visit&& visit) {
+    for (Operation* operation : region.operations) {
+        visit(*operation);
+        for (Region* inner : operation->regions) for_each_operation(*inner, visit);
+    }
+}
+
+// Calls visit(Region&) for `region` and every region nested in it, outer ones first.
+template <class Visit>
+void for_each_region(Region& region, Visit&& visit) {
+    visit(region);
+    for (Operation* operation : region.operations)
+        for (Region* inner : operation->regions) for_each_region(*inner, visit);
+}
+
+// What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for themselves.
+class ValueMap {
+public:
+    explicit ValueMap(const Function& of) : to_(static_cast<std::size_t>(of.value_count()), nullptr) {}
+
+    void set(const Value* from, Value* to) {
+        const std::size_t id = static_cast<std::size_t>(from->id);
+        if (id >= to_.size()) to_.resize(id + 1, nullptr);
+        to_[id] = to;
+    }
+    // Null where nothing was set.
+    Value* find(const Value* from) const {
+        const std::size_t id = static_cast<std::size_t>(from->id);
+        return id < to_.size() ? to_[id] : nullptr;
+    }
+    Value* operator[](Value* from) const {
+        Value* to = find(from);
+        return to ? to : from;
+    }
+
+private:
+    std::vector<Value*> to_;
+};
+
+// Replaces every use of each mapped value by what stands for it, in one walk. Chains (a -> b, b -> c) are followed to
+// their end; they must have one.
+void replace_uses(Region& region, ValueMap& map);
+
+// A copy of `operation` with its regions, not yet in any region. Operands are mapped; results and region arguments get
+// fresh values, which are added to the map (a map of the function that `operation` is in).
+Operation* clone(Function& into, const Operation& operation, ValueMap& map);
+
+// Appends copies of the operations of `from` (without its terminator) to `to`.
+void clone_operations(Function& into, const Region& from, Region& to, ValueMap& map);
+
+}  // namespace weft::ir
