@@ -13,14 +13,7 @@
 namespace weft::sema {
 
 class Environment;
-
-// A @wp.func or @wp.kernel: tree, names, and the types of its annotated parameters.
-struct FunctionSource {
-    std::shared_ptr<const syntax::Function> tree;
-    std::shared_ptr<Environment> environment;
-    std::vector<Type> annotations;  // none where a parameter has none; one per parameter
-    std::string key;                // tells two functions apart: module, qualified name, identity
-};
+struct FunctionSource;
 
 // What a free name (or an attribute of one) stands for.
 struct Binding {
@@ -44,6 +37,15 @@ struct Binding {
     std::shared_ptr<const FunctionSource> function;
     std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
+};
+
+// A @wp.func or @wp.kernel: tree, names, and the types of its annotated parameters.
+struct FunctionSource {
+    std::shared_ptr<const syntax::Function> tree;
+    std::shared_ptr<Environment> environment;
+    std::vector<Type> annotations;  // none where a parameter has none; one per parameter
+    std::string key;                // tells two functions apart: module, qualified name, identity
+    std::vector<Binding> defaults;  // one per parameter, kind unknown where it has none; may be left empty
 };
 
 class Environment {

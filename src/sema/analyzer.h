@@ -1,0 +1,305 @@
+// The analysis of one function: walks its statements in order and writes IR as it goes. Reading order:
+//
+//   value.h                what expressions and locals are
+//   scope/                 names: scans of the text (walk), look-up (names)
+//   infer/                 expressions: literals, operators, comparisons, attributes, subscripts, constructors
+//   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
+//   control/               statements: assignment, branches (the merging of scopes), loops, return
+//   sema.cpp               the module: kernel first, functions as they are met
+//
+// Locals have no address. The scope maps each name to the value it has *here*; an assignment replaces the entry. Where two
+// paths meet (control/branch.cpp) the entries that differ become results of an `if_`; where a path goes round
+// (control/loops.cpp) they become carried values.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "builtins/registry.h"
+#include "ir/builder.h"
+#include "sema/environment.h"
+#include "sema/scope/walk.h"
+#include "sema/sema.h"
+#include "sema/value.h"
+#include "support/error.h"
+#include "syntax/tree.h"
+
+namespace weft::sema {
+
+// Throws the CompileError. `help` and `note` make the lines below the caret.
+[[noreturn]] void fail(Span span, std::string message, std::vector<Note> notes = {},
+                       ErrorCategory category = ErrorCategory::type);
+Note note(std::string text, Span span = {});
+Note help(std::string text);
+// "did you mean 'x' or 'y'?" as a help line; empty where nothing is near.
+std::vector<Note> did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// What all functions of one module share.
+struct ModuleState {
+    ir::Module& module;
+    const Options& options;
+    std::map<std::string, ir::Function*> instances;  // finished, by function and argument types
+
+    struct Active {
+        std::string function_key;
+        std::string name;
+    };
+    std::vector<Active> active;  // functions being analysed, outermost first
+
+    int tid_rank = 0;  // coordinates that tid() has in this module; 0 while not called
+    Span tid_place;
+
+    // Text of every function met: spans in the IR point into it.
+    void keep_source(const SourcePtr& source);
+    std::string unique_name(const std::string& wanted) const;
+};
+
+// One argument of a call as written.
+struct Actual {
+    Value value;
+    Span span;
+    std::string keyword;                       // "" for a positional one
+    const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
+};
+
+// One step from a value to a part of it.
+struct PartStep {
+    enum class Kind {
+        path,      // fixed components or a field: `path`
+        dynamic,   // components at run time: `indices`
+        several,   // a swizzle or a half of a transform: `components`, in order; always the last step
+    } kind = Kind::path;
+    std::vector<std::int64_t> path;
+    std::vector<ir::Value*> indices;
+    std::vector<std::int64_t> components;
+    Type type;  // of the part
+};
+
+// Something that can be assigned: a local or an element of an array, and a part of it.
+struct Place {
+    std::string name;                   // a local, or
+    ir::Value* array = nullptr;         // memory: array and one index per dimension
+    std::vector<ir::Value*> indices;
+    std::vector<PartStep> steps;
+    Type type;                          // of the part that the place names
+    Span span;
+};
+
+// Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and gives the
+// value that stands for its one result; null where it stays a branch (infer/compare.cpp).
+ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
+
+class FunctionAnalyzer {
+public:
+    FunctionAnalyzer(ModuleState& module, const FunctionSource& source, ir::Function& function);
+
+    // Writes the body. One value per parameter, already arguments of the function (or known at compile time).
+    void analyze(const std::vector<Value>& parameters);
+
+private:
+    // ---- scope/names.cpp ----
+    Value name(const syntax::Name& name, Span span);
+    Value from_binding(Binding binding, const std::string& spelled, Span span);
+    // What a callee stands for, without writing IR; empty where that needs running code.
+    std::optional<Binding> static_binding(const syntax::Expression& expression);
+    void inout_names(const syntax::Call& call, std::set<std::string>& names);
+    InoutNames inout_finder();
+    const Local* find_local(const std::string& name) const;
+    void assign_name(const std::string& name, Value value, Span span);
+    std::vector<Environment::Local> constant_locals() const;
+    Binding evaluate(const syntax::Expression& expression);
+
+    // ---- infer/expressions.cpp ----
+    Value expression(const syntax::Expression& expression);
+    Value expression_node(const syntax::Expression& expression);
+    Value tuple(const std::vector<syntax::ExpressionPtr>& elements);
+    Value number(const syntax::IntegerLiteral& literal, Span span);
+    // ---- infer/convert.cpp ----
+    ir::Value* materialize(const Value& value, Span span);
+    ir::Value* array_of(const Value& value);             // applies pending indices
+    Value settle(const Value& value, Span span);         // gives literals their own type, inside tuples too
+    std::optional<Value> adapt(const Value& literal, Type type, Span span);
+    Value expect(const Value& value, Type type, Span span, const std::string& what);  // literal adapts; else must match
+    ir::Value* index(const Value& value, Span span);     // an integer, as it is
+    void flatten(const Value& value, Span span, std::vector<ir::Value*>& leaves);
+    Value rebuild(const Value& shape, const std::vector<ir::Value*>& leaves, std::size_t& next);
+    Value from_ir(ir::Value* value);                     // tuples are taken apart
+    bool can_be_carried(const Value& value) const;
+    Value zero_like(const Value& value);
+    // ---- infer/operators.cpp ----
+    Value binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span);
+    Value unary(syntax::UnaryOperator op, Value a, Span span);
+    ir::Value* truth(const Value& value, Span span);
+    std::optional<bool> constant_truth(const Value& value) const;
+    Value logical_not(const Value& value, Span span);
+    // ---- infer/compare.cpp ----
+    Value compare(const syntax::Compare& compare, Span span);
+    Value compare_pair(syntax::CompareOperator op, Value a, Value b, Span span);
+    Value equal(Value a, Value b, Span span);
+    Value bool_op(const syntax::BoolOp& op, std::size_t from, Span span);
+    Value if_expression(const syntax::IfExpression& e, Span span);
+    // ---- infer/attributes.cpp, infer/subscripts.cpp ----
+    Value attribute(const syntax::Attribute& attribute, Span span);
+    Value attribute_of(const Value& object, const std::string& name, Span span);
+    std::optional<PartStep> part_attribute(Type type, const std::string& name) const;
+    std::vector<std::string> attribute_candidates(Type type) const;
+    Value subscript(const syntax::Subscript& subscript, Span span);
+    Value subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    std::vector<ir::Value*> array_indices(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
+    PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    Value read_part(const Value& object, const PartStep& step);
+    ir::Value* extract_part(ir::Value* object, const PartStep& step);
+    // ---- infer/constructors.cpp ----
+    Value construct(Type type, const std::vector<Actual>& arguments, Span span);
+    Value convert_scalar(Type type, const Value& value, Span span);
+    Value construct_aggregate(Type type, const std::vector<Actual>& arguments, Span span);
+    Value construct_transform(Type type, const std::vector<Actual>& arguments, Span span);
+    Value construct_struct(Type type, const std::vector<Actual>& arguments, Span span);
+    Value anonymous_vector(const std::vector<Actual>& arguments, Span span);
+    Value anonymous_matrix(const std::vector<Actual>& arguments, Span span);
+
+    // ---- call/calls.cpp ----
+    Value call(const syntax::Call& call, Span span);
+    std::vector<Actual> actuals(const syntax::Call& call);
+    Value call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled);
+    Value length_of(const std::vector<Actual>& arguments, Span span);
+    Value tid(int rank, Span span);
+    Value call_static(const syntax::Call& call, Span span);
+    // ---- call/overload.cpp ----
+    Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
+                       const std::string& operator_sign = {});
+    // ---- call/functions.cpp ----
+    Value call_function(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
+                        Span span);
+    // ---- call/print.cpp ----
+    Value call_print(const syntax::Call& call, Span span);
+    Value call_printf(const std::vector<Actual>& arguments, Span span);
+
+    // ---- control/assign.cpp, control/places.cpp ----
+    void statement(const syntax::Statement& statement, Flow& flow);
+    void assign(const syntax::Assign& assign);
+    void assign_to(const syntax::Expression& target, const Value& value, Span value_span);
+    void unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span);
+    void annotated_assign(const syntax::AnnotatedAssign& assign, Span span);
+    void augmented_assign(const syntax::AugmentedAssign& assign, Span span);
+    void assert_(const syntax::Assert& assert_statement, Span span);
+    Place place(const syntax::Expression& expression);
+    Place place_of_part(Place base, PartStep step);
+    Value read(const Place& place);
+    void write(const Place& place, const Value& value, Span value_span);
+    ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
+    void store_part(const Place& place, ir::Value* value);
+
+    // ---- control/branch.cpp ----
+    // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one last.
+    struct Work {
+        const syntax::Block* block = nullptr;
+        std::size_t next = 0;
+        const syntax::Expression* target = nullptr;  // instead of a block
+        Value value;
+    };
+    using WorkList = std::vector<Work>;
+    struct Arm {
+        ir::Region* region = nullptr;
+        Scope scope;
+        Flow flow = kFalls;
+        Value result;  // of an expression with branches
+        Span span;
+    };
+    Flow run(WorkList work);
+    Flow run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest);
+    Flow branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
+                const std::function<Flow(Value&)>& else_arm, Value* result = nullptr);
+    // Makes both arms yield a value and gives the result; a null side yields zeros that nobody reads.
+    using Join = std::function<Value(const Value*, const Value*, const std::string& name)>;
+    Scope merge(Arm& then_arm, Arm& else_arm, std::vector<ir::Value*>& then_yields, std::vector<ir::Value*>& else_yields,
+                ir::Operation* operation, Value* result);
+    Local merge_local(const std::string& name, const Local* in_then, const Local* in_else, const Arm& then_arm,
+                      const Arm& else_arm, const Join& join);
+    Value merge_results(Arm& then_arm, Arm& else_arm, const Join& join);
+    bool is_needed(const std::string& name) const;
+    bool is_carried(const std::string& name) const;
+
+    // ---- control/range.cpp ----
+    struct Range {
+        Value start, stop, step;
+        Type type;
+        bool reversed = false;
+        Span span;
+        std::optional<std::int64_t> trip_count;  // where it is known at compile time
+    };
+    std::optional<Range> range(const syntax::Expression& iterable);
+    struct Counted {
+        ir::Value *lo, *hi, *step;
+        ir::Value *first, *stride;  // null where the loop counts the variable itself; else variable = first +- k * stride
+        bool backwards;
+    };
+    Counted count(const Range& range);
+    ir::Value* loop_variable(const Counted& counted, ir::Value* k);
+    std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const std::optional<Range>& range);
+
+    // ---- control/loops.cpp ----
+    struct Loop {
+        std::set<std::string> carried;
+    };
+    struct LoopBuild {
+        struct Carried {
+            std::string name;
+            Local before;
+            std::size_t leaves;
+        };
+        ir::Operation* operation = nullptr;
+        std::vector<Carried> carried;
+        std::vector<ir::Value*> inits;       // starting values, one per leaf
+        std::set<std::string> assigned;      // names that an iteration may change
+        std::set<std::string> rebound;       // of these, the ones that it gives a new meaning as a whole
+        std::vector<ir::Region*> argument_regions;
+        Scope before;
+        bool is_guarded = false;             // a flag says whether the loop goes on
+        bool saved_skip_needed = false;
+        Span span;
+    };
+    Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
+    Flow for_loop(const syntax::For& loop, const Range& range, Span span);
+    Flow while_loop(const syntax::While& loop, Span span);
+    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned, std::set<std::string> rebound,
+                         Span span);
+    void enter_region(LoopBuild& loop, ir::Region* region);
+    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow, bool runs_at_least_once);
+
+    // ---- control/return.cpp ----
+    void return_statement(const syntax::Return& statement, Span span, Flow& flow);
+    void leave(bool stops_loop, bool returns);
+    void finish_function(Flow flow);
+
+    ModuleState& module_;
+    const FunctionSource& source_;
+    const syntax::Function& tree_;
+    ir::Function& function_;
+    ir::Builder builder_;
+    Reads reads_;
+    std::set<std::string> local_names_;  // names that the function assigns anywhere: locals everywhere, as in Python
+
+    Scope scope_;
+    std::vector<Loop> loops_;                  // loops around the current statement that are IR loops
+    std::vector<const WorkList*> afterwards_;  // what runs after the current branch or loop, outermost first
+    bool skip_needed_ = false;                 // something that follows must ask whether it was skipped
+
+    std::optional<Type> result_type_;  // set by the first return
+    Span result_place_;
+};
+
+// Hidden locals that carry break, continue and return: see control/return.cpp.
+inline constexpr const char* kSkip = "$skip";
+inline constexpr const char* kGo = "$go";
+inline constexpr const char* kReturned = "$returned";
+inline constexpr const char* kResult = "$result";
+
+}  // namespace weft::sema

@@ -1,0 +1,115 @@
+// Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries have
+// no `expand`): tid, static, len, print, vector, matrix, range.
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call) {
+    std::vector<Actual> arguments;
+    for (const auto& argument : call.arguments) {
+        if (const auto* starred = std::get_if<syntax::Starred>(&argument->node)) {
+            const Value values = expression(*starred->value);
+            if (!values.is_tuple()) fail(argument->span, "'*' needs a tuple, not " + describe(values));
+            for (const Value& value : values.elements) arguments.push_back(Actual{value, argument->span});
+        } else {
+            arguments.push_back(Actual{expression(*argument), argument->span, {}, argument.get()});
+        }
+    }
+    for (const syntax::Keyword& keyword : call.keywords) {
+        if (keyword.name.empty()) {
+            fail(keyword.value->span, "'**' arguments are not supported in kernels", {}, ErrorCategory::syntax);
+        }
+        arguments.push_back(Actual{expression(*keyword.value), keyword.value->span, keyword.name, keyword.value.get()});
+    }
+    return arguments;
+}
+
+Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
+    const Value callee = expression(*call.function);
+    if (!callee.is_binding()) {
+        fail(call.function->span, describe(callee) + " cannot be called",
+             {help("functions of kernels are decorated with @wp.func")});
+    }
+    const Binding& binding = *callee.binding;
+    switch (binding.kind) {
+        case Binding::Kind::builtin: {
+            bool handled = false;
+            Value value = call_language_builtin(binding.text, call, span, handled);
+            return handled ? value : call_builtin(binding.text, actuals(call), span);
+        }
+        case Binding::Kind::type: return construct(binding.type, actuals(call), span);
+        case Binding::Kind::function: return call_function(binding.function, actuals(call), span);
+        default:
+            fail(call.function->span, describe(callee) + " cannot be called in kernels",
+                 {help("decorate a Python function with @wp.func to call it from kernels; wp.static(...) runs any Python "
+                       "expression when the kernel is built")});
+    }
+}
+
+Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled) {
+    handled = true;
+    if (name == "static") return call_static(call, span);
+    if (name == "tid") {
+        if (!call.arguments.empty() || !call.keywords.empty()) fail(span, "wp.tid() takes no arguments");
+        return tid(1, span);
+    }
+    if (name == "block_dim") return Value::runtime(builder_.block_dim());
+    if (name == "len") return length_of(actuals(call), span);
+    if (name == "print") return call_print(call, span);
+    if (name == "printf") return call_printf(actuals(call), span);
+    if (name == "vector") return anonymous_vector(actuals(call), span);
+    if (name == "matrix") return anonymous_matrix(actuals(call), span);
+    if (name == "range" || name == "reversed") {
+        fail(span, name + "() can only be what a for loop runs over in kernels", {help("write for i in " + name + "(...)")});
+    }
+    handled = false;
+    return {};
+}
+
+Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span span) {
+    if (arguments.size() != 1 || !arguments[0].keyword.empty()) {
+        fail(span, "len() takes one argument, got " + std::to_string(arguments.size()));
+    }
+    const Value& value = arguments[0].value;
+    if (value.is_tuple()) return Value::integer(static_cast<std::int64_t>(value.elements.size()));
+    const Type type = type_of(value);
+    if (type.is_array()) {
+        return Value::runtime(builder_.dim(value.ir, static_cast<int>(value.pending.size())));
+    }
+    if (type.is_numeric_aggregate()) return Value::integer(type.rows());
+    fail(arguments[0].span, describe(value) + " has no length", {help("arrays, vectors, matrices and tuples have one")});
+}
+
+// The coordinates of the thread. All calls of one kernel, and of the functions it calls, must ask for the same number.
+Value FunctionAnalyzer::tid(int rank, Span span) {
+    if (module_.tid_rank == 0) {
+        module_.tid_rank = rank;
+        module_.tid_place = span;
+    }
+    if (module_.tid_rank != rank) {
+        const auto counted = [](int n) { return std::to_string(n) + (n == 1 ? " coordinate" : " coordinates"); };
+        fail(span, "wp.tid() gives " + counted(rank) + " here and " + counted(module_.tid_rank) + " elsewhere in the same kernel",
+             {note("the other call of wp.tid()", module_.tid_place),
+              help("call wp.tid() once and pass the coordinates on")});
+    }
+    function_.tid_rank = rank;
+    if (rank == 1) return Value::runtime(builder_.tid(0));
+    std::vector<Value> coordinates;
+    for (int axis = 0; axis < rank; ++axis) coordinates.push_back(Value::runtime(builder_.tid(axis)));
+    return Value::tuple(std::move(coordinates));
+}
+
+Value FunctionAnalyzer::call_static(const syntax::Call& call, Span span) {
+    if (call.arguments.size() != 1 || !call.keywords.empty()) {
+        fail(span, "wp.static() takes one expression, got " + std::to_string(call.arguments.size() + call.keywords.size()));
+    }
+    Binding value = evaluate(*call.arguments[0]);
+    if (value.kind == Binding::Kind::unsupported || value.kind == Binding::Kind::unknown) {
+        fail(call.arguments[0]->span, "wp.static() gave " + (value.text.empty() ? "nothing that" : value.text + ", which") +
+                                          " kernels can" + (value.text.empty() ? " use" : "not use"),
+             {help("it may give a number, a bool, a string, a vector or matrix, a type, a @wp.func or a tuple of these")});
+    }
+    return from_binding(std::move(value), "wp.static(...)", span);
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,173 @@
+// Statements without control flow: assignments, expression statements, assert.
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+    using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+}  // namespace
+
+void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow) {
+    const Span span = statement.span;
+    builder_.span = span;
+    std::visit(Overloaded{
+                   [&](const syntax::Assign& s) { assign(s); },
+                   [&](const syntax::AnnotatedAssign& s) { annotated_assign(s, span); },
+                   [&](const syntax::AugmentedAssign& s) { augmented_assign(s, span); },
+                   [&](const syntax::ExpressionStatement& s) {
+                       // A docstring or a stray constant says nothing to the kernel.
+                       if (!std::holds_alternative<syntax::StringLiteral>(s.value->node)) expression(*s.value);
+                   },
+                   [&](const syntax::Return& s) { return_statement(s, span, flow); },
+                   [&](const syntax::Break&) {
+                       if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
+                       leave(true, false);
+                       flow = kBreaks;
+                   },
+                   [&](const syntax::Continue&) {
+                       if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
+                       leave(false, false);
+                       flow = kContinues;
+                   },
+                   [&](const syntax::Pass&) {},
+                   [&](const syntax::Assert& s) { assert_(s, span); },
+                   // if, for and while are run by run(), which knows what follows them.
+                   [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
+                   [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
+                   [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
+                   [&](const syntax::UnsupportedStatement& s) {
+                       fail(span, "'" + s.what + "' is not supported in kernels",
+                            {help("kernels know assignments, if, for over range(), while, break, continue, return, assert "
+                                  "and calls")},
+                            ErrorCategory::syntax);
+                   },
+               },
+               statement.node);
+}
+
+void FunctionAnalyzer::assign(const syntax::Assign& assign) {
+    // i, j = wp.tid(): the targets say how many coordinates there are.
+    if (const auto* call = std::get_if<syntax::Call>(&assign.value->node)) {
+        const auto* targets = std::get_if<syntax::Tuple>(&assign.targets[0]->node);
+        const std::optional<Binding> callee = targets ? static_binding(*call->function) : std::nullopt;
+        if (callee && callee->kind == Binding::Kind::builtin && callee->text == "tid" && call->arguments.empty()) {
+            const std::size_t rank = targets->elements.size();
+            if (rank < 1 || rank > 4) {
+                fail(assign.targets[0]->span, "wp.tid() gives 1 to 4 coordinates, not " + std::to_string(rank));
+            }
+            Value coordinates = tid(static_cast<int>(rank), assign.value->span);
+            if (rank == 1) coordinates = Value::tuple({coordinates});
+            for (const auto& target : assign.targets) assign_to(*target, coordinates, assign.value->span);
+            return;
+        }
+    }
+    const Value value = expression(*assign.value);
+    if (value.is_nothing()) {
+        fail(assign.value->span, "this call returns nothing, so there is no value to assign");
+    }
+    for (const auto& target : assign.targets) assign_to(*target, value, assign.value->span);
+}
+
+void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& value, Span value_span) {
+    if (const auto* name = std::get_if<syntax::Name>(&target.node)) {
+        // Settled at the value's place, so that a literal out of range is shown where it stands.
+        assign_name(name->id, settle(value, value_span), target.span);
+        return;
+    }
+    if (const auto* targets = std::get_if<syntax::Tuple>(&target.node)) {
+        unpack(*targets, value, target.span, value_span);
+        return;
+    }
+    if (std::holds_alternative<syntax::Starred>(target.node)) {
+        fail(target.span, "'*' in an assignment is not supported in kernels", {}, ErrorCategory::syntax);
+    }
+    const Place to = place(target);
+    write(to, value, value_span);
+}
+
+void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span) {
+    std::vector<Value> elements;
+    const Type type = type_of(value);
+    if (value.is_tuple()) {
+        elements = value.elements;
+    } else if ((type.is_vector() || type.is(Kind::quaternion)) && !value.is_binding()) {
+        // As in Python, a vector unpacks into its components.
+        for (std::int64_t i = 0; i < type.rows(); ++i) {
+            PartStep step;
+            step.path = {i};
+            step.type = type.scalar_type();
+            elements.push_back(read_part(value, step));
+        }
+    } else {
+        fail(value_span, describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
+             {help("tuples, vectors and the result of wp.tid() can be unpacked")});
+    }
+    if (elements.size() != targets.elements.size()) {
+        fail(target_span, std::to_string(targets.elements.size()) + " targets for " + std::to_string(elements.size()) + " values",
+             {note("the values are " + describe(value), value_span)}, ErrorCategory::value);
+    }
+    for (std::size_t i = 0; i < elements.size(); ++i) assign_to(*targets.elements[i], elements[i], value_span);
+}
+
+void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, Span span) {
+    const Value annotation = expression(*assign.annotation);
+    if (!annotation.is_binding(Binding::Kind::type)) {
+        fail(assign.annotation->span, "the annotation of a variable must be a type, not " + describe(annotation));
+    }
+    if (!assign.value) return;  // declares nothing in Python either
+    const Value value = expression(*assign.value);
+    const auto* name = std::get_if<syntax::Name>(&assign.target->node);
+    const std::string what = name ? "'" + name->id + "'" : "the value";
+    builder_.span = span;
+    assign_to(*assign.target, expect(value, annotation.binding->type, assign.value->span, what), assign.value->span);
+}
+
+void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
+    // The place is found once: a[f(i)] += v calls f once.
+    const auto* name = std::get_if<syntax::Name>(&assign.target->node);
+    if (name) {
+        const Value before = expression(*assign.target);
+        const Value operand = expression(*assign.value);
+        builder_.span = span;
+        Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
+        assign_name(name->id, std::move(after), assign.target->span);
+        return;
+    }
+    const Place to = place(*assign.target);
+    const Value operand = expression(*assign.value);
+    builder_.span = span;
+    const Value before = read(to);
+    const Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
+    write(to, after, assign.value->span);
+}
+
+void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
+    std::string message = "assertion failed";
+    if (statement.message) {
+        const auto* text = std::get_if<syntax::StringLiteral>(&statement.message->node);
+        if (!text) fail(statement.message->span, "the message of an assert must be a string literal in kernels");
+        message = text->value;
+    }
+    if (module_.options.debug) {
+        const Value condition = expression(*statement.condition);
+        builder_.span = span;
+        builder_.assert_(truth(condition, statement.condition->span), message);
+        return;
+    }
+    // A release build has no asserts, but a mistake in one is a mistake in both builds: analysed into a region that is dropped.
+    const Scope before = scope_;
+    {
+        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
+        truth(expression(*statement.condition), statement.condition->span);
+    }
+    scope_ = before;
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,319 @@
+// Branches: running a list of statements, and merging what two arms have done to the scope.
+//
+// The arms of a branch run on copies of the scope. Afterwards each name is looked up in both copies:
+//
+//   * the same value in both: nothing to do;
+//   * different values of one type: both arms yield theirs, the result of the `if_` is the name's value from here on
+//         if c: x = 1.0                 %x2 = if %c { yield 1.0 } else { yield %x1 }
+//   * different types: an error that shows both places;
+//   * a value in one arm only: the name may have no value from here on; using it is an error that shows where it had one.
+//
+// An arm that always exits (return, break, continue) has no say in the last two. What follows the `if` then only runs
+// when the other arm was taken, so it is moved into that arm, and no flag has to be tested:
+//
+//   if i >= n: return                   if %out { yield } else { store %a[%i], 1.0; yield }
+//   a[i] = 1.0
+//
+// Only where an arm *may* exit (an inner if that breaks), a flag is yielded and what follows is put under it:
+//
+//   if a:                               %skip, %x1 = if %a { if %b { yield true, %x0 } else { yield false, 2.0 } }
+//       if b: break                                  else { yield false, %x0 }
+//       x = 2.0                         if %skip { yield } else { use %x1 }
+//   use(x)
+//
+// Arms that have left a loop still say what the locals are at that point, because the loop carries them out.
+#include "sema/analyzer.h"
+
+#include <algorithm>
+
+namespace weft::sema {
+
+namespace {
+
+bool is_hidden(const std::string& name) { return name[0] == '$'; }
+
+bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
+
+}  // namespace
+
+Flow FunctionAnalyzer::run(WorkList work) {
+    const auto is_done = [](const WorkList& list) {
+        return std::all_of(list.begin(), list.end(), [](const Work& w) { return !w.target && w.next >= w.block->size(); });
+    };
+    while (!work.empty()) {
+        Work& top = work.back();
+        if (top.target) {
+            const Work assignment = top;
+            work.pop_back();
+            assign_to(*assignment.target, assignment.value, assignment.target->span);
+            continue;
+        }
+        if (top.next >= top.block->size()) {
+            work.pop_back();
+            continue;
+        }
+        const syntax::Statement& next = *(*top.block)[top.next++];
+        builder_.span = next.span;
+        Flow flow = kFalls;
+        if (const auto* branch_statement = std::get_if<syntax::If>(&next.node)) {
+            bool took_rest = false;
+            flow = run_if(*branch_statement, next.span, work, took_rest);
+            if (took_rest) return flow;
+        } else if (const auto* loop = std::get_if<syntax::For>(&next.node)) {
+            flow = for_statement(*loop, next.span, work);
+        } else if (const auto* loop = std::get_if<syntax::While>(&next.node)) {
+            afterwards_.push_back(&work);
+            flow = while_loop(*loop, next.span);
+            afterwards_.pop_back();
+        } else {
+            statement(next, flow);
+        }
+        if (flow == kFalls) continue;
+        if (!(flow & kFalls) || is_done(work)) return flow;
+        // Some paths have left already: the rest runs where they have not.
+        const Flow left = flow & ~kFalls;
+        ir::Value* skip = materialize(scope_.at(kSkip).value, next.span);
+        return branch(
+            skip, next.span,
+            [&](Value&) {
+                scope_[kSkip].value = Value::boolean(true);
+                return left;
+            },
+            [&](Value&) {
+                scope_.erase(kSkip);
+                return run(work);
+            });
+    }
+    return kFalls;
+}
+
+Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest) {
+    const Value condition = expression(*statement.condition);
+    // Known at compile time: only the taken block exists.
+    if (const std::optional<bool> known = constant_truth(condition)) {
+        work.push_back(Work{*known ? &statement.then_block : &statement.else_block});
+        return kFalls;
+    }
+    ir::Value* truth_value = truth(condition, statement.condition->span);
+    builder_.span = span;
+    WorkList then_work = {Work{&statement.then_block}};
+    WorkList else_work = {Work{&statement.else_block}};
+    const auto append = [&](WorkList& arm) { arm.insert(arm.begin(), work.begin(), work.end()); };
+    if (always_exits(statement.then_block)) {
+        took_rest = true;
+        append(else_work);
+    } else if (always_exits(statement.else_block)) {
+        took_rest = true;
+        append(then_work);
+    }
+    const bool saved_skip_needed = skip_needed_;
+    if (!took_rest) {
+        const bool has_rest = std::any_of(work.begin(), work.end(), [](const Work& w) { return w.target || w.next < w.block->size(); });
+        skip_needed_ |= has_rest && (possible_exits(statement.then_block) | possible_exits(statement.else_block));
+        afterwards_.push_back(&work);
+    }
+    const Flow flow = branch(
+        truth_value, span, [&](Value&) { return run(std::move(then_work)); },
+        [&](Value&) { return run(std::move(else_work)); });
+    if (!took_rest) afterwards_.pop_back();
+    skip_needed_ = saved_skip_needed;
+    return flow;
+}
+
+Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
+                              const std::function<Flow(Value&)>& else_arm, Value* result) {
+    ir::Operation* operation = function_.new_operation(ir::Op::if_, span);
+    operation->operands = {condition};
+    const Scope before = scope_;
+    const auto run_arm = [&](const std::function<Flow(Value&)>& body) {
+        Arm arm;
+        arm.span = span;
+        arm.region = function_.new_region(operation);
+        scope_ = before;
+        ir::Builder::Inside inside(builder_, *arm.region);
+        arm.flow = body(arm.result);
+        arm.scope = std::move(scope_);
+        return arm;
+    };
+    Arm taken = run_arm(then_arm);
+    Arm other = run_arm(else_arm);
+    builder_.span = span;
+
+    std::vector<ir::Value*> then_yields, else_yields;
+    scope_ = merge(taken, other, then_yields, else_yields, operation, result);
+    const Flow flow = taken.flow | other.flow;
+    // A branch that does nothing, as after compile-time decisions inside it.
+    if (operation->results.empty() && taken.region->operations.empty() && other.region->operations.empty()) return flow;
+    {
+        ir::Builder::Inside inside(builder_, *taken.region);
+        builder_.yield(then_yields);
+    }
+    {
+        ir::Builder::Inside inside(builder_, *other.region);
+        builder_.yield(else_yields);
+    }
+    operation->parent = &builder_.region();
+    builder_.region().operations.push_back(operation);
+    return flow;
+}
+
+Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields, std::vector<ir::Value*>& b_yields,
+                              ir::Operation* operation, Value* result) {
+    const auto in = [&](Arm& arm, const auto& make) {
+        ir::Builder::Inside inside(builder_, *arm.region);
+        return make();
+    };
+    // Yields one value from both arms; a null side yields zeros that nobody reads.
+    const auto join = [&](const Value* x, const Value* y, const std::string& name) {
+        const Value from_a = x ? *x : in(a, [&] { return zero_like(*y); });
+        const Value from_b = y ? *y : in(b, [&] { return zero_like(*x); });
+        std::vector<ir::Value*> a_leaves, b_leaves, results;
+        in(a, [&] { flatten(from_a, a.span, a_leaves); return 0; });
+        in(b, [&] { flatten(from_b, b.span, b_leaves); return 0; });
+        for (ir::Value* leaf : a_leaves) results.push_back(function_.add_result(operation, leaf->type, name));
+        a_yields.insert(a_yields.end(), a_leaves.begin(), a_leaves.end());
+        b_yields.insert(b_yields.end(), b_leaves.begin(), b_leaves.end());
+        std::size_t next = 0;
+        return rebuild(from_a, results, next);
+    };
+
+    if (result) *result = merge_results(a, b, join);
+
+    std::set<std::string> names;
+    for (const auto& [name, _] : a.scope) names.insert(name);
+    for (const auto& [name, _] : b.scope) names.insert(name);
+    Scope merged;
+    for (const std::string& name : names) {
+        const auto find = [&](const Scope& scope) -> const Local* {
+            const auto found = scope.find(name);
+            return found == scope.end() ? nullptr : &found->second;
+        };
+        const Local* in_a = find(a.scope);
+        const Local* in_b = find(b.scope);
+        if (in_a && in_b && in_a->state == in_b->state && identical(in_a->value, in_b->value)) {
+            Local local = *in_a;
+            local.missing_at_exit |= in_b->missing_at_exit;
+            merged.emplace(name, std::move(local));
+            continue;
+        }
+        if (is_hidden(name)) {
+            if (name == kSkip && !skip_needed_) continue;
+            const Value no = Value::boolean(false);
+            const bool is_flag = name != kResult;
+            const Value* x = in_a ? &in_a->value : is_flag ? &no : nullptr;
+            const Value* y = in_b ? &in_b->value : is_flag ? &no : nullptr;
+            if (!is_flag && ((x && !can_be_carried(*x)) || (y && !can_be_carried(*y)))) {
+                fail(result_place_, "a function can return " + describe(x ? *x : *y) + " only where every path ends in the same return",
+                     {help("return plain data, or move the branch to the caller")});
+            }
+            Local local;
+            local.assigned = (in_a ? in_a : in_b)->assigned;
+            local.value = join(x, y, is_flag ? name.substr(1) : "result");
+            merged.emplace(name, std::move(local));
+            continue;
+        }
+        merged.emplace(name, merge_local(name, in_a, in_b, a, b, join));
+    }
+    return merged;
+}
+
+// One name that differs between the arms.
+Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, const Local* in_b, const Arm& a,
+                                    const Arm& b, const Join& join) {
+    const auto has_value = [](const Local* local) { return local && local->state == Local::State::assigned; };
+    const auto maybe = [](const Local& from) {
+        Local local;
+        local.state = Local::State::maybe;
+        local.assigned = from.assigned;
+        return local;
+    };
+    const auto unusable = [](const Local& from, std::string reason) {
+        Local local;
+        local.state = Local::State::unusable;
+        local.assigned = from.assigned;
+        local.reason = std::move(reason);
+        return local;
+    };
+    const auto joined = [&](const Local* x, const Local* y) {
+        const Local& shown = y ? *y : *x;
+        if (!is_needed(name)) return maybe(shown);
+        if ((x && !can_be_carried(x->value)) || (y && !can_be_carried(y->value))) {
+            return unusable(shown, "stands for " + describe(shown.value) +
+                                       " on one path here and for something else on another, which kernels can only "
+                                       "express for numbers, vectors, matrices and structs of them");
+        }
+        Local local;
+        local.assigned = shown.assigned;
+        local.missing_at_exit = (x && x->missing_at_exit) || (y && y->missing_at_exit);
+        local.value = join(x ? &x->value : nullptr, y ? &y->value : nullptr, name);
+        return local;
+    };
+    const bool a_falls = a.flow & kFalls, b_falls = b.flow & kFalls;
+
+    if (has_value(in_a) && has_value(in_b)) {
+        if (type_of(in_a->value) == type_of(in_b->value)) return joined(in_a, in_b);
+        // What an arm that exits has made of the name matters only where a loop carries it out.
+        const bool a_matters = a_falls || (leaves_loop(a.flow) && is_carried(name));
+        const bool b_matters = b_falls || (leaves_loop(b.flow) && is_carried(name));
+        if (a_matters && b_matters) {
+            const Local *first = in_a, *second = in_b;
+            if (second->assigned.line < first->assigned.line) std::swap(first, second);
+            fail(second->assigned,
+                 "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) + " on another path",
+                 {note("the other path: " + describe(first->value), first->assigned),
+                  help("where paths meet a variable must have one type; convert one value or use two names")});
+        }
+        Local local = a_matters || a_falls ? joined(in_a, nullptr) : joined(nullptr, in_b);
+        local.missing_at_exit |= leaves_loop(a_matters ? b.flow : a.flow);
+        return local;
+    }
+    if (!has_value(in_a) && !has_value(in_b)) return in_a ? *in_a : *in_b;
+    const bool value_in_a = has_value(in_a);
+    const Local& with = value_in_a ? *in_a : *in_b;
+    const Local* without = value_in_a ? in_b : in_a;
+    if (without && without->state == Local::State::unusable) return *without;
+    if (value_in_a ? b_falls : a_falls) return maybe(with);
+    Local local = value_in_a ? joined(in_a, nullptr) : joined(nullptr, in_b);
+    local.missing_at_exit |= leaves_loop(value_in_a ? b.flow : a.flow);
+    return local;
+}
+
+// The value of an expression with branches; literals in one arm take the type of the other.
+Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
+    Value x = a.result, y = b.result;
+    if (identical(x, y)) return x;
+    if (x.is_constant() && x.is_literal && y.is_constant() && y.is_literal) {
+        const bool is_float = x.numbers[0].is_float || y.numbers[0].is_float;
+        const Type type = is_float ? f32_type() : i32_type();
+        x = adapt(x, type, a.span).value_or(x);
+        y = adapt(y, type, b.span).value_or(y);
+    }
+    x = adapt(x, type_of(y), a.span).value_or(x);
+    y = adapt(y, type_of(x), b.span).value_or(y);
+    x = settle(x, a.span);
+    y = settle(y, b.span);
+    if (!(type_of(x) == type_of(y)) || !can_be_carried(x) || !can_be_carried(y)) {
+        std::vector<Note> notes;
+        if (type_of(x).is_scalar() && type_of(y).is_scalar()) notes.push_back(help("convert one of them, as in wp." + type_of(x).python_name() + "(...)"));
+        else notes.push_back(help("choose between numbers, vectors, matrices or structs of one type"));
+        fail(a.span, "this chooses between " + describe(a.result) + " and " + describe(b.result), std::move(notes));
+    }
+    return join(&x, &y, {});
+}
+
+bool FunctionAnalyzer::is_carried(const std::string& name) const {
+    return std::any_of(loops_.begin(), loops_.end(), [&](const Loop& loop) { return loop.carried.contains(name); });
+}
+
+// Whether anything that can run after the current branch or loop reads the name.
+bool FunctionAnalyzer::is_needed(const std::string& name) const {
+    if (is_carried(name)) return true;
+    for (const WorkList* list : afterwards_) {
+        for (const Work& work : *list) {
+            if (!work.target && reads_.in_block(name, *work.block, work.next)) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace weft::sema

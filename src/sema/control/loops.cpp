@@ -1,0 +1,338 @@
+// Loops. A local that the body changes is carried: it enters each iteration as an argument of the body's region, leaves it
+// through `yield`, and is a result of the loop afterwards.
+//
+//   s = 0.0                          %s = for %k in 0 .. %n step 1 carry (%s0 = 0.0) {
+//   for k in range(n):                 %v = load %x[%k];  %s1 = add %s0, %v
+//       s += x[k]                      yield %s1
+//                                    }
+//
+// Which locals these are is read from the text (scope/walk.h) before the body is analysed. What only the body tells (the value
+// that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is put together when
+// its body is done, with the starting values before it. Short loops with known bounds are unrolled (Options::max_unroll).
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+namespace {
+
+constexpr const char* kCannotCarry =
+    "changes in the course of a loop, which kernels can only express for numbers, vectors, matrices and structs of them";
+
+}  // namespace
+
+Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
+    if (loop.has_else) fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")}, ErrorCategory::syntax);
+    const std::optional<Range> r = range(*loop.iterable);
+    if (const auto values = unrolled_values(loop, r)) {
+        for (auto value = values->rbegin(); value != values->rend(); ++value) {
+            work.push_back(Work{&loop.body});
+            work.push_back(Work{nullptr, 0, loop.target.get(), *value});
+        }
+        return kFalls;
+    }
+    afterwards_.push_back(&work);
+    const Flow flow = for_loop(loop, *r, span);
+    afterwards_.pop_back();
+    return flow;
+}
+
+FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned,
+                                                         std::set<std::string> rebound, Span span) {
+    LoopBuild loop;
+    loop.operation = function_.new_operation(op, span);
+    loop.assigned = std::move(assigned);
+    loop.rebound = std::move(rebound);
+    loop.span = span;
+    loop.is_guarded = (possible_exits(body) & (kBreaks | kReturns)) != 0;
+    loop.saved_skip_needed = skip_needed_;
+    skip_needed_ = false;
+    for (const std::string& name : loop.assigned) {
+        const Local* local = find_local(name);
+        if (!local || local->state != Local::State::assigned || !can_be_carried(local->value)) continue;
+        const std::size_t first = loop.inits.size();
+        flatten(local->value, span, loop.inits);
+        loop.carried.push_back({name, *local, loop.inits.size() - first});
+    }
+    loop.before = scope_;
+    Loop entered;
+    for (const auto& carried : loop.carried) entered.carried.insert(carried.name);
+    loops_.push_back(std::move(entered));
+    return loop;
+}
+
+// A region of the loop begins: carried locals are its arguments there.
+void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
+    scope_ = loop.before;
+    loop.argument_regions.push_back(region);
+    std::vector<ir::Value*> arguments;
+    std::size_t leaf = 0;
+    for (const auto& carried : loop.carried) {
+        for (std::size_t i = 0; i < carried.leaves; ++i) {
+            arguments.push_back(function_.add_argument(region, loop.inits[leaf++]->type, carried.name));
+        }
+    }
+    std::size_t next = 0;
+    for (const auto& carried : loop.carried) {
+        Local local = carried.before;
+        local.value = rebuild(carried.before.value, arguments, next);
+        scope_.insert_or_assign(carried.name, std::move(local));
+    }
+    // What cannot be carried may still be used until the body gives the name another meaning in each iteration.
+    for (const std::string& name : loop.rebound) {
+        const auto found = scope_.find(name);
+        if (found == scope_.end() || found->second.state != Local::State::assigned || can_be_carried(found->second.value)) continue;
+        found->second.state = Local::State::unusable;
+        found->second.reason = kCannotCarry;
+    }
+    for (const char* flag : {kSkip, kReturned, kResult}) scope_.erase(flag);
+    if (loop.is_guarded) {
+        Local go;
+        go.value = Value::boolean(true);
+        scope_.insert_or_assign(kGo, std::move(go));
+    }
+}
+
+// Puts the operation together after the body: scope_ is that at the body's end. Leaves the scope after the loop.
+Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow,
+                                   bool runs_at_least_once) {
+    const Scope after_body = std::move(scope_);
+    loops_.pop_back();
+    skip_needed_ = loop.saved_skip_needed;
+    scope_ = loop.before;
+    builder_.span = loop.span;
+
+    std::vector<ir::Value*> yields;
+    const auto yield = [&](const Value& value, Span span) {
+        ir::Builder::Inside inside(builder_, *body);
+        flatten(value, span, yields);
+    };
+    for (const auto& carried : loop.carried) {
+        const Local& after = after_body.at(carried.name);
+        const std::string name = "'" + carried.name + "'";
+        if (after.state != Local::State::assigned) fail(after.assigned, name + " " + (after.reason.empty() ? "has no value on some paths" : after.reason));
+        if (!(type_of(after.value) == type_of(carried.before.value))) {
+            fail(after.assigned, name + " becomes " + describe(after.value) + " in this loop and is " +
+                                     describe(carried.before.value) + " before it",
+                 {note("before the loop: " + describe(carried.before.value), carried.before.assigned),
+                  help("a variable that a loop changes must keep its type; start with a value of the right type, as in "
+                       "wp." + type_of(after.value).python_name() + "(...)")});
+        }
+        yield(after.value, after.assigned);
+    }
+    for (const std::string& name : loop.assigned) {
+        const auto was = loop.before.find(name);
+        const auto is = after_body.find(name);
+        if (was == loop.before.end() || is == after_body.end() || was->second.state != Local::State::assigned) continue;
+        if (can_be_carried(was->second.value) || loop.rebound.contains(name)) continue;
+        if (!identical(was->second.value, is->second.value)) fail(is->second.assigned, "'" + name + "' " + kCannotCarry);
+    }
+
+    // The flag of a while loop stands right after the carried locals: its condition reads it.
+    const bool is_for = loop.operation->op == ir::Op::for_;
+    const auto carry_go = [&] {
+        if (!loop.is_guarded) return;
+        yield(after_body.at(kGo).value, loop.span);
+        loop.inits.push_back(builder_.boolean(true));
+    };
+    if (!is_for) carry_go();
+
+    // What the body has added. Each starts as zero, which is read only where the body has never run.
+    struct Added {
+        std::string name;
+        Local local;
+        std::size_t first;
+    };
+    std::vector<Added> added;
+    const auto add = [&](const std::string& name, const Local& local) {
+        const std::size_t first = yields.size();
+        yield(local.value, local.assigned);
+        const std::string shown = name[0] == '$' ? name.substr(1) : name;
+        for (std::size_t i = first; i < yields.size(); ++i) {
+            for (ir::Region* region : loop.argument_regions) function_.add_argument(region, yields[i]->type, shown);
+            loop.inits.push_back(builder_.zero(yields[i]->type));
+        }
+        added.push_back({name, local, first});
+    };
+    const bool returns = (flow & kReturns) != 0;
+    for (const auto& [name, local] : after_body) {
+        if (name == kReturned || name == kResult) {
+            if (!returns) continue;
+            if (!can_be_carried(local.value)) fail(local.assigned, describe(local.value) + " cannot be returned from inside a loop", {help("keep an index in the loop and return after it")});
+            add(name, local);
+            continue;
+        }
+        if (name[0] == '$' || local.state != Local::State::assigned) continue;
+        const auto was = loop.before.find(name);
+        if (was != loop.before.end() && was->second.state == Local::State::assigned) continue;
+        if (runs_at_least_once && !local.missing_at_exit && can_be_carried(local.value) && is_needed(name)) add(name, local);
+    }
+    if (is_for) {
+        if (loop.is_guarded) function_.add_argument(body, bool_type(), "go");
+        carry_go();
+    }
+
+    {
+        ir::Builder::Inside inside(builder_, *body);
+        builder_.yield(yields);
+    }
+    ir::Operation* operation = loop.operation;
+    operation->operands = std::move(bounds);
+    operation->operands.insert(operation->operands.end(), loop.inits.begin(), loop.inits.end());
+    operation->guarded = is_for && loop.is_guarded;
+    std::vector<ir::Value*> results;
+    for (std::size_t i = 0; i < loop.inits.size(); ++i) {
+        const ir::Value* argument = body->arguments[i + (is_for ? 1 : 0)];
+        results.push_back(function_.add_result(operation, argument->type, argument->name));
+    }
+    operation->parent = &builder_.region();
+    builder_.region().operations.push_back(operation);
+
+    // The scope afterwards.
+    std::size_t next = 0;
+    for (const auto& carried : loop.carried) {
+        Local local = after_body.at(carried.name);
+        local.value = rebuild(carried.before.value, results, next);
+        local.missing_at_exit = false;
+        scope_.insert_or_assign(carried.name, std::move(local));
+    }
+    for (const std::string& name : loop.assigned) {
+        const auto was = loop.before.find(name);
+        const bool existed = was != loop.before.end() && was->second.state == Local::State::assigned;
+        Local& local = scope_[name];
+        if (existed && (can_be_carried(was->second.value) || !loop.rebound.contains(name))) continue;
+        const auto is = after_body.find(name);
+        local.state = existed ? Local::State::unusable : Local::State::maybe;
+        local.reason = existed ? kCannotCarry : "";
+        local.assigned = is == after_body.end() ? loop.span : is->second.assigned;
+    }
+    ir::Value* returned = nullptr;
+    for (const Added& a : added) {
+        std::size_t at = a.first;
+        Local local = a.local;
+        local.value = rebuild(a.local.value, results, at);
+        if (a.name == kReturned) returned = local.value.ir;
+        else scope_.insert_or_assign(a.name, std::move(local));
+    }
+    if (returned) {
+        Local skip;
+        skip.value = Value::runtime(returned);
+        scope_.insert_or_assign(kSkip, skip);
+        if (!loops_.empty()) {
+            scope_.insert_or_assign(kReturned, skip);
+            Local go;
+            go.value = Value::runtime(builder_.unary(ir::Op::invert, returned));
+            scope_.insert_or_assign(kGo, std::move(go));
+        }
+    }
+    return kFalls | (flow & kReturns);
+}
+
+Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span span) {
+    std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
+    std::set<std::string> rebound = rebound_names(loop.body);
+    target_names(*loop.target, assigned);
+    target_names(*loop.target, rebound);
+    const Counted counted = count(r);
+    builder_.span = span;
+    LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(assigned), std::move(rebound), span);
+    ir::Region* body = function_.new_region(build.operation);
+    const auto* name = std::get_if<syntax::Name>(&loop.target->node);
+    ir::Value* k = function_.add_argument(body, r.type, name && !counted.first ? name->id : "");
+    enter_region(build, body);
+    Flow flow = kFalls;
+    {
+        ir::Builder::Inside inside(builder_, *body);
+        assign_to(*loop.target, Value::runtime(loop_variable(counted, k)), loop.target->span);
+        flow = run({Work{&loop.body}});
+    }
+    const bool runs = r.trip_count && *r.trip_count > 0;
+    return finish_loop(build, body, {counted.lo, counted.hi, counted.step}, flow, runs);
+}
+
+// While loops come in three forms:
+//   while c:      →  while (carried…) { yield c } { body }
+//   with a flag   →  while (carried…, %go = true) { yield %go and c } { body }
+//   where c itself changes a local (a query that advances an index): the condition moves into the body, since only the
+//   body can hand values on
+//                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
+Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
+    if (loop.has_else) fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")}, ErrorCategory::syntax);
+    std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
+    const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
+    assigned.insert(by_condition.begin(), by_condition.end());
+    const Span condition_span = loop.condition->span;
+
+    LoopBuild build = begin_loop(ir::Op::while_, loop.body, std::move(assigned), rebound_names(loop.body), span);
+    build.is_guarded |= !by_condition.empty();
+    ir::Region* head = function_.new_region(build.operation);
+    ir::Region* body = function_.new_region(build.operation);
+    enter_region(build, head);
+    ir::Value* head_go = build.is_guarded ? function_.add_argument(head, bool_type(), "go") : nullptr;
+
+    // Known at compile time? Looked at aside, as the IR of the condition goes to a place that depends on the answer.
+    std::optional<bool> known;
+    {
+        const Scope saved = scope_;
+        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
+        known = constant_truth(expression(*loop.condition));
+        scope_ = saved;
+    }
+    if (known == false) {
+        loops_.pop_back();
+        skip_needed_ = build.saved_skip_needed;
+        scope_ = build.before;
+        return kFalls;
+    }
+    const auto condition = [&](Value& result) {
+        const Value value = expression(*loop.condition);
+        result = Value::runtime(truth(value, condition_span));
+        return kFalls;
+    };
+    {
+        ir::Builder::Inside inside(builder_, *head);
+        ir::Value* goes_on = head_go;
+        if (!by_condition.empty() || (known && head_go)) {
+            goes_on = head_go;
+        } else if (head_go) {
+            Value result;
+            branch(
+                head_go, condition_span, condition,
+                [](Value& r) {
+                    r = Value::boolean(false);
+                    return kFalls;
+                },
+                &result);
+            ir::Value* flat = flatten_branch(builder_, builder_.region());
+            goes_on = flat ? flat : result.ir;
+        } else {
+            Value result;
+            condition(result);
+            goes_on = result.ir;
+        }
+        builder_.yield({goes_on});
+    }
+    enter_region(build, body);
+    if (build.is_guarded) function_.add_argument(body, bool_type(), "go");
+    Flow flow = kFalls;
+    {
+        ir::Builder::Inside inside(builder_, *body);
+        if (by_condition.empty()) {
+            flow = run({Work{&loop.body}});
+        } else {
+            Value checked;
+            condition(checked);
+            flow = branch(
+                checked.ir, condition_span, [&](Value&) { return run({Work{&loop.body}}); },
+                [&](Value&) {
+                    leave(true, false);
+                    return kBreaks;
+                });
+        }
+    }
+    const bool is_endless = known.value_or(false);
+    const Flow result = finish_loop(build, body, {}, flow, is_endless);
+    // Without a break, `while True` is only left by return.
+    return is_endless && !(flow & kBreaks) && (flow & kReturns) ? kReturns : result;
+}
+
+}  // namespace weft::sema

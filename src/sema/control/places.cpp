@@ -1,0 +1,221 @@
+// Places: what stands left of an assignment, found once and then read and written.
+//
+// A local has no address; writing a part of it makes a new whole:      v.y = 2.0        →   %v1 = insert %v0, 2.0 at 1
+// In memory just the part is written, so that other threads may write the rest:
+//                                                                      a[i].y = 2.0     →   store (components %a)[%i, 1], 2.0
+#include "sema/analyzer.h"
+
+#include <set>
+
+namespace weft::sema {
+
+namespace {
+
+bool is_memory(const Place& place) { return place.array != nullptr; }
+
+}  // namespace
+
+Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
+    const Span span = expression_node.span;
+    if (const auto* name = std::get_if<syntax::Name>(&expression_node.node)) {
+        const Value value = this->name(*name, span);
+        Place result;
+        if (find_local(name->id)) result.name = name->id;
+        result.type = type_of(value);
+        result.span = span;
+        return result;
+    }
+    if (const auto* attribute = std::get_if<syntax::Attribute>(&expression_node.node)) {
+        // Module attributes and the like are no places; say so with the message for reading them.
+        Place base = place(*attribute->object);
+        const std::optional<PartStep> step = part_attribute(base.type, attribute->name);
+        if (!step) {
+            const Value value = attribute_of(read(base), attribute->name, span);
+            if (!type_of(value).is_array()) {
+                fail(span, "'" + attribute->name + "' of " + base.type.python_name() + " cannot be assigned", {},
+                     ErrorCategory::attribute);
+            }
+            Place result;  // a.grad[i] = ...
+            result.array = array_of(value);
+            result.type = value.type;
+            result.span = span;
+            return result;
+        }
+        return place_of_part(std::move(base), *step);
+    }
+    if (const auto* subscript = std::get_if<syntax::Subscript>(&expression_node.node)) {
+        Place base = place(*subscript->object);
+        if (base.type.is_array()) {
+            // Either the array itself is the place so far, or a view that waits for more indices.
+            Value array;
+            if (is_memory(base) && base.steps.empty()) {
+                array.kind = Value::Kind::runtime;
+                array.ir = base.array;
+                array.pending = base.indices;
+                array.type = base.type;
+            } else {
+                array = read(base);
+            }
+            Place result;
+            result.indices = array_indices(array, subscript->indices);
+            result.array = array.ir;
+            result.span = span;
+            const int left = array.type.ndim() - static_cast<int>(subscript->indices.size());
+            result.type = left > 0 ? Type::array(array.type.element(), left) : array.type.element();
+            return result;
+        }
+        if (base.type.is_numeric_aggregate()) {
+            Place result = place_of_part(std::move(base), part_subscript(base.type, subscript->indices, span));
+            result.span = span;
+            return result;
+        }
+        fail(span, "elements of " + describe(read(base)) + " cannot be assigned",
+             {help("elements of arrays and components of vectors and matrices can")});
+    }
+    fail(span, "this cannot be assigned", {help("assign to a variable, an array element, a component or a field")},
+         ErrorCategory::syntax);
+}
+
+Place FunctionAnalyzer::place_of_part(Place base, PartStep step) {
+    // Two fixed steps are one: struct.field.x. A swizzle of a swizzle would need a map and has no use.
+    if (!base.steps.empty() && base.steps.back().kind == PartStep::Kind::several) {
+        PartStep& last = base.steps.back();
+        if (step.kind == PartStep::Kind::path && step.path.size() == 1) {
+            const std::int64_t component = last.components[step.path[0]];
+            last.kind = PartStep::Kind::path;
+            last.path = {component};
+            last.components.clear();
+            last.type = step.type;
+            base.type = step.type;
+            return base;
+        }
+        fail(base.span, "only single components of this part can be assigned",
+             {help("assign the whole part, or its components one by one")});
+    }
+    base.type = step.type;
+    base.steps.push_back(std::move(step));
+    return base;
+}
+
+Value FunctionAnalyzer::read(const Place& place) {
+    Value value;
+    if (is_memory(place)) {
+        const bool is_element = place.type.is_array() ? !place.steps.empty() : true;
+        if (is_element) {
+            value = Value::runtime(builder_.load(place.array, place.indices));
+        } else {
+            value.kind = Value::Kind::runtime;
+            value.ir = place.array;
+            value.pending = place.indices;
+            value.type = place.type;
+        }
+    } else if (place.name.empty()) {
+        // A constant of the module: only reached to say that it is none of the function's places.
+        fail(place.span, "this name is no local variable, so nothing of it can be assigned",
+             {help("kernels cannot change Python globals; use an array")});
+    } else {
+        value = find_local(place.name)->value;
+    }
+    for (const PartStep& step : place.steps) value = read_part(value, step);
+    return value;
+}
+
+void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_span) {
+    if (place.type.is_array() && is_memory(place) && place.steps.empty()) {
+        fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
+             {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);
+    }
+    const std::string what = is_memory(place) ? "the value stored here" : "the value assigned to this part of '" + place.name + "'";
+    ir::Value* part = materialize(expect(value, place.type, value_span, what), value_span);
+    if (!place.steps.empty() && place.steps.back().kind == PartStep::Kind::several) {
+        const auto& components = place.steps.back().components;
+        if (std::set<std::int64_t>(components.begin(), components.end()).size() != components.size()) {
+            fail(place.span, "a component appears twice in what is assigned", {}, ErrorCategory::value);
+        }
+    }
+    if (is_memory(place)) {
+        store_part(place, part);
+        return;
+    }
+    if (place.name.empty()) {
+        fail(place.span, "this name is no local variable, so nothing of it can be assigned",
+             {help("kernels cannot change Python globals; use an array")});
+    }
+    const Value whole = find_local(place.name)->value;
+    if (place.type.is_array()) {
+        fail(place.span, "arrays in structs cannot be replaced in kernels", {help("assign to their elements")});
+    }
+    ir::Value* changed = replace_part(materialize(whole, place.span), place.steps, 0, part);
+    assign_name(place.name, Value::runtime(changed), place.span);
+}
+
+ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from,
+                                          ir::Value* part) {
+    if (from == steps.size()) return part;
+    const PartStep& step = steps[from];
+    if (step.kind == PartStep::Kind::several) {
+        for (std::size_t i = 0; i < step.components.size(); ++i) {
+            ir::Value* component = builder_.extract(part, {static_cast<std::int64_t>(i)});
+            whole = builder_.insert(whole, component, {step.components[i]});
+        }
+        return whole;
+    }
+    if (from + 1 < steps.size()) part = replace_part(extract_part(whole, step), steps, from + 1, part);
+    if (step.kind == PartStep::Kind::dynamic) return builder_.insert_at(whole, part, step.indices);
+    return builder_.insert(whole, part, step.path);
+}
+
+// Fields are followed through `member`, components through `components`: views of the parts of all elements. Where neither
+// goes further (halves of transforms, parts of a quaternion), the rest is read, changed and stored.
+void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
+    ir::Value* array = place.array;
+    std::vector<ir::Value*> indices = place.indices;
+    Type type = array->type.element();
+    std::size_t next = 0;
+    while (next < place.steps.size() && type.is_struct()) {
+        const int field = static_cast<int>(place.steps[next++].path[0]);
+        array = builder_.member(array, field);
+        type = type.fields()[field].type;
+    }
+    const auto constant = [&](std::int64_t i) { return builder_.integer(i); };
+    if (next < place.steps.size() && (type.is_vector() || type.is_matrix())) {
+        ir::Value* parts = builder_.components(array);
+        const std::size_t wanted = type.is_matrix() ? 2 : 1;
+        std::vector<ir::Value*> component;  // indices into the element
+        const PartStep* several = nullptr;
+        for (; next < place.steps.size(); ++next) {
+            const PartStep& step = place.steps[next];
+            if (step.kind == PartStep::Kind::several) {
+                several = &step;
+            } else if (step.kind == PartStep::Kind::dynamic) {
+                component.insert(component.end(), step.indices.begin(), step.indices.end());
+            } else {
+                for (const std::int64_t i : step.path) component.push_back(constant(i));
+            }
+        }
+        const auto store = [&](const std::vector<ir::Value*>& at, ir::Value* part) {
+            std::vector<ir::Value*> all = indices;
+            all.insert(all.end(), at.begin(), at.end());
+            builder_.store(parts, all, part);
+        };
+        if (component.size() == wanted) {
+            store(component, value);
+            return;
+        }
+        // A swizzle, or a whole row of a matrix.
+        const std::int64_t count = value->type.rows();
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::vector<ir::Value*> at = component;
+            at.push_back(constant(several ? several->components[i] : i));
+            store(at, builder_.extract(value, {i}));
+        }
+        return;
+    }
+    if (next < place.steps.size()) {
+        ir::Value* whole = builder_.load(array, indices);
+        value = replace_part(whole, place.steps, next, value);
+    }
+    builder_.store(array, indices, value);
+}
+
+}  // namespace weft::sema

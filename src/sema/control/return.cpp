@@ -1,0 +1,94 @@
+// Leaving: break, continue and return, as values.
+//
+// Four hidden locals record that a path has left. They are merged like all locals, cost nothing where every path agrees,
+// and are dropped where nobody asks:
+//
+//   $skip      the rest of this block is not run          asked by the code after a branch that may leave
+//   $go        the loop goes on                           the guard of `for_`, the condition of `while_`
+//   $returned  a loop was left by return                  carried out of the loop, becomes $skip there
+//   $result    what the function returns
+//
+//   for k in range(n):                   %s, %go = for %k in 0 .. %n carry (%s0 = 1.0, true) guarded {
+//       if s > limit: break                %big = cmp.gt %s0, %limit
+//       s *= x[k]                          %s2, %g2 = if %big { yield %s0, false }
+//                                                     else { %xk = load %x[%k]; %s1 = mul %s0, %xk; yield %s1, true }
+//                                          yield %s2, %g2
+//                                        }
+//
+//   for k in range(n):                   %r, %v, %go = for %k … guarded { … yield %hit, %k, %not_hit }
+//       if x[k] > 0.0: return k          %result = if %r { yield %v } else { yield -1 }
+//   return -1                            return %result
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+void FunctionAnalyzer::leave(bool stops_loop, bool returns) {
+    const auto set = [&](const char* flag, bool value) {
+        Local local;
+        local.value = Value::boolean(value);
+        scope_.insert_or_assign(flag, std::move(local));
+    };
+    set(kSkip, true);
+    if (loops_.empty()) return;
+    if (stops_loop) set(kGo, false);
+    if (returns) set(kReturned, true);
+}
+
+void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span span, Flow& flow) {
+    flow = kReturns;
+    Value value;
+    Span place = span;
+    if (statement.value) {
+        place = statement.value->span;
+        value = expression(*statement.value);
+        if (value.is_binding(Binding::Kind::none)) value = Value{};
+    }
+    if (function_.is_kernel) {
+        if (!value.is_nothing()) {
+            fail(place, "kernels cannot return a value", {help("write it to an array that is an argument of the kernel")});
+        }
+        leave(true, true);
+        return;
+    }
+    const std::string name = "'" + tree_.name + "'";
+    if (result_type_ && !value.is_nothing() && !result_type_->is_none()) {
+        if (std::optional<Value> adapted = adapt(value, *result_type_, place)) value = *adapted;
+    }
+    value = settle(value, place);
+    if (value.is_runtime()) value = Value::runtime(array_of(value));
+    const Type type = type_of(value);
+    const auto shown = [](Type t) { return t.is_none() ? std::string("nothing") : t.python_name(); };
+    if (!result_type_) {
+        result_type_ = type;
+        result_place_ = place;
+    } else if (!(*result_type_ == type)) {
+        fail(place, name + " returns " + shown(type) + " here and " + shown(*result_type_) + " elsewhere",
+             {note("it returns " + shown(*result_type_) + " here", result_place_),
+              help("every return of a function must give the same type")});
+    }
+    if (!value.is_nothing()) {
+        if (value.is_binding()) fail(place, "functions of kernels cannot return " + describe(value));
+        Local local;
+        local.value = std::move(value);
+        local.assigned = place;
+        scope_.insert_or_assign(kResult, std::move(local));
+    }
+    leave(true, true);
+}
+
+void FunctionAnalyzer::finish_function(Flow flow) {
+    builder_.span = tree_.span;
+    if (function_.is_kernel || !result_type_ || result_type_->is_none()) {
+        builder_.return_({});
+        return;
+    }
+    if (flow & kFalls) {
+        fail(tree_.span, "'" + tree_.name + "' does not return a value on every path",
+             {note("it returns " + result_type_->python_name() + " here", result_place_),
+              help("add a return at the end of the function")});
+    }
+    function_.result = *result_type_;
+    builder_.return_({materialize(scope_.at(kResult).value, result_place_)});
+}
+
+}  // namespace weft::sema

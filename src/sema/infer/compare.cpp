@@ -1,0 +1,291 @@
+// Comparisons and the operators with branches: and, or, a if c else b.
+//
+// `a and b` runs b only where a holds. Where b is cheap and cannot fail (no load, no division, no call), running it always is
+// cheaper than a branch:
+//
+//   x > 0 and y > 0        →  and %x_positive, %y_positive
+//   i < n and a[i] > 0     →  if %i_below { %v = load %a[%i]; yield cmp.gt %v, 0 } else { yield false }
+#include "sema/analyzer.h"
+#include "sema/infer/literals.h"
+
+#include <algorithm>
+
+namespace weft::sema {
+
+namespace {
+
+const char* sign_of(syntax::CompareOperator op) {
+    using Operator = syntax::CompareOperator;
+    switch (op) {
+        case Operator::lt: return "<";
+        case Operator::le: return "<=";
+        case Operator::gt: return ">";
+        case Operator::ge: return ">=";
+        case Operator::eq: return "==";
+        case Operator::ne: return "!=";
+        case Operator::is: return "is";
+        case Operator::is_not: return "is not";
+        case Operator::in: return "in";
+        case Operator::not_in: return "not in";
+    }
+    throw InternalError("unknown comparison");
+}
+
+ir::Op op_of(syntax::CompareOperator op) {
+    using Operator = syntax::CompareOperator;
+    switch (op) {
+        case Operator::lt: return ir::Op::cmp_lt;
+        case Operator::le: return ir::Op::cmp_le;
+        case Operator::gt: return ir::Op::cmp_gt;
+        case Operator::ge: return ir::Op::cmp_ge;
+        case Operator::eq: return ir::Op::cmp_eq;
+        case Operator::ne: return ir::Op::cmp_ne;
+        default: throw InternalError("not a comparison of numbers");
+    }
+}
+
+bool is_equality(syntax::CompareOperator op) {
+    return op == syntax::CompareOperator::eq || op == syntax::CompareOperator::ne;
+}
+
+bool is_cheap_and_safe(const ir::Operation& operation) {
+    switch (operation.op) {
+        case ir::Op::neg: case ir::Op::abs: case ir::Op::invert: case ir::Op::floor: case ir::Op::ceil: case ir::Op::trunc:
+        case ir::Op::add: case ir::Op::sub: case ir::Op::mul: case ir::Op::min: case ir::Op::max: case ir::Op::copysign:
+        case ir::Op::and_: case ir::Op::or_: case ir::Op::xor_: case ir::Op::shl: case ir::Op::shr: case ir::Op::fma:
+        case ir::Op::cmp_lt: case ir::Op::cmp_le: case ir::Op::cmp_gt: case ir::Op::cmp_ge: case ir::Op::cmp_eq:
+        case ir::Op::cmp_ne: case ir::Op::isnan: case ir::Op::isinf: case ir::Op::isfinite: case ir::Op::select:
+        case ir::Op::cast: case ir::Op::bitcast: case ir::Op::constant: case ir::Op::make: case ir::Op::splat:
+        case ir::Op::extract: case ir::Op::insert: case ir::Op::dim: case ir::Op::is_null: case ir::Op::tid:
+            return true;
+        default: return false;
+    }
+}
+
+// Components that all operations together may have before a branch is cheaper.
+constexpr int kCheapComponents = 16;
+
+// Whether the region may be run always. Constants cost nothing.
+bool is_cheap_and_safe(const ir::Region& region) {
+    int cost = 0;
+    for (const ir::Operation* operation : region.operations) {
+        if (operation->op == ir::Op::yield) continue;
+        if (!is_cheap_and_safe(*operation)) return false;
+        const Type type = operation->results.empty() ? Type::none() : operation->results[0]->type;
+        if (operation->op != ir::Op::constant) cost += type.is_numeric_aggregate() ? type.components() : 1;
+    }
+    return cost <= kCheapComponents;
+}
+
+}  // namespace
+
+// Takes an `if_` apart where both sides may run always: its operations move before it, `select` stands for the results.
+//   %r = if %c { %x = add %a, 1; yield %x } else { yield %a }   →   %x = add %a, 1;  %r = select %c, %x, %a
+// Returns the value instead of the result, or null where the branch has to stay.
+ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
+    if (region.operations.empty()) return nullptr;
+    ir::Operation* branch = region.operations.back();
+    if (branch->op != ir::Op::if_ || branch->results.size() != 1) return nullptr;
+    if (!is_cheap_and_safe(branch->body(0)) || !is_cheap_and_safe(branch->body(1))) return nullptr;
+    region.operations.pop_back();
+    ir::Value* yielded[2];
+    for (int arm = 0; arm < 2; ++arm) {
+        for (ir::Operation* operation : branch->body(arm).operations) {
+            if (operation->op == ir::Op::yield) {
+                yielded[arm] = operation->operands[0];
+                continue;
+            }
+            operation->parent = &region;
+            region.operations.push_back(operation);
+        }
+    }
+    ir::Value* condition = branch->operands[0];
+    const auto is_constant = [](const ir::Value* v, bool truth) {
+        return v->type.is_bool() && v->definition && v->definition->op == ir::Op::constant &&
+               (v->definition->numbers[0].i != 0) == truth;
+    };
+    const auto drop_constant = [&](ir::Value* constant) { std::erase(region.operations, constant->definition); };
+    if (is_constant(yielded[1], false)) {
+        drop_constant(yielded[1]);
+        return builder.binary(ir::Op::and_, condition, yielded[0]);
+    }
+    if (is_constant(yielded[0], true)) {
+        drop_constant(yielded[0]);
+        return builder.binary(ir::Op::or_, condition, yielded[1]);
+    }
+    return builder.select(condition, yielded[0], yielded[1]);
+}
+
+Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
+    // a < b < c: each operand runs once; the second comparison only where the first holds (all are safe to run always).
+    Value left = expression(*c.left);
+    Value result;
+    for (std::size_t i = 0; i < c.ops.size(); ++i) {
+        Value right = expression(*c.operands[i]);
+        Value one = compare_pair(c.ops[i], left, right, span);
+        if (i == 0) {
+            result = std::move(one);
+        } else if (result.is_constant_bool()) {
+            if (result.numbers[0].i != 0) result = std::move(one);
+        } else if (one.is_constant_bool()) {
+            if (one.numbers[0].i == 0) result = std::move(one);
+        } else {
+            result = Value::runtime(builder_.binary(ir::Op::and_, result.ir, one.ir));
+        }
+        left = std::move(right);
+    }
+    return result;
+}
+
+Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value b, Span span) {
+    using Operator = syntax::CompareOperator;
+    if (op == Operator::is || op == Operator::is_not) {
+        if (a.is_binding(Binding::Kind::none)) std::swap(a, b);
+        if (!b.is_binding(Binding::Kind::none)) {
+            fail(span, std::string("'") + sign_of(op) + "' only compares with None in kernels", {help("use == or !=")});
+        }
+        if (a.is_binding() || a.is_constant() || a.is_tuple()) {
+            return Value::boolean(a.is_binding(Binding::Kind::none) == (op == Operator::is));
+        }
+        // Only arrays can be None; any other value never is.
+        if (!a.type.is_array()) return Value::boolean(op == Operator::is_not);
+        ir::Value* is_null = builder_.is_null(materialize(a, span));
+        return Value::runtime(op == Operator::is ? is_null : builder_.unary(ir::Op::invert, is_null));
+    }
+    if (op == Operator::in || op == Operator::not_in) {
+        if (!b.is_tuple()) {
+            fail(span, std::string("'") + sign_of(op) + "' needs a tuple on its right in kernels, not " + describe(b));
+        }
+        Value found = Value::boolean(false);
+        for (const Value& element : b.elements) {
+            const Value same = equal(a, element, span);
+            if (same.is_constant_bool()) {
+                if (same.numbers[0].i != 0) found = same;
+            } else if (found.is_constant_bool()) {
+                if (found.numbers[0].i == 0) found = same;
+            } else {
+                found = Value::runtime(builder_.binary(ir::Op::or_, found.ir, same.ir));
+            }
+            if (found.is_constant_bool() && found.numbers[0].i != 0) break;
+        }
+        return op == Operator::in ? found : logical_not(found, span);
+    }
+    if (is_equality(op) && (!type_of(a).is_scalar() || !type_of(b).is_scalar())) {
+        const Value same = equal(a, b, span);
+        return op == Operator::eq ? same : logical_not(same, span);
+    }
+    const auto refuse = [&](std::vector<Note> notes) {
+        fail(span, std::string("'") + sign_of(op) + "' cannot compare " + describe(a) + " and " + describe(b),
+             std::move(notes));
+    };
+    if (!type_of(a).is_scalar() || !type_of(b).is_scalar()) {
+        refuse({help("only scalars have an order; compare components one by one")});
+    }
+    if (a.is_literal && b.is_literal) {
+        const bool is_float = a.numbers[0].is_float || b.numbers[0].is_float;
+        return Value::boolean(fold(op, is_float ? Scalar::f64 : Scalar::i64, a.numbers[0], b.numbers[0]));
+    }
+    if (a.is_literal) a = adapt(a, b.type, span).value_or(a);
+    if (b.is_literal) b = adapt(b, a.type, span).value_or(b);
+    if (!(a.type == b.type) || a.is_literal || b.is_literal) {
+        refuse({help("values never convert by themselves; write wp." + a.type.python_name() + "(...) or wp." +
+                     b.type.python_name() + "(...)")});
+    }
+    if (a.type.is_bool() && !is_equality(op)) refuse({help("use 'and', 'or' and 'not' on bools")});
+    if (a.is_constant() && b.is_constant()) {
+        return Value::boolean(fold(op, a.type.scalar(), a.numbers[0], b.numbers[0]));
+    }
+    return Value::runtime(builder_.compare(op_of(op), materialize(a, span), materialize(b, span)));
+}
+
+Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
+    if (a.is_binding() && b.is_binding()) return Value::boolean(identical(a, b));
+    if (a.is_tuple() && b.is_tuple()) {
+        if (a.elements.size() != b.elements.size()) return Value::boolean(false);
+        Value all = Value::boolean(true);
+        for (std::size_t i = 0; i < a.elements.size(); ++i) {
+            const Value one = equal(a.elements[i], b.elements[i], span);
+            if (one.is_constant_bool() && one.numbers[0].i == 0) return one;
+            if (one.is_constant_bool()) continue;
+            all = all.is_constant() ? one : Value::runtime(builder_.binary(ir::Op::and_, all.ir, one.ir));
+        }
+        return all;
+    }
+    const Type type = type_of(a);
+    if (type.is_scalar() && type_of(b).is_scalar()) return compare_pair(syntax::CompareOperator::eq, a, b, span);
+    if (!(type == type_of(b)) || !type.is_numeric_aggregate()) {
+        std::vector<Note> notes;
+        if (b.is_binding(Binding::Kind::none)) notes.push_back(help("write 'is None'"));
+        fail(span, "'==' cannot compare " + describe(a) + " and " + describe(b), std::move(notes));
+    }
+    // Equal when every component is.
+    ir::Value* x = materialize(a, span);
+    ir::Value* y = materialize(b, span);
+    ir::Value* all = nullptr;
+    for (int row = 0; row < type.rows(); ++row) {
+        for (int col = 0; col < type.cols(); ++col) {
+            const std::vector<std::int64_t> path =
+                type.is_matrix() ? std::vector<std::int64_t>{row, col} : std::vector<std::int64_t>{row};
+            ir::Value* same = builder_.compare(ir::Op::cmp_eq, builder_.extract(x, path), builder_.extract(y, path));
+            all = all ? builder_.binary(ir::Op::and_, all, same) : same;
+        }
+    }
+    return Value::runtime(all);
+}
+
+Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t from, Span span) {
+    const syntax::Expression& first = *op.operands[from];
+    const Value value = expression(first);
+    const auto rest = [&]() -> Value {
+        if (from + 2 < op.operands.size()) return bool_op(op, from + 1, span);
+        const Value last = expression(*op.operands[from + 1]);
+        if (const std::optional<bool> known = constant_truth(last)) return Value::boolean(*known);
+        return Value::runtime(truth(last, op.operands[from + 1]->span));
+    };
+    // Known at compile time: the rest is either the answer or never looked at.
+    if (const std::optional<bool> known = constant_truth(value)) {
+        return *known == op.is_and ? rest() : Value::boolean(*known);
+    }
+    ir::Value* condition = truth(value, first.span);
+    const auto run_rest = [&](Value& result) {
+        result = rest();
+        return kFalls;
+    };
+    const auto decided = [&](Value& result) {
+        result = Value::boolean(!op.is_and);
+        return kFalls;
+    };
+    Value result;
+    if (op.is_and) branch(condition, span, run_rest, decided, &result);
+    else branch(condition, span, decided, run_rest, &result);
+    if (result.is_runtime()) {
+        if (ir::Value* flat = flatten_branch(builder_, builder_.region())) return Value::runtime(flat);
+    }
+    return result;
+}
+
+Value FunctionAnalyzer::if_expression(const syntax::IfExpression& e, Span span) {
+    const Value condition = expression(*e.condition);
+    if (const std::optional<bool> known = constant_truth(condition)) {
+        return expression(*known ? *e.then_value : *e.else_value);
+    }
+    ir::Value* truth_value = truth(condition, e.condition->span);
+    Value result;
+    branch(
+        truth_value, span,
+        [&](Value& r) {
+            r = expression(*e.then_value);
+            return kFalls;
+        },
+        [&](Value& r) {
+            r = expression(*e.else_value);
+            return kFalls;
+        },
+        &result);
+    if (result.is_runtime()) {
+        if (ir::Value* flat = flatten_branch(builder_, builder_.region())) return Value::runtime(flat);
+    }
+    return result;
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,114 @@
+// Expressions: one case per construct, the work done in the files beside this one.
+#include "sema/analyzer.h"
+
+#include <limits>
+
+namespace weft::sema {
+
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+    using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+}  // namespace
+
+Value FunctionAnalyzer::expression(const syntax::Expression& e) {
+    const Span saved = builder_.span;
+    if (e.span) builder_.span = e.span;
+    Value value = expression_node(e);
+    builder_.span = saved;
+    return value;
+}
+
+Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
+    const Span span = e.span;
+    return std::visit(
+        Overloaded{
+            [&](const syntax::Name& n) { return name(n, span); },
+            [&](const syntax::IntegerLiteral& n) { return number(n, span); },
+            [&](const syntax::FloatLiteral& n) { return Value::literal(Number::real(n.value)); },
+            [&](const syntax::BoolLiteral& n) { return Value::boolean(n.value); },
+            [&](const syntax::StringLiteral& n) {
+                Binding text;
+                text.kind = Binding::Kind::string;
+                text.text = n.value;
+                return Value::of_binding(std::move(text));
+            },
+            [&](const syntax::NoneLiteral&) {
+                Binding none;
+                none.kind = Binding::Kind::none;
+                return Value::of_binding(std::move(none));
+            },
+            [&](const syntax::Attribute& n) { return attribute(n, span); },
+            [&](const syntax::Subscript& n) { return subscript(n, span); },
+            [&](const syntax::Slice&) -> Value {
+                fail(span, "slices of arrays and vectors are not supported in kernels",
+                     {help("a[i] of an array with more dimensions is a view; use a loop for parts of a dimension")});
+            },
+            [&](const syntax::Call& n) { return call(n, span); },
+            [&](const syntax::Unary& n) {
+                // The lowest int64 is written as the negative of a number that only fits uint64.
+                const auto* literal = std::get_if<syntax::IntegerLiteral>(&n.operand->node);
+                if (n.op == syntax::UnaryOperator::negate && literal && !literal->overflow &&
+                    literal->value == std::numeric_limits<std::int64_t>::min()) {
+                    return Value::literal(Number::integer(literal->value));
+                }
+                return unary(n.op, expression(*n.operand), span);
+            },
+            [&](const syntax::Binary& n) {
+                Value left = expression(*n.left);
+                Value right = expression(*n.right);
+                return binary(n.op, std::move(left), std::move(right), span, n.left->span, n.right->span);
+            },
+            [&](const syntax::BoolOp& n) { return bool_op(n, 0, span); },
+            [&](const syntax::Compare& n) { return compare(n, span); },
+            [&](const syntax::IfExpression& n) { return if_expression(n, span); },
+            [&](const syntax::Tuple& n) { return tuple(n.elements); },
+            [&](const syntax::Starred&) -> Value {
+                fail(span, "'*' can only unpack a tuple inside a call or a tuple", {}, ErrorCategory::syntax);
+            },
+            [&](const syntax::FormattedString&) -> Value {
+                fail(span, "f-strings are only supported as an argument of print()",
+                     {help("write print(a, b) or wp.printf(\"%d %f\\n\", a, b)")}, ErrorCategory::syntax);
+            },
+            [&](const syntax::Unsupported& n) -> Value {
+                fail(span, n.what + " is not supported in kernels",
+                     {help("kernels know arithmetic, comparisons, calls, subscripts and attributes; wp.static(...) runs any "
+                           "Python expression when the kernel is built")},
+                     ErrorCategory::syntax);
+            },
+        },
+        e.node);
+}
+
+Value FunctionAnalyzer::number(const syntax::IntegerLiteral& literal, Span span) {
+    if (literal.overflow) {
+        fail(span, "the integer " + literal.text + " does not fit any integer type",
+             {note("int64 reaches 9223372036854775807 and uint64 18446744073709551615"),
+              help("write it as a float: " + literal.text + ".0")},
+             ErrorCategory::value);
+    }
+    // Source has no negative literals: a negative value is one that only fits uint64.
+    if (literal.value < 0) return Value::integer(literal.value, u64_type());
+    return Value::literal(Number::integer(literal.value));
+}
+
+Value FunctionAnalyzer::tuple(const std::vector<syntax::ExpressionPtr>& elements) {
+    std::vector<Value> values;
+    for (const auto& element : elements) {
+        if (const auto* starred = std::get_if<syntax::Starred>(&element->node)) {
+            const Value inner = expression(*starred->value);
+            if (!inner.is_tuple()) fail(element->span, "'*' needs a tuple, not " + describe(inner));
+            values.insert(values.end(), inner.elements.begin(), inner.elements.end());
+        } else {
+            values.push_back(expression(*element));
+        }
+    }
+    return Value::tuple(std::move(values));
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,134 @@
+// Arithmetic: constants are folded here; everything else is a call of the builtin table under the operator's name, so that
+// the rules for operand types stand in one table.
+#include "sema/analyzer.h"
+#include "sema/infer/literals.h"
+
+namespace weft::sema {
+
+namespace {
+
+struct OperatorName {
+    const char* sign;
+    const char* builtin;
+};
+
+OperatorName name_of(syntax::BinaryOperator op) {
+    using Operator = syntax::BinaryOperator;
+    switch (op) {
+        case Operator::add: return {"+", "add"};
+        case Operator::sub: return {"-", "sub"};
+        case Operator::mul: return {"*", "mul"};
+        case Operator::matmul: return {"@", "matmul"};
+        case Operator::div: return {"/", "div"};
+        case Operator::floordiv: return {"//", "floordiv"};
+        case Operator::mod: return {"%", "mod"};
+        case Operator::pow: return {"**", "pow"};
+        case Operator::lshift: return {"<<", "lshift"};
+        case Operator::rshift: return {">>", "rshift"};
+        case Operator::bit_or: return {"|", "bit_or"};
+        case Operator::bit_xor: return {"^", "bit_xor"};
+        case Operator::bit_and: return {"&", "bit_and"};
+    }
+    throw InternalError("unknown binary operator");
+}
+
+OperatorName name_of(syntax::UnaryOperator op) {
+    switch (op) {
+        case syntax::UnaryOperator::negate: return {"-", "neg"};
+        case syntax::UnaryOperator::plus: return {"+", "pos"};
+        case syntax::UnaryOperator::invert: return {"~", "invert"};
+        case syntax::UnaryOperator::logical_not: return {"not", "unot"};
+    }
+    throw InternalError("unknown unary operator");
+}
+
+// Two literals: exact arithmetic in int64 or double.
+std::optional<Value> fold_literals(syntax::BinaryOperator op, const Value& a, const Value& b, Span span) {
+    const Number x = a.numbers[0], y = b.numbers[0];
+    const bool is_float = x.is_float || y.is_float;
+    const std::optional<Number> result = fold(op, is_float ? Scalar::f64 : Scalar::i64, x, y, true);
+    if (result) return Value::literal(*result);
+    using Operator = syntax::BinaryOperator;
+    if (!is_float && (op == Operator::div || op == Operator::mod || op == Operator::floordiv) && y.i == 0) {
+        fail(span, "division by the integer literal 0", {}, ErrorCategory::value);
+    }
+    if (!is_float && (op == Operator::add || op == Operator::sub || op == Operator::mul || op == Operator::lshift)) {
+        fail(span, "this integer does not fit 64 bits", {help("write one operand as a float")}, ErrorCategory::value);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span) {
+    const OperatorName name = name_of(op);
+    const auto is_number = [](const Value& v) { return v.is_constant_scalar() && !v.type.is_bool(); };
+    if (is_number(a) && is_number(b)) {
+        if (a.is_literal && b.is_literal) {
+            if (std::optional<Value> folded = fold_literals(op, a, b, span)) return *folded;
+        } else {
+            if (a.is_literal) a = adapt(a, b.type, a_span).value_or(a);
+            if (b.is_literal) b = adapt(b, a.type, b_span).value_or(b);
+            if (a.type == b.type && !a.is_literal && !b.is_literal) {
+                if (const auto folded = fold(op, a.type.scalar(), a.numbers[0], b.numbers[0], false)) {
+                    return Value::constant(a.type, {*folded});
+                }
+            }
+        }
+    }
+    if (a.is_tuple() && b.is_tuple() && op == syntax::BinaryOperator::add) {
+        std::vector<Value> elements = a.elements;
+        elements.insert(elements.end(), b.elements.begin(), b.elements.end());
+        return Value::tuple(std::move(elements));
+    }
+    return call_builtin(name.builtin, {Actual{std::move(a), a_span}, Actual{std::move(b), b_span}}, span, name.sign);
+}
+
+Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
+    if (op == syntax::UnaryOperator::logical_not) return logical_not(a, span);
+    if (a.is_constant_scalar() && !a.type.is_bool()) {
+        const Number n = a.numbers[0];
+        const Scalar scalar = !a.is_literal ? a.type.scalar() : n.is_float ? Scalar::f64 : Scalar::i64;
+        std::optional<Number> folded;
+        if (op == syntax::UnaryOperator::plus) folded = n;
+        if (op == syntax::UnaryOperator::negate && n.is_float) folded = Number::real(-n.f);
+        if (op == syntax::UnaryOperator::negate && !n.is_float) {
+            folded = fold(syntax::BinaryOperator::sub, scalar, Number::integer(0), n, a.is_literal);
+        }
+        if (op == syntax::UnaryOperator::invert && !n.is_float) {
+            folded = convert(Number::integer(~n.i), Scalar::i64, scalar);
+        }
+        if (folded) return a.is_literal ? Value::literal(*folded) : Value::constant(a.type, {*folded});
+    }
+    const OperatorName name = name_of(op);
+    return call_builtin(name.builtin, {Actual{std::move(a), span}}, span, name.sign);
+}
+
+std::optional<bool> FunctionAnalyzer::constant_truth(const Value& value) const {
+    if (value.is_binding(Binding::Kind::none)) return false;
+    if (value.is_tuple()) return !value.elements.empty();
+    if (!value.is_constant_scalar()) return std::nullopt;
+    const Number n = value.numbers[0];
+    return n.is_float ? n.f != 0.0 : n.i != 0;
+}
+
+ir::Value* FunctionAnalyzer::truth(const Value& value, Span span) {
+    if (const std::optional<bool> known = constant_truth(value)) return builder_.boolean(*known);
+    const Type type = value.type;
+    if (type.is_bool()) return materialize(value, span);
+    if (type.is_int() || type.is_float()) {
+        return builder_.compare(ir::Op::cmp_ne, materialize(value, span), builder_.zero(type));
+    }
+    // An array is true unless it was passed as None.
+    if (type.is_array()) return builder_.unary(ir::Op::invert, builder_.is_null(materialize(value, span)));
+    fail(span, "a condition must be a bool or a number, not " + describe(value),
+         {help(type.is_numeric_aggregate() ? "compare components, or write wp.length(v) > 0.0" : "compare it with something")});
+}
+
+Value FunctionAnalyzer::logical_not(const Value& value, Span span) {
+    if (const std::optional<bool> known = constant_truth(value)) return Value::boolean(!*known);
+    if (value.type.is_array()) return Value::runtime(builder_.is_null(materialize(value, span)));
+    return Value::runtime(builder_.unary(ir::Op::invert, truth(value, span)));
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,110 @@
+// object[i, j]: elements and views of arrays, components of vectors and matrices, elements of tuples.
+//
+// A chain of subscripts of arrays is one access:   a[i][j]   →   load %a[%i, %j]
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+namespace {
+
+const char* plural(std::size_t n, const char* one, const char* many) { return n == 1 ? one : many; }
+
+}  // namespace
+
+Value FunctionAnalyzer::subscript(const syntax::Subscript& subscript, Span span) {
+    return subscript_of(expression(*subscript.object), subscript.indices, span);
+}
+
+Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
+    if (object.is_tuple()) {
+        const Value i = indices.size() == 1 ? expression(*indices[0]) : Value{};
+        if (!i.is_constant_integer()) {
+            fail(span, "a tuple needs one index that is known at compile time",
+                 {help("array.shape and other tuples have elements of their own: index with a number or with the variable "
+                       "of an unrolled loop")},
+                 ErrorCategory::index);
+        }
+        const std::int64_t size = static_cast<std::int64_t>(object.elements.size());
+        const std::int64_t at = i.numbers[0].i < 0 ? i.numbers[0].i + size : i.numbers[0].i;
+        if (at < 0 || at >= size) {
+            fail(span, "index " + std::to_string(i.numbers[0].i) + " is outside a tuple of " + std::to_string(size) +
+                           plural(object.elements.size(), " element", " elements"),
+                 {}, ErrorCategory::index);
+        }
+        return object.elements[at];
+    }
+    const Type type = type_of(object);
+    if (type.is_array()) {
+        std::vector<ir::Value*> all = array_indices(object, indices);
+        if (static_cast<int>(indices.size()) == type.ndim()) return Value::runtime(builder_.load(object.ir, all));
+        Value rest = object;
+        rest.type = Type::array(type.element(), type.ndim() - static_cast<int>(indices.size()));
+        rest.pending = std::move(all);
+        return rest;
+    }
+    if (type.is_numeric_aggregate()) return read_part(object, part_subscript(type, indices, span));
+    fail(span, describe(object) + " cannot be subscripted",
+         {help("arrays, vectors, matrices, quaternions, transforms and tuples can")});
+}
+
+std::vector<ir::Value*> FunctionAnalyzer::array_indices(const Value& array,
+                                                        const std::vector<syntax::ExpressionPtr>& indices) {
+    const int ndim = array.type.ndim();
+    std::vector<ir::Value*> all = array.pending;
+    if (static_cast<int>(indices.size()) > ndim) {
+        const Span span = indices[ndim]->span;
+        fail(span, std::to_string(indices.size()) + " indices for " + array.type.python_name() + ", which has " +
+                       std::to_string(ndim) + plural(ndim, " dimension", " dimensions"),
+             {help(array.type.element().is_numeric_aggregate() ? "components of an element need brackets of their own: a[i][0]"
+                                                               : "give one index per dimension")},
+             ErrorCategory::index);
+    }
+    for (const syntax::ExpressionPtr& e : indices) {
+        const Value i = expression(*e);
+        // A negative constant counts from the end.
+        if (i.is_constant_integer() && i.numbers[0].i < 0 && info(i.type.scalar()).is_signed()) {
+            ir::Value* extent = builder_.dim(array.ir, static_cast<int>(all.size()));
+            all.push_back(builder_.binary(ir::Op::add, extent, builder_.integer(i.numbers[0].i)));
+        } else {
+            all.push_back(index(i, e->span));
+        }
+    }
+    return all;
+}
+
+PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
+    const std::size_t most = type.is_matrix() ? 2 : 1;
+    if (indices.empty() || indices.size() > most) {
+        fail(span, std::to_string(indices.size()) + " indices for " + type.python_name() + ", which takes " +
+                       (most == 2 ? "1 or 2" : "1"),
+             {}, ErrorCategory::index);
+    }
+    PartStep step;
+    step.type = type.is_matrix() && indices.size() == 1 ? Type::vector(type.scalar(), type.cols()) : type.scalar_type();
+    std::vector<Value> values;
+    bool is_fixed = true;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+        Value i = expression(*indices[axis]);
+        if (i.is_constant_integer()) {
+            const std::int64_t size = axis == 0 ? type.rows() : type.cols();
+            std::int64_t& at = i.numbers[0].i;
+            if (at < -size || at >= size) {
+                fail(indices[axis]->span, "index " + std::to_string(at) + " is outside " + type.python_name() + ", which has " +
+                                              std::to_string(size) + (type.is_matrix() ? (axis == 0 ? " rows" : " columns") : " components"),
+                     {}, ErrorCategory::index);
+            }
+            if (at < 0) at += size;
+        } else {
+            is_fixed = false;
+        }
+        values.push_back(std::move(i));
+    }
+    step.kind = is_fixed ? PartStep::Kind::path : PartStep::Kind::dynamic;
+    for (std::size_t axis = 0; axis < values.size(); ++axis) {
+        if (is_fixed) step.path.push_back(values[axis].numbers[0].i);
+        else step.indices.push_back(index(values[axis], indices[axis]->span));
+    }
+    return step;
+}
+
+}  // namespace weft::sema

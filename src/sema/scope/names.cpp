@@ -1,0 +1,128 @@
+// Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then whatever the
+// environment knows.
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+const Local* FunctionAnalyzer::find_local(const std::string& name) const {
+    const auto found = scope_.find(name);
+    return found == scope_.end() ? nullptr : &found->second;
+}
+
+Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
+    if (const Local* local = find_local(name.id)) {
+        switch (local->state) {
+            case Local::State::assigned: return local->value;
+            case Local::State::maybe:
+                fail(span, "'" + name.id + "' may have no value here: it is assigned on some paths only",
+                     {note("assigned here", local->assigned),
+                      help("assign '" + name.id + "' before the branch or loop, or on every path")},
+                     ErrorCategory::name);
+            case Local::State::unusable: fail(span, "'" + name.id + "' " + local->reason, {note("assigned here", local->assigned)});
+        }
+    }
+    if (local_names_.contains(name.id)) {
+        fail(span, "'" + name.id + "' is used before it is assigned",
+             {note("a name that the function assigns anywhere is a local variable of it")}, ErrorCategory::name);
+    }
+    Binding binding = source_.environment->lookup(name.id);
+    if (binding.kind == Binding::Kind::unknown) {
+        std::vector<std::string> candidates = source_.environment->names();
+        for (const auto& [local, _] : scope_) {
+            if (local[0] != '$') candidates.push_back(local);
+        }
+        std::vector<Note> notes = did_you_mean(name.id, candidates);
+        if (!builtins::overloads(name.id).empty()) notes.push_back(help("the built-in function is wp." + name.id));
+        fail(span, "name '" + name.id + "' is not defined", std::move(notes), ErrorCategory::name);
+    }
+    return from_binding(std::move(binding), name.id, span);
+}
+
+Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled, Span span) {
+    switch (binding.kind) {
+        case Binding::Kind::constant: {
+            WEFT_CHECK(!binding.numbers.empty(), "a constant binding has no numbers");
+            if (binding.is_literal && !binding.type.is_bool()) return Value::literal(binding.numbers[0]);
+            return Value::constant(binding.type, std::move(binding.numbers));
+        }
+        case Binding::Kind::tuple: {
+            std::vector<Value> elements;
+            for (Binding& element : binding.elements) elements.push_back(from_binding(std::move(element), spelled, span));
+            return Value::tuple(std::move(elements));
+        }
+        case Binding::Kind::unsupported:
+            fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
+                 {help("pass arrays and values that change as arguments; constants may be Python numbers, vectors and "
+                       "matrices, or wp.constant(...)")});
+        case Binding::Kind::unknown: fail(span, "'" + spelled + "' is not defined", {}, ErrorCategory::name);
+        default: return Value::of_binding(std::move(binding));
+    }
+}
+
+std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression& expression) {
+    if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
+        if (const Local* local = find_local(name->id)) return to_binding(local->value);
+        if (local_names_.contains(name->id)) return std::nullopt;
+        return source_.environment->lookup(name->id);
+    }
+    if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) {
+        const std::optional<Binding> object = static_binding(*attribute->object);
+        if (!object || (object->kind != Binding::Kind::object && object->kind != Binding::Kind::type)) return std::nullopt;
+        return source_.environment->attribute(*object, attribute->name);
+    }
+    return std::nullopt;
+}
+
+// A superset: any plain name given to a builtin of which some overload has an inout parameter.
+void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::string>& names) {
+    const std::optional<Binding> callee = static_binding(*call.function);
+    if (!callee || callee->kind != Binding::Kind::builtin) return;
+    bool has_inout = false;
+    for (const builtins::Entry* entry : builtins::overloads(callee->text)) {
+        for (const builtins::Parameter& p : builtins::signature(*entry).parameters) has_inout |= p.is_inout;
+    }
+    if (!has_inout) return;
+    const auto add = [&](const syntax::Expression& argument) {
+        if (const auto* name = std::get_if<syntax::Name>(&argument.node)) names.insert(name->id);
+    };
+    for (const auto& argument : call.arguments) add(*argument);
+    for (const syntax::Keyword& keyword : call.keywords) add(*keyword.value);
+}
+
+InoutNames FunctionAnalyzer::inout_finder() {
+    return [this](const syntax::Call& call, std::set<std::string>& names) { inout_names(call, names); };
+}
+
+void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
+    value = settle(value, span);
+    if (value.is_nothing()) fail(span, "there is no value to assign to '" + name + "': the call returns nothing");
+    if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));
+    if (value.is_runtime() && value.ir->name.empty()) value.ir->name = name;
+    Local local;
+    local.value = std::move(value);
+    local.assigned = span;
+    scope_.insert_or_assign(name, std::move(local));
+}
+
+std::vector<Environment::Local> FunctionAnalyzer::constant_locals() const {
+    std::vector<Environment::Local> constants;
+    for (const auto& [name, local] : scope_) {
+        if (name[0] == '$' || local.state != Local::State::assigned) continue;
+        Binding binding = to_binding(local.value);
+        if (binding.kind != Binding::Kind::unknown) constants.push_back({name, std::move(binding)});
+    }
+    return constants;
+}
+
+Binding FunctionAnalyzer::evaluate(const syntax::Expression& expression) {
+    try {
+        return source_.environment->evaluate(expression.id, constant_locals());
+    } catch (const UsageError& error) {
+        fail(expression.span, std::string("wp.static() failed: ") + error.what(),
+             {help("the expression is evaluated by Python when the kernel is built; it can use globals, closure variables "
+                   "and variables of unrolled loops, but no values of the running kernel")},
+             error.category);
+    }
+}
+
+}  // namespace weft::sema

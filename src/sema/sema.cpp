@@ -1,0 +1,63 @@
+// The module: the kernel first, then each function in the order in which calls meet it.
+#include "sema/sema.h"
+
+#include <algorithm>
+
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+void ModuleState::keep_source(const SourcePtr& source) {
+    if (source && std::find(module.sources.begin(), module.sources.end(), source) == module.sources.end()) {
+        module.sources.push_back(source);
+    }
+}
+
+std::string ModuleState::unique_name(const std::string& wanted) const {
+    std::string name = wanted;
+    for (int n = 2; module.find(name); ++n) name = wanted + "_" + std::to_string(n);
+    return name;
+}
+
+FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& source, ir::Function& function)
+    : module_(module), source_(source), tree_(*source.tree), function_(function), builder_(function, function.body),
+      reads_(*source.tree), local_names_(rebound_names(source.tree->body)) {}
+
+void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
+    if (!tree_.unsupported.empty()) {
+        fail(tree_.span, "'" + tree_.name + "' has " + tree_.unsupported + ", which kernels and their functions cannot have",
+             {help("use plain parameters")}, ErrorCategory::syntax);
+    }
+    WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
+    }
+    finish_function(run({Work{&tree_.body}}));
+}
+
+std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options, std::vector<Type> parameter_types) {
+    const syntax::Function& tree = *kernel.tree;
+    auto module = std::make_unique<ir::Module>();
+    ModuleState state{*module, options, {}, {}, 0, {}};
+    state.keep_source(tree.source);
+    ir::Function* function = module->add(tree.name);
+    function->is_kernel = true;
+    function->span = tree.span;
+    std::vector<Value> parameters;
+    for (std::size_t i = 0; i < tree.parameters.size(); ++i) {
+        const syntax::Parameter& p = tree.parameters[i];
+        Type type = i < parameter_types.size() ? parameter_types[i] : Type::none();
+        if (type.is_none() && i < kernel.annotations.size()) type = kernel.annotations[i];
+        if (type.is_none()) {
+            fail(p.span, "parameter '" + p.name + "' of kernel '" + tree.name + "' has no type annotation",
+                 {help("write " + p.name + ": float, or " + p.name + ": wp.array(dtype=float)")});
+        }
+        parameters.push_back(Value::runtime(function->add_argument(&function->body, type, p.name)));
+    }
+    state.active.push_back({kernel.key, tree.name});
+    FunctionAnalyzer(state, kernel, *function).analyze(parameters);
+    function->tid_rank = state.tid_rank;
+    return module;
+}
+
+}  // namespace weft::sema

@@ -1,0 +1,92 @@
+// What an expression of a kernel stands for while it is analysed: a value of the running kernel, or something that is
+// known already at compile time.
+//
+//   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it has
+//              dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself is
+//              wanted (a view).
+//   constant   numbers known at compile time: literals, module constants, variables of unrolled loops. Becomes an IR
+//              constant where a runtime value is needed. A *literal* has no type of its own yet: it takes that of its
+//              partner (infer/literals.cpp).
+//   tuple      several values at once; taken apart before the IR sees it, wherever possible.
+//   binding    all else that names stand for: types, functions, modules, text, None.
+//   nothing    the result of a call that returns nothing.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "sema/environment.h"
+#include "support/source.h"
+#include "types/type.h"
+
+namespace weft::sema {
+
+struct Value {
+    enum class Kind { nothing, runtime, constant, tuple, binding } kind = Kind::nothing;
+    Type type;                           // runtime, constant; for a literal the type it has when it stands alone
+    ir::Value* ir = nullptr;             // runtime
+    std::vector<ir::Value*> pending;     // runtime array: indices not yet applied
+    std::vector<Number> numbers;         // constant: one per component
+    bool is_literal = false;             // constant
+    std::vector<Value> elements;         // tuple
+    std::shared_ptr<const Binding> binding;
+
+    static Value runtime(ir::Value* ir);
+    static Value constant(Type type, std::vector<Number> numbers);
+    static Value integer(std::int64_t value, Type type = i32_type());
+    static Value boolean(bool value);
+    static Value literal(Number number);  // int32 or float32 when alone
+    static Value tuple(std::vector<Value> elements);
+    static Value of_binding(Binding binding);
+
+    bool is_runtime() const { return kind == Kind::runtime; }
+    bool is_constant() const { return kind == Kind::constant; }
+    bool is_tuple() const { return kind == Kind::tuple; }
+    bool is_nothing() const { return kind == Kind::nothing; }
+    bool is_binding() const { return kind == Kind::binding; }
+    bool is_binding(Binding::Kind k) const { return is_binding() && binding->kind == k; }
+    // A scalar known at compile time.
+    bool is_constant_scalar() const { return is_constant() && type.is_scalar(); }
+    bool is_constant_integer() const { return is_constant_scalar() && type.is_int(); }
+    bool is_constant_bool() const { return is_constant_scalar() && type.is_bool(); }
+};
+
+// The type of a value; of a tuple, the tuple of its elements' types; none for bindings and nothing.
+Type type_of(const Value& value);
+// Scalars, numeric aggregates and structs of them: what an `if_` can yield and a loop can carry. Arrays stay traceable to a
+// parameter instead, which is what effects(), bounds checks and gradients rest on.
+bool is_plain_data(Type type);
+// "float32", "int literal 3", "tuple of (int32, float32)", "the type vec3f", "the function 'f'": for messages.
+std::string describe(const Value& value);
+// True when both are certainly the same: the same IR value, equal constants.
+bool identical(const Value& a, const Value& b);
+// The same thing seen from outside, for Environment::evaluate; kind unknown where it is not known at compile time.
+Binding to_binding(const Value& value);
+
+// ---- locals ----
+struct Local {
+    enum class State {
+        assigned,
+        maybe,     // assigned on some paths only; `assigned` says where
+        unusable,  // would differ from path to path in a way that kernels cannot express; `reason` says how
+    } state = State::assigned;
+    Value value;
+    Span assigned;                 // the latest assignment, for messages
+    bool missing_at_exit = false;  // a break or continue was passed where this name had no value yet
+    std::string reason;
+};
+
+// Ordered, so that equal kernels give equal IR.
+using Scope = std::map<std::string, Local, std::less<>>;
+
+// How control can leave a piece of code: a set of these.
+using Flow = unsigned;
+inline constexpr Flow kFalls = 1;      // runs off the end
+inline constexpr Flow kBreaks = 2;
+inline constexpr Flow kContinues = 4;
+inline constexpr Flow kReturns = 8;
+
+}  // namespace weft::sema
