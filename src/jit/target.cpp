@@ -8,6 +8,7 @@
 
 #include "jit/jit.h"
 #include "jit/machine.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"

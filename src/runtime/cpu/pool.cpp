@@ -1,0 +1,320 @@
+// How a launch is cut up and run.
+//
+//   1. Few threads: the caller runs them, nothing else is touched.
+//   2. Otherwise the caller runs a small part first (the probe) and measures it: the estimate that came with the kernel cannot
+//      know how often a loop runs. What the rest costs at the measured rate decides whether other threads are asked.
+//   3. In parallel: pieces of at least kPieceNs, cut at rows where rows are short, handed to a oneTBB arena. It splits the
+//      range in halves and lets idle threads steal the largest half, so that each thread walks through memory in order.
+//   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its steps.
+//
+// Each calling thread has an arena of its own: with a shared one, a caller that finds it full would hand its work over and
+// could no longer be the thread that asks about interrupts. The workers behind all arenas are the same.
+//
+// After fork the workers are gone and oneTBB does not know. A child whose parent had used them runs its launches on threads of
+// its own, started for the launch: some tens of microseconds dearer, and right.
+#include "runtime/cpu/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "support/error.h"
+
+namespace weft::runtime {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Waking a worker takes some microseconds: work below this is faster on the caller.
+constexpr double kInlineNs = 30'000;
+// A piece of a parallel launch is worth at least this much, or handing it over costs a visible part of it.
+constexpr double kPieceNs = 10'000;
+constexpr std::int64_t kPiecesPerThread = 16;
+// Cuts inside a row fall on multiples of this, so that no SIMD group is cut and cache lines of small types are not shared;
+// of the smaller number, the widest group, where threads cost so much that few of them make a piece.
+constexpr std::int64_t kLaneAlignment = 64;
+constexpr std::int64_t kWidestGroup = 16;
+// Interrupts: asked about this often, by launches that are expected to take longer.
+constexpr std::chrono::milliseconds kPollInterval{20};
+constexpr double kStepNs = 2'000'000;
+
+constexpr int kMaxThreads = 4096;
+
+// ---- how many threads ----
+
+// The CPUs that this process may use: its affinity mask, and the quota of its control group where there is one.
+int available_cpus() {
+    int count = 0;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+    if (count < 1) count = static_cast<int>(std::thread::hardware_concurrency());
+    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "<quota> <period>", or "max <period>"
+    double quota = 0.0, period = 0.0;
+    if (file >> quota >> period && period > 0.0)
+        count = std::min(count, std::max(1, static_cast<int>(quota / period + 0.5)));
+    return std::max(count, 1);
+}
+
+int configured_cpus() {
+    const char* const text = std::getenv("WARP_CPU_THREADS");
+    if (text == nullptr || *text == '\0') return available_cpus();
+    int count = 0;
+    const char* const end = text + std::strlen(text);
+    const auto [stopped, error] = std::from_chars(text, end, count);
+    if (error != std::errc() || stopped != end || count < 1 || count > kMaxThreads)
+        throw UsageError("WARP_CPU_THREADS",
+                         "expected a number of threads from 1 to " + std::to_string(kMaxThreads) + ", got '" + text + "'",
+                         ErrorCategory::value);
+    return count;
+}
+
+std::atomic<int> thread_count{0};  // 0: not asked for yet
+
+// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Never lowered: it would also
+// bind other users of oneTBB in the process.
+void allow_workers(int count) {
+    static std::atomic<int> allowed{static_cast<int>(
+        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism))};
+    int before = allowed.load();
+    while (before < count) {
+        if (!allowed.compare_exchange_weak(before, count)) continue;
+        new tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));
+    }
+}
+
+// ---- fork ----
+
+std::atomic<bool> workers_used{false};
+std::atomic<bool> workers_lost{false};  // in a child of a process that had used them
+
+void watch_for_fork() {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] {
+        if (workers_used.load()) workers_lost.store(true);
+    });
+    WEFT_CHECK(registered == 0, "cannot register the handler for fork");
+}
+
+// ---- running pieces on all threads ----
+
+// This thread's arena, made again when the number of threads has changed.
+class Arena {
+public:
+    tbb::task_arena& get(int threads) {
+        if (arena_ == nullptr || threads_ != threads) {
+            allow_workers(threads);
+            arena_ = std::make_unique<tbb::task_arena>(threads, 1);
+            threads_ = threads;
+        }
+        return *arena_;
+    }
+    ~Arena() {
+        // In a forked child the arena's bookkeeping describes threads that are not there.
+        if (workers_lost.load()) static_cast<void>(arena_.release());
+    }
+
+private:
+    std::unique_ptr<tbb::task_arena> arena_;
+    int threads_ = 0;
+};
+
+// Runs body(first, last) over ranges of the pieces [0, pieces) on `threads` threads with nothing but the standard library.
+template <typename Body>
+void run_on_own_threads(std::int64_t pieces, int threads, const Body& body) {
+    std::atomic<std::int64_t> next{0};
+    const auto work = [&] {
+        for (std::int64_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;)
+            body(piece, piece + 1);
+    };
+    std::vector<std::thread> others;
+    try {
+        for (int i = 1; i < threads && i < pieces; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {
+        // The system allows no more threads: those there are, at least the caller, do the work.
+    }
+    work();
+    for (std::thread& other : others) other.join();
+}
+
+template <typename Body>
+void run_pieces(std::int64_t pieces, int threads, const Body& body) {
+    if (workers_lost.load(std::memory_order_relaxed)) {
+        run_on_own_threads(pieces, threads, body);
+        return;
+    }
+    watch_for_fork();
+    workers_used.store(true, std::memory_order_relaxed);
+    static thread_local Arena arena;
+    arena.get(threads).execute([&] {
+        tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, pieces),
+                          [&](const tbb::blocked_range<std::int64_t>& range) { body(range.begin(), range.end()); });
+    });
+}
+
+// ---- one launch ----
+
+double since_ns(Clock::time_point start) {
+    return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+// About `wanted` threads, rounded to where a cut should fall: whole rows where they are shorter, else whole SIMD groups.
+std::int64_t aligned(double wanted, std::int64_t row, std::int64_t most) {
+    const double bounded = std::clamp(wanted, 1.0, static_cast<double>(most));
+    const auto count = static_cast<std::int64_t>(bounded);
+    const std::int64_t group = count < kLaneAlignment ? kWidestGroup : kLaneAlignment;
+    const std::int64_t unit = row > 1 && row <= count ? row : group;
+    return std::min(most, (count + unit - 1) / unit * unit);
+}
+
+class Launch {
+public:
+    Launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t row,
+           bool (*interrupted)())
+        : entry_(entry), arguments_(arguments), context_(context), row_(row), interrupted_(interrupted) {}
+
+    void run(std::int64_t begin, std::int64_t end) const { entry_(arguments_, &context_, begin, end); }
+
+    // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what the last
+    // one took.
+    void run_in_steps(std::int64_t begin, std::int64_t end, double cost_ns) {
+        double step = kStepNs / std::max(cost_ns, 1e-3);
+        while (begin < end && !stopped_.load(std::memory_order_relaxed)) {
+            const std::int64_t count = aligned(step, row_, end - begin);
+            const Clock::time_point start = Clock::now();
+            run(begin, begin + count);
+            begin += count;
+            const double took_ns = std::max(since_ns(start), 1.0);
+            step = static_cast<double>(count) * std::clamp(kStepNs / took_ns, 0.1, 4.0);
+            poll();
+        }
+    }
+
+    bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+    bool can_stop() const { return interrupted_ != nullptr; }
+
+private:
+    void poll() {
+        if (std::this_thread::get_id() != caller_) return;
+        const Clock::time_point now = Clock::now();
+        if (now - asked_ < kPollInterval) return;
+        asked_ = now;
+        if (interrupted_()) stopped_.store(true, std::memory_order_relaxed);
+    }
+
+    KernelEntryPoint entry_;
+    const void* arguments_;
+    const LaunchContext& context_;
+    std::int64_t row_;
+    bool (*interrupted_)();
+    std::thread::id caller_ = std::this_thread::get_id();
+    Clock::time_point asked_ = Clock::now();  // touched by the caller only
+    std::atomic<bool> stopped_{false};
+};
+
+// Threads [begin, end), on the caller or on all threads, as their cost says.
+bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads) {
+    const std::int64_t count = end - begin;
+    const double total_ns = cost_ns * static_cast<double>(count);
+    const bool in_steps = launch.can_stop() && total_ns > kStepNs;
+    if (threads == 1 || total_ns < kInlineNs) {
+        if (in_steps) {
+            launch.run_in_steps(begin, end, cost_ns);
+        } else {
+            launch.run(begin, end);
+        }
+        return !launch.is_stopped();
+    }
+    const double wanted = std::clamp(total_ns / kPieceNs, 2.0, static_cast<double>(threads) * kPiecesPerThread);
+    const std::int64_t piece = aligned(static_cast<double>(count) / wanted, row, count);
+    const std::int64_t pieces = (count + piece - 1) / piece;
+    run_pieces(pieces, threads, [&](std::int64_t first, std::int64_t last) {
+        const std::int64_t from = begin + first * piece;
+        const std::int64_t to = std::min(end, begin + last * piece);
+        if (in_steps) {
+            launch.run_in_steps(from, to, cost_ns);
+        } else {
+            launch.run(from, to);
+        }
+    });
+    return !launch.is_stopped();
+}
+
+}  // namespace
+
+int cpu_threads() {
+    int count = thread_count.load(std::memory_order_relaxed);
+    if (count == 0) {
+        const int configured = configured_cpus();
+        thread_count.compare_exchange_strong(count, configured);  // a set_cpu_threads() meanwhile wins
+        count = thread_count.load();
+    }
+    return count;
+}
+
+void set_cpu_threads(int count) {
+    if (count < 1 || count > kMaxThreads)
+        throw UsageError("set_cpu_threads()", "expected a number of threads from 1 to " + std::to_string(kMaxThreads) +
+                                                  ", got " + std::to_string(count),
+                         ErrorCategory::value);
+    thread_count.store(count);
+}
+
+bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
+                     std::int64_t row, double cost_ns, bool (*interrupted)()) {
+    if (count <= 0) return true;
+    // The way of nearly all small launches: no clock, no atomic, no thread-local.
+    if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
+        entry(arguments, &context, 0, count);
+        return true;
+    }
+    const int threads = cpu_threads();
+    Launch launch(entry, arguments, context, row, interrupted);
+    if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads);
+
+    // The probe: one part in sixteen, and no more than the estimate allows it to be worth a microsecond or two.
+    const double most = std::min(static_cast<double>(count) / 16.0, 2'000.0 / std::max(cost_ns, 1e-3));
+    const std::int64_t probe = aligned(std::max(most, 1.0), row, count);
+    const Clock::time_point start = Clock::now();
+    launch.run(0, probe);
+    if (probe == count) return true;
+    double measured_ns = since_ns(start) / static_cast<double>(probe);
+    // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other threads only
+    // where it is clearly not.
+    if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
+    return run_rest(launch, probe, count, row, measured_ns, threads);
+}
+
+void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),
+                    void* state) {
+    if (count <= 0) return;
+    grain = std::max<std::int64_t>(grain, 1);
+    const int threads = count < 2 * grain ? 1 : cpu_threads();
+    if (threads == 1) {
+        body(state, 0, count);
+        return;
+    }
+    const std::int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
+    const std::int64_t piece = (count + pieces - 1) / pieces;
+    run_pieces((count + piece - 1) / piece, threads, [&](std::int64_t first, std::int64_t last) {
+        body(state, first * piece, std::min(count, last * piece));
+    });
+}
+
+}  // namespace weft::runtime
