@@ -2,6 +2,8 @@
 // classes are made when first raised; they carry the name of K's class, so that a traceback reads "warp.CompileError: ...".
 #include "bindings/errors.h"
 
+#include <nanobind/stl/string.h>
+
 #include <map>
 #include <string>
 #include <utility>

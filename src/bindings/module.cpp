@@ -2,10 +2,12 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings/array.h"
+#include "bindings/builtin.h"
 #include "bindings/errors.h"
 #include "bindings/kernel.h"
 #include "bindings/settings.h"
 #include "bindings/types.h"
+#include "frontend/frontend.h"
 
 NB_MODULE(_weft, m) {
     nanobind::set_leak_warnings(false);
@@ -13,6 +15,8 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_types(m);
     weft::bindings::bind_devices(m);
     weft::bindings::bind_arrays(m);
+    weft::frontend::bind_frontend(m);
+    weft::bindings::bind_builtins(m);
     weft::bindings::bind_kernels(m);
     weft::bindings::bind_settings(m);
 }

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <limits>
 
+#include <nanobind/stl/string.h>
+
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "support/error.h"

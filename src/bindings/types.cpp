@@ -2,6 +2,8 @@
 // `import warp` does not pay for the hundred that a program does not use.
 #include "bindings/types.h"
 
+#include <nanobind/stl/string.h>
+
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -149,6 +151,25 @@ nb::object matrix_class(nb::handle shape, nb::handle dtype) {
     return dtype_to_python(Type::matrix(require_scalar(dtype, api), rows, cols));
 }
 
+// What warp.types tells about a type of numbers; None where `object` is none.
+nb::object type_info(nb::handle object) {
+    const std::optional<Type> type = dtype_from_python(object);
+    if (!type || !(type->is_scalar() || type->is_numeric_aggregate())) return nb::none();
+    const ScalarInfo& scalar = info(type->scalar());
+    nb::dict result;
+    result["kind"] = type->is_scalar()            ? "scalar"
+                     : type->is_vector()          ? "vector"
+                     : type->is_matrix()          ? "matrix"
+                     : type->is(Kind::quaternion) ? "quaternion"
+                                                  : "transform";
+    result["scalar_kind"] = scalar.is_float() ? "float" : scalar.is_int() ? "int" : "bool";
+    result["scalar"] = dtype_to_python(type->scalar_type());
+    result["components"] = type->components();
+    result["size_bytes"] = type->size_bytes();
+    result["numpy"] = scalar.id == Scalar::bf16 ? nb::none() : nb::object(nb::str(scalar.numpy));
+    return result;
+}
+
 Scalar require_float(nb::handle dtype, const char* api) {
     const Scalar scalar = require_scalar(dtype, api);
     if (!info(scalar).is_float()) {
@@ -251,6 +272,7 @@ void bind_types(nb::module_& m) {
         names.sort();
         return names;
     }, "All names that named_type() knows.");
+    m.def("type_info", &type_info, nb::arg("dtype"), "Facts about a type of numbers as a dict, or None where it is none.");
     m.def("type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
           nb::arg("dtype"), "The type as messages write it: \"vec3f\".");
 

@@ -1,6 +1,8 @@
 // The Python members of typed values: construction, components, text, buffers, pickling.
 #include "bindings/values.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -447,6 +449,8 @@ void bind_values(nb::module_& m) {
     value.def("__repr__", &repr_of);
     value.def("__str__", &text_of);
     m.def("_restore_value", &restore_value);
+    m.def("is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object"),
+          "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
     value.def("__reduce__", [restore = nb::object(m.attr("_restore_value"))](const Value& self) {
         return nb::make_tuple(restore, nb::make_tuple(self.type().ir_name(),
                                                       nb::bytes(reinterpret_cast<const char*>(self.data()),

@@ -1,9 +1,13 @@
 // From a Python function to syntax and names: the only C++ that sees CPython's ast. Everything below runs with the GIL.
+//
+// source_text finds the function's lines and lets CPython parse them, tree_reader copies the tree, python_environment
+// answers what names mean. What Python objects of Weft's own classes are is asked of bindings/ (objects.h).
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string>
 
 #include "sema/environment.h"
 
@@ -11,9 +15,29 @@ namespace weft::frontend {
 
 namespace nb = nanobind;
 
-// Reads the function's source through inspect, parses it with ast and copies the tree. Its environment resolves names
+// Finds the function's source, parses it and copies the tree. Its environment resolves names
 // through the function's globals, closure and builtins when asked, not before. Throws CompileError where the source
 // has an error, UsageError where Python cannot give the source.
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_function);
+
+// A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
+class PyFunction {
+public:
+    explicit PyFunction(nb::object python_function) : function(std::move(python_function)) {}
+
+    nb::object function;
+    std::shared_ptr<const sema::FunctionSource> source();
+
+private:
+    std::shared_ptr<const sema::FunctionSource> source_;
+};
+
+// `wp.dot`: a name of the builtin table, as Python sees it.
+struct Builtin {
+    std::string name;
+};
+
+// _weft.Function and _weft.Builtin.
+void bind_frontend(nb::module_& m);
 
 }  // namespace weft::frontend

@@ -1,0 +1,17 @@
+"""Mathematical constants: plain Python floats, which kernels fold into their code."""
+
+import math
+
+E = e = math.e
+INF = inf = math.inf
+LN10 = ln10 = math.log(10.0)
+LN2 = ln2 = math.log(2.0)
+LOG10E = log10e = math.log10(math.e)
+LOG2E = log2e = math.log2(math.e)
+NAN = nan = math.nan
+PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
+PI = pi = math.pi
+HALF_PI = half_pi = math.pi / 2.0
+TAU = tau = math.tau
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, float)]

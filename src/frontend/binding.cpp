@@ -1,0 +1,162 @@
+// binding_from_python: from Python objects to sema::Binding.
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "frontend/frontend.h"
+#include "frontend/objects.h"
+#include "frontend/python_environment.h"
+#include "support/error.h"
+
+namespace weft::frontend {
+namespace {
+
+using sema::Binding;
+using Kind = Binding::Kind;
+
+// Python's own functions that are entries of the builtin table under the same name.
+constexpr std::array<std::string_view, 10> kPythonBuiltins = {"abs",   "len", "max",   "min", "pow",
+                                                              "print", "sum", "round", "any", "all"};
+
+Binding unsupported(std::string what) {
+    Binding binding{.kind = Kind::unsupported};
+    binding.text = std::move(what);
+    return binding;
+}
+
+Binding named_builtin(std::string name) {
+    Binding binding{.kind = Kind::builtin};
+    binding.text = std::move(name);
+    return binding;
+}
+
+Binding constant(Type type, std::vector<Number> numbers, bool is_literal) {
+    Binding binding{.kind = Kind::constant};
+    binding.type = type;
+    binding.numbers = std::move(numbers);
+    binding.is_literal = is_literal;
+    return binding;
+}
+
+Binding integer(nb::handle object) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+    if (!overflow) {
+        const bool small = value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
+        return constant(small ? i32_type() : i64_type(), {Number::integer(value)}, true);
+    }
+    const unsigned long long large = PyLong_AsUnsignedLongLong(object.ptr());
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return unsupported("an int that does not fit into 64 bits");
+    }
+    return constant(u64_type(), {Number::integer(static_cast<std::int64_t>(large))}, true);
+}
+
+// Kept by bindings of kind object. Sema may let go of it on a thread that does not hold the GIL.
+std::shared_ptr<void> hold(nb::handle object) {
+    object.inc_ref();
+    return {object.ptr(), [](void* held) {
+                if (!Py_IsInitialized()) return;
+                nb::gil_scoped_acquire acquire;
+                Py_DECREF(static_cast<PyObject*>(held));
+            }};
+}
+
+std::string text_attribute(nb::handle object, const char* name) {
+    nb::object value = nb::getattr(object, name, nb::none());
+    return value.is_none() ? std::string() : std::string(nb::str(value).c_str());
+}
+
+// Functions written in C: Python's builtins, and those of modules like math.
+Binding c_function(nb::handle object) {
+    const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
+    if (module == "builtins") {
+        for (std::string_view known : kPythonBuiltins) {
+            if (known == name) return named_builtin(name);
+        }
+        return unsupported("the Python function '" + name + "'");
+    }
+    if (module == "math") return unsupported("the Python function math." + name + " (kernels have wp." + name + ")");
+    return unsupported("the Python function '" + (module.empty() ? name : module + "." + name) + "'");
+}
+
+Binding class_object(nb::handle object) {
+    if (auto type = type_from_python(object)) {
+        Binding binding{.kind = Kind::type};
+        binding.type = *type;
+        return binding;
+    }
+    if (object.ptr() == reinterpret_cast<PyObject*>(&PyRange_Type)) return named_builtin("range");
+    if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
+    Binding binding{.kind = Kind::object};
+    binding.text = "the class '" + text_attribute(object, "__name__") + "'";
+    binding.object = hold(object);
+    return binding;
+}
+
+constexpr int kMostNesting = 16;  // of tuples in tuples; also ends a list that holds itself
+
+Binding from_python(nb::handle object, int depth);
+
+Binding sequence(nb::handle object, int depth) {
+    if (depth == kMostNesting) return unsupported("a deeply nested list or tuple");
+    Binding binding{.kind = Kind::tuple};
+    nb::tuple items = nb::steal<nb::tuple>(PySequence_Tuple(object.ptr()));
+    for (nb::handle item : items) binding.elements.push_back(from_python(item, depth + 1));
+    return binding;
+}
+
+Binding from_python(nb::handle object, int depth) {
+    PyObject* raw = object.ptr();
+    if (object.is_none()) return Binding{.kind = Kind::none};
+    if (PyBool_Check(raw)) return constant(bool_type(), {Number::integer(raw == Py_True)}, true);
+    if (PyLong_Check(raw)) return integer(object);  // also members of an IntEnum
+    if (PyFloat_CheckExact(raw)) return constant(f32_type(), {Number::real(PyFloat_AS_DOUBLE(raw))}, true);
+    if (auto typed = typed_constant(object)) return constant(typed->type, std::move(typed->numbers), false);
+    if (PyFloat_Check(raw)) return constant(f32_type(), {Number::real(PyFloat_AS_DOUBLE(raw))}, true);
+    if (PyUnicode_Check(raw)) {
+        Binding binding{.kind = Kind::string};
+        binding.text = nb::str(object).c_str();
+        return binding;
+    }
+    if (PyType_Check(raw)) return class_object(object);
+    if (nb::isinstance<Builtin>(object)) return named_builtin(nb::cast<Builtin&>(object).name);
+    if (nb::isinstance<PyFunction>(object)) {
+        Binding binding{.kind = Kind::function};
+        binding.function = nb::cast<PyFunction&>(object).source();
+        return binding;
+    }
+    if (PyFunction_Check(raw)) {
+        return unsupported("the Python function '" + text_attribute(object, "__name__") +
+                           "' (kernels call functions made with @wp.func)");
+    }
+    if (PyCFunction_Check(raw)) return c_function(object);
+    if (PyTuple_Check(raw) || PyList_Check(raw)) return sequence(object, depth);
+    if (PyDict_Check(raw)) return unsupported("a dict");
+    if (PyAnySet_Check(raw)) return unsupported("a set");
+    if (PyBytes_Check(raw)) return unsupported("bytes");
+    if (PyComplex_Check(raw)) return unsupported("a complex number");
+    if (auto type = type_from_python(object)) {  // numpy.dtype("float32")
+        Binding binding{.kind = Kind::type};
+        binding.type = *type;
+        return binding;
+    }
+    if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));
+    Binding binding{.kind = Kind::object};
+    binding.text = PyModule_Check(raw) ? "the module '" + text_attribute(object, "__name__") + "'"
+                                       : "an object of the class '" + text_attribute(object.type(), "__name__") + "'";
+    binding.object = hold(object);
+    return binding;
+}
+
+}  // namespace
+
+Binding binding_from_python(nb::handle object) { return from_python(object, 0); }
+
+}  // namespace weft::frontend

@@ -1,0 +1,37 @@
+// What frontend asks about Python objects whose classes belong to bindings/: which type a class stands for, what a typed
+// value holds. The functions are declared here, by the room that needs them, and defined in
+// bindings/frontend_objects.cpp, because bindings/ includes frontend/ and not the other way round.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "types/type.h"
+
+namespace weft::frontend {
+
+namespace nb = nanobind;
+
+// float, wp.vec3, numpy.float32, a struct class. Empty where `object` is no type of values.
+std::optional<Type> type_from_python(nb::handle object);
+// A parameter's annotation: a type of values or of arrays.
+std::optional<Type> annotation_type(nb::handle object);
+nb::object type_to_python(Type type);
+
+// A value that carries its type: wp.float64(1.0), wp.vec3(1.0, 2.0, 3.0), numpy.int64(3).
+struct TypedConstant {
+    Type type;
+    std::vector<Number> numbers;
+};
+std::optional<TypedConstant> typed_constant(nb::handle object);
+nb::object constant_to_python(const TypedConstant& constant);
+
+// Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" where its attributes may be read.
+std::string why_unusable(nb::handle object);
+// "numpy.ndarray of shape (3,) and dtype float64", for messages.
+std::string describe_object(nb::handle object);
+
+}  // namespace weft::frontend

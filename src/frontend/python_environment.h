@@ -1,0 +1,46 @@
+// What names in a Python function mean, answered from its closure, globals and Python's builtins when asked.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/tree_reader.h"
+#include "sema/environment.h"
+
+namespace weft::frontend {
+
+namespace nb = nanobind;
+
+class PythonEnvironment final : public sema::Environment {
+public:
+    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionPlace> places);
+    ~PythonEnvironment() override;
+
+    sema::Binding lookup(std::string_view name) override;
+    sema::Binding attribute(const sema::Binding& object, std::string_view name) override;
+    sema::Binding evaluate(int expression_id, const std::vector<Local>& constants) override;
+    std::vector<std::string> names() override;
+    std::vector<std::string> attribute_names(const sema::Binding& object) override;
+
+    // The value of Python text in the function's globals and closure; lets Python's exception through.
+    nb::object evaluate_text(const std::string& text, const std::vector<Local>& constants = {});
+
+private:
+    nb::object closure_value(std::size_t index) const;  // invalid where the variable is not set yet
+
+    nb::object function_;
+    std::vector<std::string> closure_names_;
+    SourcePtr source_;
+    std::vector<ExpressionPlace> places_;
+};
+
+// What a Python object means to a kernel.
+sema::Binding binding_from_python(nb::handle object);
+
+// "NameError: name 'x' is not defined": the exception as one line.
+std::string exception_text(nb::python_error& error);
+
+}  // namespace weft::frontend

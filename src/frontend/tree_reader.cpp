@@ -1,0 +1,435 @@
+// One read_* function per construct; the switch over node classes goes through a map from CPython's class objects, and
+// fields are read by interned names, because a long kernel has ten thousand nodes.
+#include "frontend/tree_reader.h"
+
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "support/error.h"
+
+namespace weft::frontend {
+namespace {
+
+using namespace syntax;
+
+// Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
+#define WEFT_AST_CLASSES(X) \
+    /* expressions */       \
+    X(Name) X(Constant) X(Attribute) X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp)     \
+    X(Tuple) X(List) X(Starred) X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp)           \
+    X(DictComp) X(GeneratorExp) X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom)                               \
+    /* statements */                                                                                                    \
+    X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass) X(Assert)   \
+    X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith) X(Match) X(Raise) X(Try)   \
+    X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal) X(TypeAlias)                                                \
+    /* operators */                                                                                                     \
+    X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor) X(BitAnd)   \
+    X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or)                                                                       \
+    X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is) X(IsNot) X(In) X(NotIn)
+
+enum class Node {
+    unknown,
+#define X(name) name,
+    WEFT_AST_CLASSES(X)
+#undef X
+};
+
+Node node_of(nb::handle object) {
+    static const auto* classes = [] {
+        auto* map = new std::unordered_map<PyTypeObject*, Node>;
+        nb::object ast = nb::module_::import_("_ast");
+        const auto add = [&](const char* name, Node node) {
+            nb::object found = nb::getattr(ast, name, nb::none());
+            if (!found.is_none()) map->emplace(reinterpret_cast<PyTypeObject*>(found.release().ptr()), node);
+        };
+#define X(name) add(#name, Node::name);
+        WEFT_AST_CLASSES(X)
+#undef X
+        return map;
+    }();
+    const auto found = classes->find(Py_TYPE(object.ptr()));
+    return found == classes->end() ? Node::unknown : found->second;
+}
+
+// A field name, interned once.
+struct FieldName {
+    PyObject* text;
+    explicit FieldName(const char* name) : text(PyUnicode_InternFromString(name)) {}
+};
+struct FieldNames {
+#define WEFT_FIELD(name) FieldName name{#name};
+    WEFT_FIELD(lineno) WEFT_FIELD(col_offset) WEFT_FIELD(end_lineno) WEFT_FIELD(end_col_offset)
+    WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper)
+    WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op)
+    WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators)
+    WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec) WEFT_FIELD(conversion)
+    WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name)
+    WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+#undef WEFT_FIELD
+};
+const FieldNames& fields() {
+    static const auto* names = new FieldNames;
+    return *names;
+}
+
+nb::object get(nb::handle node, const FieldName& field) {
+    PyObject* value = PyObject_GetAttr(node.ptr(), field.text);
+    if (!value) throw nb::python_error();
+    return nb::steal(value);
+}
+int get_int(nb::handle node, const FieldName& field) { return static_cast<int>(PyLong_AsLong(get(node, field).ptr())); }
+std::string get_text(nb::handle node, const FieldName& field) { return nb::borrow<nb::str>(get(node, field)).c_str(); }
+
+BinaryOperator binary_operator(nb::handle op) {
+    switch (node_of(op)) {
+        case Node::Add: return BinaryOperator::add;
+        case Node::Sub: return BinaryOperator::sub;
+        case Node::Mult: return BinaryOperator::mul;
+        case Node::MatMult: return BinaryOperator::matmul;
+        case Node::Div: return BinaryOperator::div;
+        case Node::FloorDiv: return BinaryOperator::floordiv;
+        case Node::Mod: return BinaryOperator::mod;
+        case Node::Pow: return BinaryOperator::pow;
+        case Node::LShift: return BinaryOperator::lshift;
+        case Node::RShift: return BinaryOperator::rshift;
+        case Node::BitOr: return BinaryOperator::bit_or;
+        case Node::BitXor: return BinaryOperator::bit_xor;
+        case Node::BitAnd: return BinaryOperator::bit_and;
+        default: throw InternalError("unknown binary operator in Python's ast");
+    }
+}
+
+UnaryOperator unary_operator(nb::handle op) {
+    switch (node_of(op)) {
+        case Node::USub: return UnaryOperator::negate;
+        case Node::UAdd: return UnaryOperator::plus;
+        case Node::Invert: return UnaryOperator::invert;
+        case Node::Not: return UnaryOperator::logical_not;
+        default: throw InternalError("unknown unary operator in Python's ast");
+    }
+}
+
+CompareOperator compare_operator(nb::handle op) {
+    switch (node_of(op)) {
+        case Node::Lt: return CompareOperator::lt;
+        case Node::LtE: return CompareOperator::le;
+        case Node::Gt: return CompareOperator::gt;
+        case Node::GtE: return CompareOperator::ge;
+        case Node::Eq: return CompareOperator::eq;
+        case Node::NotEq: return CompareOperator::ne;
+        case Node::Is: return CompareOperator::is;
+        case Node::IsNot: return CompareOperator::is_not;
+        case Node::In: return CompareOperator::in;
+        case Node::NotIn: return CompareOperator::not_in;
+        default: throw InternalError("unknown comparison in Python's ast");
+    }
+}
+
+const char* unsupported_expression(Node node) {
+    switch (node) {
+        case Node::Lambda: return "a lambda";
+        case Node::ListComp: return "a list comprehension";
+        case Node::SetComp: return "a set comprehension";
+        case Node::DictComp: return "a dict comprehension";
+        case Node::GeneratorExp: return "a generator expression";
+        case Node::Dict: return "a dict";
+        case Node::Set: return "a set";
+        case Node::NamedExpr: return "an assignment inside an expression (:=)";
+        case Node::Await: return "await";
+        case Node::Yield:
+        case Node::YieldFrom: return "yield";
+        case Node::TemplateStr: return "a template string";
+        default: return nullptr;
+    }
+}
+
+const char* unsupported_statement(Node node) {
+    switch (node) {
+        case Node::FunctionDef: return "a function inside a kernel";
+        case Node::ClassDef: return "a class inside a kernel";
+        case Node::Delete: return "del";
+        case Node::With: return "with";
+        case Node::Match: return "match";
+        case Node::Raise: return "raise";
+        case Node::Try:
+        case Node::TryStar: return "try";
+        case Node::Import:
+        case Node::ImportFrom: return "import";
+        case Node::Global: return "global";
+        case Node::Nonlocal: return "nonlocal";
+        case Node::TypeAlias: return "a type alias";
+        case Node::AsyncFunctionDef:
+        case Node::AsyncFor:
+        case Node::AsyncWith: return "async";
+        default: return nullptr;
+    }
+}
+
+class TreeReader {
+public:
+    explicit TreeReader(const ParsedFunction& parsed) : source_(*parsed.source), line_offset_(parsed.line_offset) {}
+
+    std::vector<ExpressionPlace> places;
+
+    // ---- places ----
+
+    ExpressionPlace place(nb::handle node) const {
+        const FieldNames& f = fields();
+        return {get_int(node, f.lineno) + line_offset_, get_int(node, f.col_offset),
+                get_int(node, f.end_lineno) + line_offset_, get_int(node, f.end_col_offset)};
+    }
+    // The part on the first line; ast counts bytes of UTF-8, a Span counts characters.
+    Span span(const ExpressionPlace& at) const {
+        const std::string& line = source_.line(at.line);
+        const int end = at.end_line == at.line ? at.end : static_cast<int>(line.size());
+        return {&source_, at.line, characters(line, at.begin), characters(line, end)};
+    }
+    Span span(nb::handle node) const { return span(place(node)); }
+
+    // ---- expressions ----
+
+    ExpressionPtr expression(nb::handle node) {
+        auto result = std::make_unique<Expression>();
+        const ExpressionPlace at = place(node);
+        result->span = span(at);
+        result->id = static_cast<int>(places.size());
+        places.push_back(at);
+        result->node = content(node);
+        return result;
+    }
+    ExpressionPtr optional_expression(nb::handle node) { return node.is_none() ? nullptr : expression(node); }
+    std::vector<ExpressionPtr> expressions(nb::handle list) {
+        std::vector<ExpressionPtr> result;
+        for (nb::handle item : nb::borrow<nb::list>(list)) result.push_back(expression(item));
+        return result;
+    }
+
+    // ---- statements ----
+
+    Block block(nb::handle list) {
+        Block result;
+        for (nb::handle node : nb::borrow<nb::list>(list)) {
+            result.push_back(std::make_unique<Statement>(Statement{statement(node), span(node)}));
+        }
+        return result;
+    }
+
+    // ---- signature ----
+
+    void signature(nb::handle arguments, Function& function) {
+        const FieldNames& f = fields();
+        for (const FieldName* list : {&f.posonlyargs, &f.args}) {
+            for (nb::handle argument : nb::borrow<nb::list>(get(arguments, *list))) {
+                function.parameters.push_back({get_text(argument, f.arg), span(argument), !get(argument, f.annotation).is_none()});
+            }
+        }
+        const std::size_t defaults = nb::len(get(arguments, f.defaults));
+        for (std::size_t i = 0; i < defaults; ++i) {
+            function.parameters[function.parameters.size() - 1 - i].has_default = true;
+        }
+        if (!get(arguments, f.vararg).is_none()) function.unsupported = "*" + get_text(get(arguments, f.vararg), f.arg);
+        if (!get(arguments, f.kwarg).is_none()) function.unsupported = "**" + get_text(get(arguments, f.kwarg), f.arg);
+        if (nb::len(get(arguments, f.kwonlyargs)) > 0) function.unsupported = "keyword-only parameters";
+    }
+
+private:
+    using Content = decltype(Expression::node);
+    using StatementContent = decltype(Statement::node);
+
+    static int characters(const std::string& line, int bytes) {
+        int count = 0;
+        for (int i = 0; i < bytes && i < static_cast<int>(line.size()); ++i) {
+            count += (static_cast<unsigned char>(line[static_cast<std::size_t>(i)]) & 0xC0) != 0x80;
+        }
+        return count;
+    }
+
+    Content content(nb::handle node) {
+        const FieldNames& f = fields();
+        const Node kind = node_of(node);
+        switch (kind) {
+            case Node::Name: return Name{get_text(node, f.id)};
+            case Node::Constant: return constant(get(node, f.value));
+            case Node::Attribute: {
+                auto object = expression(get(node, f.value));
+                return Attribute{std::move(object), get_text(node, f.attr)};
+            }
+            case Node::Subscript: {
+                auto object = expression(get(node, f.value));
+                return Subscript{std::move(object), indices(get(node, f.slice))};
+            }
+            case Node::Slice: {
+                auto start = optional_expression(get(node, f.lower));
+                auto stop = optional_expression(get(node, f.upper));
+                return Slice{std::move(start), std::move(stop), optional_expression(get(node, f.step))};
+            }
+            case Node::Call: return call(node);
+            case Node::UnaryOp: return Unary{unary_operator(get(node, f.op)), expression(get(node, f.operand))};
+            case Node::BinOp: {
+                auto left = expression(get(node, f.left));
+                return Binary{binary_operator(get(node, f.op)), std::move(left), expression(get(node, f.right))};
+            }
+            case Node::BoolOp: return BoolOp{node_of(get(node, f.op)) == Node::And, expressions(get(node, f.values))};
+            case Node::Compare: return compare(node);
+            case Node::IfExp: {
+                auto condition = expression(get(node, f.test));
+                auto then_value = expression(get(node, f.body));
+                return IfExpression{std::move(condition), std::move(then_value), expression(get(node, f.orelse))};
+            }
+            case Node::Tuple:
+            case Node::List: return Tuple{expressions(get(node, f.elts))};
+            case Node::Starred: return Starred{expression(get(node, f.value))};
+            case Node::JoinedStr: return formatted(node);
+            default: break;
+        }
+        if (const char* what = unsupported_expression(kind)) return Unsupported{what};
+        return Unsupported{"the expression '" + std::string(nb::str(node.type().attr("__name__")).c_str()) + "'"};
+    }
+
+    Content constant(nb::handle value) {
+        PyObject* object = value.ptr();
+        if (value.is_none()) return NoneLiteral{};
+        if (PyBool_Check(object)) return BoolLiteral{object == Py_True};
+        if (PyLong_Check(object)) return integer(value);
+        if (PyFloat_Check(object)) return FloatLiteral{PyFloat_AS_DOUBLE(object)};
+        if (PyUnicode_Check(object)) return StringLiteral{nb::borrow<nb::str>(value).c_str()};
+        if (object == Py_Ellipsis) return Unsupported{"..."};
+        if (PyComplex_Check(object)) return Unsupported{"a complex number"};
+        return Unsupported{"a literal of the type " + std::string(nb::str(value.type().attr("__name__")).c_str())};
+    }
+
+    Content integer(nb::handle value) {
+        int overflow = 0;
+        const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+        // Python refuses to write very long integers in decimal; in hexadecimal it always can.
+        const auto text = [&] { return std::string(nb::borrow<nb::str>(nb::steal(PyNumber_ToBase(value.ptr(), 16))).c_str()); };
+        if (!overflow) return IntegerLiteral{number, false, std::to_string(number)};
+        const unsigned long long large = PyLong_AsUnsignedLongLong(value.ptr());
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return IntegerLiteral{0, true, text()};
+        }
+        return IntegerLiteral{static_cast<std::int64_t>(large), false, std::to_string(large)};
+    }
+
+    std::vector<ExpressionPtr> indices(nb::handle slice) {
+        if (node_of(slice) == Node::Tuple) return expressions(get(slice, fields().elts));
+        std::vector<ExpressionPtr> one;
+        one.push_back(expression(slice));
+        return one;
+    }
+
+    Content call(nb::handle node) {
+        const FieldNames& f = fields();
+        Call result;
+        result.function = expression(get(node, f.func));
+        result.arguments = expressions(get(node, f.args));
+        for (nb::handle keyword : nb::borrow<nb::list>(get(node, f.keywords))) {
+            nb::object name = get(keyword, f.arg);
+            if (name.is_none()) return Unsupported{"** in a call"};
+            result.keywords.push_back({nb::borrow<nb::str>(name).c_str(), expression(get(keyword, f.value))});
+        }
+        return result;
+    }
+
+    Content compare(nb::handle node) {
+        const FieldNames& f = fields();
+        Compare result;
+        result.left = expression(get(node, f.left));
+        for (nb::handle op : nb::borrow<nb::list>(get(node, f.ops))) result.ops.push_back(compare_operator(op));
+        result.operands = expressions(get(node, f.comparators));
+        return result;
+    }
+
+    Content formatted(nb::handle node) {
+        const FieldNames& f = fields();
+        FormattedString result;
+        for (nb::handle part : nb::borrow<nb::list>(get(node, f.values))) {
+            if (node_of(part) != Node::FormattedValue) {
+                result.parts.push_back(expression(part));
+                continue;
+            }
+            if (!get(part, f.format_spec).is_none()) return Unsupported{"a format specification in an f-string"};
+            if (get_int(part, f.conversion) != -1) return Unsupported{"a conversion (!r, !s, !a) in an f-string"};
+            result.parts.push_back(expression(get(part, f.value)));
+        }
+        return result;
+    }
+
+    StatementContent statement(nb::handle node) {
+        const FieldNames& f = fields();
+        const Node kind = node_of(node);
+        switch (kind) {
+            case Node::Assign: {
+                auto targets = expressions(get(node, f.targets));
+                return Assign{std::move(targets), expression(get(node, f.value))};
+            }
+            case Node::AnnAssign: {
+                auto target = expression(get(node, f.target));
+                auto annotation = expression(get(node, f.annotation));
+                return AnnotatedAssign{std::move(target), std::move(annotation), optional_expression(get(node, f.value))};
+            }
+            case Node::AugAssign: {
+                auto target = expression(get(node, f.target));
+                return AugmentedAssign{std::move(target), binary_operator(get(node, f.op)), expression(get(node, f.value))};
+            }
+            case Node::Expr: return ExpressionStatement{expression(get(node, f.value))};
+            case Node::If: {
+                auto condition = expression(get(node, f.test));
+                auto then_block = block(get(node, f.body));
+                return If{std::move(condition), std::move(then_block), block(get(node, f.orelse))};
+            }
+            case Node::For: {
+                auto target = expression(get(node, f.target));
+                auto iterable = expression(get(node, f.iter));
+                return For{std::move(target), std::move(iterable), block(get(node, f.body)), nb::len(get(node, f.orelse)) > 0};
+            }
+            case Node::While: {
+                auto condition = expression(get(node, f.test));
+                return While{std::move(condition), block(get(node, f.body)), nb::len(get(node, f.orelse)) > 0};
+            }
+            case Node::Return: return Return{optional_expression(get(node, f.value))};
+            case Node::Break: return Break{};
+            case Node::Continue: return Continue{};
+            case Node::Pass: return Pass{};
+            case Node::Assert: {
+                auto condition = expression(get(node, f.test));
+                return Assert{std::move(condition), optional_expression(get(node, f.msg))};
+            }
+            default: break;
+        }
+        if (const char* what = unsupported_statement(kind)) return UnsupportedStatement{what};
+        return UnsupportedStatement{"the statement '" + std::string(nb::str(node.type().attr("__name__")).c_str()) + "'"};
+    }
+
+    const Source& source_;
+    int line_offset_;
+};
+
+}  // namespace
+
+std::string ExpressionPlace::text(const Source& source) const {
+    std::string result;
+    for (int number = line; number <= end_line; ++number) {
+        const std::string& whole = source.line(number);
+        const auto first = number == line ? static_cast<std::size_t>(begin) : 0;
+        const auto last = number == end_line ? static_cast<std::size_t>(end) : whole.size();
+        result += whole.substr(first, last - first) + (number == end_line ? "" : "\n");
+    }
+    return result;
+}
+
+ReadTree read_tree(const ParsedFunction& parsed) {
+    auto function = std::make_shared<Function>();
+    TreeReader reader(parsed);
+    const FieldNames& f = fields();
+    function->source = parsed.source;
+    function->name = get_text(parsed.definition, f.name);
+    function->span = reader.span(parsed.definition);
+    reader.signature(get(parsed.definition, f.args), *function);
+    function->body = reader.block(get(parsed.definition, f.body));
+    return {std::move(function), std::move(reader.places)};
+}
+
+}  // namespace weft::frontend

@@ -1,0 +1,30 @@
+// Copies the ast of one function into syntax::Function.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/source_text.h"
+#include "syntax/tree.h"
+
+namespace weft::frontend {
+
+// Where the text of an expression stands: absolute lines, byte offsets in them. Kept in place of the ast node, which
+// would keep the whole tree alive for the few expressions that Environment::evaluate is asked for.
+struct ExpressionPlace {
+    int line, begin, end_line, end;
+
+    std::string text(const Source& source) const;
+};
+
+struct ReadTree {
+    std::shared_ptr<const syntax::Function> function;
+    std::vector<ExpressionPlace> places;  // by the expressions' ids
+};
+
+ReadTree read_tree(const ParsedFunction& parsed);
+
+}  // namespace weft::frontend
