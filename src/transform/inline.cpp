@@ -1,0 +1,86 @@
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/builder.h"
+#include "ir/walk.h"
+#include "support/error.h"
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+namespace {
+
+using ir::Function;
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+using ir::ValueMap;
+
+class Inliner {
+public:
+    void function(Function& function) {
+        const auto [at, fresh] = states_.try_emplace(&function, State::in_progress);
+        if (!fresh) {
+            WEFT_CHECK(at->second == State::done, "'" + function.name + "' calls itself");
+            return;
+        }
+        ValueMap replaced(function);
+        if (region(function, function.body, replaced)) ir::replace_uses(function.body, replaced);
+        states_[&function] = State::done;
+    }
+
+    bool was_inlined(const Function& function) const { return inlined_.contains(&function); }
+
+private:
+    enum class State { in_progress, done };
+
+    // call @f(%a) → the body of f with %a for its parameter. True where there was a call.
+    bool region(Function& function, Region& region, ValueMap& replaced) {
+        bool any = false;
+        const std::vector<Operation*> before = std::move(region.operations);
+        region.operations.clear();
+        region.operations.reserve(before.size());
+        for (Operation* operation : before) {
+            for (Region* inner : operation->regions) any |= this->region(function, *inner, replaced);
+            if (operation->op != Op::call) {
+                region.operations.push_back(operation);
+                continue;
+            }
+            any = true;
+            Function& callee = *operation->function;
+            this->function(callee);  // callees first: what is copied has no calls left
+            Value* result = body(function, region, callee, *operation);
+            if (result) replaced.set(operation->results[0], result);
+            function.tid_rank = std::max(function.tid_rank, callee.tid_rank);
+            inlined_.insert(&callee);
+        }
+        return any;
+    }
+
+    Value* body(Function& function, Region& region, const Function& callee, const Operation& call) {
+        ValueMap map(callee);
+        for (std::size_t i = 0; i < call.operands.size(); ++i) map.set(callee.parameters()[i], call.operands[i]);
+        ir::clone_operations(function, callee.body, region, map);
+
+        std::vector<Value*> returned;
+        for (Value* value : callee.body.terminator()->operands) returned.push_back(map[value]);
+        if (returned.empty()) return nullptr;
+        if (returned.size() == 1) return returned[0];
+        ir::Builder builder(function, region);
+        builder.span = call.span;
+        return builder.make(callee.result, std::move(returned));
+    }
+
+    std::unordered_map<const Function*, State> states_;
+    std::unordered_set<const Function*> inlined_;
+};
+
+}  // namespace
+
+void inline_calls(ir::Module& module) {
+    Inliner inliner;
+    for (const auto& function : module.functions) inliner.function(*function);
+    std::erase_if(module.functions, [&](const auto& function) { return inliner.was_inlined(*function); });
+}
+
+}  // namespace weft::transform

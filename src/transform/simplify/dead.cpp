@@ -1,0 +1,178 @@
+// Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A carried
+// value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also removes
+// values that only feed themselves round the loop.
+#include <algorithm>
+
+#include "transform/simplify/simplify.h"
+
+namespace weft::transform {
+namespace {
+
+using ir::Function;
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+class Marker {
+public:
+    explicit Marker(const Function& function) : needed_(static_cast<std::size_t>(function.value_count()), false) {
+        roots(function.body);
+        while (!work_.empty()) {
+            const Value* value = work_.back();
+            work_.pop_back();
+            follow(*value);
+        }
+    }
+
+    bool needs(const Value* value) const { return needed_[static_cast<std::size_t>(value->id)]; }
+
+private:
+    void need(const Value* value) {
+        if (needs(value)) return;
+        needed_[static_cast<std::size_t>(value->id)] = true;
+        work_.push_back(value);
+    }
+
+    // Operations with effects and what steers them. True where the region holds one.
+    bool roots(const Region& region) {
+        bool any = false;
+        for (const Operation* operation : region.operations) {
+            bool effect = false;
+            if (operation->regions.empty()) {
+                effect = operation->op == Op::return_ || ir::has_effects(*operation);
+                if (effect) {
+                    for (const Value* operand : operation->operands) need(operand);
+                }
+            } else {
+                for (const Region* inner : operation->regions) effect |= roots(*inner);
+                if (effect) need_control(*operation);
+            }
+            any |= effect;
+        }
+        return any;
+    }
+
+    // What decides whether and how often the regions run.
+    void need_control(const Operation& operation) {
+        switch (operation.op) {
+            case Op::if_: need(operation.operands[0]); break;
+            case Op::for_:
+                for (std::size_t i = 0; i < 3; ++i) need(operation.operands[i]);
+                if (operation.guarded) need(operation.results.back());
+                break;
+            default:
+                if (operation.body(0).terminator()) need(operation.body(0).terminator()->operands[0]);
+        }
+    }
+
+    // Whatever is in a region that runs at all needs what makes it run.
+    void need_owners(const Region* region) {
+        for (; region && region->owner; region = region->owner->parent) need_control(*region->owner);
+    }
+
+    void follow(const Value& value) {
+        if (value.region) {
+            if (const Operation* owner = value.region->owner) {
+                need_owners(value.region);
+                slot(*owner, value.index - (owner->op == Op::for_ ? 1 : 0));
+            }
+            return;
+        }
+        const Operation& operation = *value.definition;
+        need_owners(operation.parent);
+        if (operation.regions.empty()) {
+            for (const Value* operand : operation.operands) need(operand);
+            return;
+        }
+        need_control(operation);
+        slot(operation, value.index);
+    }
+
+    // Result `index` of a structured operation with all that flows into it. -1 is the counter of a for.
+    void slot(const Operation& operation, int index) {
+        if (index < 0) return;
+        const std::size_t i = static_cast<std::size_t>(index);
+        need(operation.results[i]);
+        if (operation.op == Op::if_) {
+            for (const Region* arm : operation.regions) need(arm->terminator()->operands[i]);
+            return;
+        }
+        need(operation.operands[i + (operation.op == Op::for_ ? 3 : 0)]);
+        const Region& body = operation.body(operation.op == Op::for_ ? 0 : 1);
+        need(body.terminator()->operands[i]);
+    }
+
+    std::vector<bool> needed_;
+    std::vector<const Value*> work_;
+};
+
+class Sweeper {
+public:
+    explicit Sweeper(const Marker& marker) : marker_(marker) {}
+
+    bool region(Region& region) {
+        bool any = false;
+        std::size_t kept = 0;
+        for (Operation* operation : region.operations) {
+            if (!stays(*operation)) {
+                any = true;
+                continue;
+            }
+            if (!operation->regions.empty()) {
+                any |= drop_slots(*operation);
+                for (Region* inner : operation->regions) any |= this->region(*inner);
+            }
+            region.operations[kept++] = operation;
+        }
+        region.operations.resize(kept);
+        return any;
+    }
+
+private:
+    bool stays(const Operation& operation) const {
+        if (operation.op == Op::yield || operation.op == Op::return_ || ir::has_effects(operation)) return true;
+        return std::any_of(operation.results.begin(), operation.results.end(), [&](const Value* v) { return marker_.needs(v); });
+    }
+
+    // Removes the elements of `list` (counted from `first`) whose result is not needed.
+    template <class List>
+    void filter(List& list, std::size_t first, const std::vector<bool>& needed) const {
+        std::size_t kept = first;
+        for (std::size_t i = 0; i < needed.size(); ++i)
+            if (needed[i]) list[kept++] = list[first + i];
+        list.resize(kept);
+    }
+
+    bool drop_slots(Operation& operation) const {
+        std::vector<bool> needed;
+        for (const Value* result : operation.results) needed.push_back(marker_.needs(result));
+        if (std::find(needed.begin(), needed.end(), false) == needed.end()) return false;
+        const bool is_for = operation.op == Op::for_;
+        if (operation.op != Op::if_) {
+            filter(operation.operands, is_for ? 3 : 0, needed);
+            for (Region* region : operation.regions) {
+                filter(region->arguments, is_for ? 1 : 0, needed);
+                for (std::size_t i = 0; i < region->arguments.size(); ++i) region->arguments[i]->index = static_cast<int>(i);
+            }
+        }
+        for (Region* region : operation.regions) {
+            const bool yields_condition = operation.op == Op::while_ && region == operation.regions[0];
+            if (!yields_condition) filter(region->terminator()->operands, 0, needed);
+        }
+        filter(operation.results, 0, needed);
+        for (std::size_t i = 0; i < operation.results.size(); ++i) operation.results[i]->index = static_cast<int>(i);
+        return true;
+    }
+
+    const Marker& marker_;
+};
+
+}  // namespace
+
+bool remove_dead(Function& function) {
+    const Marker marker(function);
+    return Sweeper(marker).region(function.body);
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,81 @@
+// The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp (what one
+// operation becomes), control.cpp (what a branch or loop becomes), available.h (which values are there already),
+// dead.cpp (what nobody needs).
+//
+// One walk visits every operation once, in program order, with all operands already simplified; it writes the new list of
+// operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round is
+// linear in the size of the function. Rounds are repeated while they find something (two are the rule).
+#pragma once
+
+#include <vector>
+
+#include "ir/ir.h"
+#include "ir/walk.h"
+#include "transform/simplify/available.h"
+
+namespace weft::transform {
+
+class Simplifier {
+public:
+    explicit Simplifier(ir::Function& function);
+
+    // One round; true where something changed.
+    bool run();
+
+private:
+    // ---- simplify.cpp: the walk ----
+    void region(ir::Region& region);
+    void visit(ir::Operation& operation);
+    void keep(ir::Operation& operation);
+    void replace(const ir::Value* value, ir::Value* by);
+    // What `operation` is the same as: an existing value, or a new constant; null where it stays (perhaps as a simpler
+    // operation, changed in place).
+    ir::Value* simplified(ir::Operation& operation);
+
+    // ---- identities.cpp: arithmetic ----
+    ir::Value* folded(ir::Operation& operation);
+    ir::Value* binary_identity(ir::Operation& operation);
+    ir::Value* unary_identity(ir::Operation& operation);
+    ir::Value* compare_identity(ir::Operation& operation);
+    ir::Value* select_identity(ir::Operation& operation);
+
+    // ---- parts.cpp: values made of parts ----
+    ir::Value* extract(ir::Operation& operation);
+    ir::Value* make(ir::Operation& operation);
+    ir::Value* insert(ir::Operation& operation);
+    bool make_static(ir::Operation& operation);
+
+    // ---- control.cpp: branches and loops ----
+    void if_(ir::Operation& operation);
+    void for_(ir::Operation& operation);
+    void while_(ir::Operation& operation);
+    bool splice_arm(ir::Operation& operation);
+    void merge_equal_yields(ir::Operation& operation);
+    void drop_unchanged(ir::Operation& loop, std::size_t first_init, std::span<ir::Region* const> with_arguments,
+                        std::size_t first_argument, const ir::Region& body);
+
+    bool is_used(const ir::Value* value) const { return used_[static_cast<std::size_t>(value->id)]; }
+
+    // ---- making operations at the current place ----
+    ir::Value* constant(Type type, std::vector<Number> numbers, Span span);
+    ir::Value* boolean(bool value, Span span) { return constant(bool_type(), {Number::integer(value)}, span); }
+    void change(ir::Operation& operation, ir::Op op, std::vector<ir::Value*> operands, std::vector<std::int64_t> ints = {});
+
+    ir::Function& function_;
+    ir::ValueMap map_;
+    std::vector<bool> used_;  // by value id: some operation used it when the round began
+    AvailableValues available_;
+    ir::Region* current_ = nullptr;
+    bool changed_ = false;
+};
+
+// The numbers of a constant; null for any other value.
+const std::vector<Number>* constant_numbers(const ir::Value* value);
+// The number that all components of a constant are; null where they differ or it is no constant.
+const Number* uniform_constant(const ir::Value* value);
+
+// Removes operations without effects whose results nobody needs, also where they only need each other round a loop, with
+// the results, carried values and yields of structured operations that nobody needs. True where something went.
+bool remove_dead(ir::Function& function);
+
+}  // namespace weft::transform
