@@ -59,10 +59,7 @@ public:
     }
 
     Match run() {
-        if (check_count() && bind_typed() && bind_literals() && check_literals() && resolve_result()) {
-            match_.why_not = match_.entry->refuse ? match_.entry->refuse(match_) : std::string();
-            match_.ok = match_.why_not.empty();
-        }
+        match_.ok = check_count() && bind_typed() && bind_literals() && check_literals() && check_rule() && resolve_result();
         return std::move(match_);
     }
 
@@ -210,6 +207,11 @@ private:
             match_.parameter_types[i] = type;
         }
         return true;
+    }
+
+    bool check_rule() {
+        if (match_.entry->refuse) match_.why_not = match_.entry->refuse(match_);
+        return match_.why_not.empty();
     }
 
     bool resolve_result() {

@@ -50,7 +50,7 @@ struct Call {
 using Expand = ir::Value* (*)(Call&);
 
 struct Match;
-// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "".
+// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "". All of the match is known but its result.
 using Refuse = std::string (*)(const Match&);
 
 struct Entry {
