@@ -2,7 +2,7 @@
 // tuples or dictionaries, packs the argument block on the stack and runs.
 //
 // Steps, in the order of launch():
-//   1. sort positional and keyword arguments into slots (keyword names are interned: compared as pointers)
+//   1. sort positional and keyword arguments into slots (fastcall.h)
 //   2. dimensions; where missing, from the first array, once the kernel is compiled
 //   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in `holders`
 //   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
@@ -18,7 +18,7 @@
 
 #include "bindings/array.h"
 #include "bindings/device.h"
-#include "bindings/errors.h"
+#include "bindings/fastcall.h"
 #include "bindings/kernel.h"
 #include "bindings/types.h"
 #include "program/launch.h"
@@ -367,25 +367,7 @@ enum Slot : int {
     kKernel, kDim, kInputs, kOutputs, kAdjInputs, kAdjOutputs, kDevice, kStream, kAdjoint, kRecordTape, kRecordCmd,
     kMaxBlocks, kBlockDim, kSlotCount
 };
-constexpr const char* kSlotNames[kSlotCount] = {"kernel",  "dim",     "inputs",      "outputs",    "adj_inputs",
-                                                "adj_outputs", "device", "stream",   "adjoint",    "record_tape",
-                                                "record_cmd",  "max_blocks", "block_dim"};
-PyObject* slot_names[kSlotCount];  // interned; made by bind_launch
-
-int slot_of(PyObject* name) {
-    for (int slot = 0; slot < kSlotCount; ++slot) {
-        if (slot_names[slot] == name) return slot;
-    }
-    for (int slot = 0; slot < kSlotCount; ++slot) {  // a name that was not interned: **kwargs built at run time
-        if (PyUnicode_Compare(name, slot_names[slot]) == 0) return slot;
-    }
-    const char* text = PyUnicode_AsUTF8(name);
-    if (!text) throw nb::python_error();
-    std::vector<std::string> candidates(std::begin(kSlotNames), std::end(kSlotNames));
-    throw UsageError("launch()", "has no argument '" + std::string(text) + "'; the nearest is " +
-                                     join_or(nearest(text, candidates)),
-                     ErrorCategory::type);
-}
+using Slots = Signature<kSlotCount>::Values;
 
 // The arguments of a kernel: inputs then outputs, each a list, a tuple or another sequence.
 class Values {
@@ -425,14 +407,6 @@ private:
     std::vector<PyObject*> joined_;
 };
 
-bool is_true(PyObject* object) {
-    if (!object || object == Py_False || object == Py_None) return false;
-    if (object == Py_True) return true;
-    int truth = PyObject_IsTrue(object);
-    if (truth < 0) throw nb::python_error();
-    return truth == 1;
-}
-
 void check_count(PyKernel& kernel, std::size_t given) {
     std::size_t expected = kernel.parameters().size();
     if (given == expected) return;
@@ -442,22 +416,21 @@ void check_count(PyKernel& kernel, std::size_t given) {
                      ErrorCategory::type);
 }
 
-nb::object launch(PyObject* const (&slots)[kSlotCount]) {
-    if (!slots[kKernel]) throw UsageError("launch()", "the kernel is missing", ErrorCategory::type);
+nb::object launch(const Slots& slots) {
     PyKernel* kernel = kernel_pointer(slots[kKernel]);
     if (!kernel) {
         throw UsageError("launch()", "the kernel is " + describe(slots[kKernel]) +
                                          ", expected a function decorated with @wp.kernel",
                          ErrorCategory::type);
     }
-    if (is_true(slots[kAdjoint])) {
+    if (flag(slots[kAdjoint], false)) {
         throw UsageError("launch()", "adjoint=True: this version of Weft compiles no backward kernels yet; launch "
                                      "without adjoint");
     }
-    if (slots[kStream] && slots[kStream] != Py_None) {
+    if (is_given(slots[kStream])) {
         throw UsageError("launch()", "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
     }
-    runtime::Device& device = device_from_python(slots[kDevice] ? slots[kDevice] : Py_None);
+    runtime::Device& device = device_from_python(slots[kDevice], "launch()");
 
     Values values(slots[kInputs], slots[kOutputs]);
     const auto& parameters = kernel->parameters();
@@ -471,9 +444,9 @@ nb::object launch(PyObject* const (&slots)[kSlotCount]) {
 
     const program::CompiledKernel& compiled = choose(*kernel, block.data());
     int tid_rank = compiled.description.tid_rank;
-    Dimensions dims = slots[kDim] && slots[kDim] != Py_None ? read_dimensions(slots[kDim])
+    Dimensions dims = is_given(slots[kDim]) ? read_dimensions(slots[kDim])
                                                             : infer_dimensions(*kernel, tid_rank, block.data());
-    if (is_true(slots[kRecordCmd])) {
+    if (flag(slots[kRecordCmd], false)) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
         return nb::cast(new Launch(nb::borrow(slots[kKernel]), {block.data(), block.data() + block_bytes}, dims,
@@ -491,28 +464,12 @@ nb::object launch(PyObject* const (&slots)[kSlotCount]) {
 }
 
 PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords) {
-    try {
-        PyObject* slots[kSlotCount] = {};
-        if (positional > kSlotCount) {
-            throw UsageError("launch()", "takes at most " + std::to_string(kSlotCount) + " arguments, got " +
-                                             std::to_string(positional),
-                             ErrorCategory::type);
-        }
-        std::copy(arguments, arguments + positional, slots);
-        Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-        for (Py_ssize_t i = 0; i < named; ++i) {
-            int slot = slot_of(PyTuple_GET_ITEM(keywords, i));
-            if (slots[slot]) {
-                throw UsageError("launch()", std::string("argument '") + kSlotNames[slot] + "' was given twice",
-                                 ErrorCategory::type);
-            }
-            slots[slot] = arguments[positional + i];
-        }
-        return launch(slots).release().ptr();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    static const Signature<kSlotCount> signature(
+        "launch()",
+        {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint", "record_tape",
+         "record_cmd", "max_blocks", "block_dim"},
+        1);
+    return guarded([&] { return launch(signature.parse(arguments, positional, keywords)).release().ptr(); });
 }
 
 constexpr const char* kLaunchDoc =
@@ -541,7 +498,6 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 }  // namespace
 
 void bind_launch(nb::module_& m) {
-    for (int slot = 0; slot < kSlotCount; ++slot) slot_names[slot] = PyUnicode_InternFromString(kSlotNames[slot]);
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
     nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
