@@ -26,13 +26,15 @@ std::string refuse_other_than_numbers(const Match& match) {
 }
 
 // One entry for each count of indices.
-#define WEFT_ATOMIC(name, element, value, result, doc, expand, differentiable, refuse)                               \
-    {name, "(arr: Array[" element ",1], i: I1, " value ") -> " result, doc, expand, differentiable, refuse},          \
-    {name, "(arr: Array[" element ",2], i: I1, j: I2, " value ") -> " result, doc, expand, differentiable, refuse},   \
-    {name, "(arr: Array[" element ",3], i: I1, j: I2, k: I3, " value ") -> " result, doc, expand, differentiable,     \
-     refuse},                                                                                                         \
-    {name, "(arr: Array[" element ",4], i: I1, j: I2, k: I3, l: I4, " value ") -> " result, doc, expand,              \
-     differentiable, refuse}
+#define WEFT_ATOMIC(name, element, value, result, doc, expand, differentiable, refuse)                                  \
+    {name, "(arr: Array[" element ",1], i: I1, " value ") -> " result, doc, expand, differentiable, refuse},            \
+        {name, "(arr: Array[" element ",2], i: I1, j: I2, " value ") -> " result, doc, expand, differentiable, refuse}, \
+        {name,  "(arr: Array[" element ",3], i: I1, j: I2, k: I3, " value ") -> " result, doc, expand, differentiable,  \
+         refuse},                                                                                                       \
+    {                                                                                                                   \
+        name, "(arr: Array[" element ",4], i: I1, j: I2, k: I3, l: I4, " value ") -> " result, doc, expand,             \
+            differentiable, refuse                                                                                      \
+    }
 
 constexpr Entry kEntries[] = {
     WEFT_ATOMIC("atomic_add", "T", "value: T", "T", "Adds value to an element; gives the old element.",

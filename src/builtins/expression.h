@@ -91,9 +91,9 @@ inline E compare(ir::Op op, E a, E b) { return a.wrap(a.builder().compare(op, a,
 inline E operator-(E a) { return unary(ir::Op::neg, a); }
 inline E operator!(E a) { return unary(ir::Op::invert, a); }
 
-#define WEFT_BINARY(function, op)                                                       \
-    inline E function(E a, E b) { return binary(ir::Op::op, a, b); }                     \
-    inline E function(E a, double b) { return binary(ir::Op::op, a, a.number(b)); }      \
+#define WEFT_BINARY(function, op)                                                   \
+    inline E function(E a, E b) { return binary(ir::Op::op, a, b); }                \
+    inline E function(E a, double b) { return binary(ir::Op::op, a, a.number(b)); } \
     inline E function(double a, E b) { return binary(ir::Op::op, b.number(a), b); }
 WEFT_BINARY(operator+, add)
 WEFT_BINARY(operator-, sub)
@@ -110,8 +110,8 @@ WEFT_BINARY(max, max)
 WEFT_BINARY(pow, pow)
 WEFT_BINARY(atan2, atan2)
 #undef WEFT_BINARY
-#define WEFT_COMPARE(function, op)                                                      \
-    inline E function(E a, E b) { return compare(ir::Op::op, a, b); }                    \
+#define WEFT_COMPARE(function, op)                                    \
+    inline E function(E a, E b) { return compare(ir::Op::op, a, b); } \
     inline E function(E a, double b) { return compare(ir::Op::op, a, a.number(b)); }
 WEFT_COMPARE(operator<, cmp_lt)
 WEFT_COMPARE(operator<=, cmp_le)

@@ -1,9 +1,9 @@
 // Matching one call against one signature.
 //
-// Three rounds over the arguments. First the typed values and the static arguments are unified with their patterns, which
-// fixes what S, F, n, T ... stand for. Then variables that only literals mention get a default: float32 where one of the
-// literals is a float or the pattern wants one, else int32. Last the literals are checked to fit what their patterns have
-// become. So `max(x, 0)` and `max(0, x)` both take the type of x.
+// Three rounds over the arguments. First the typed values and the static arguments are unified with their patterns,
+// which fixes what S, F, n, T ... stand for. Then variables that only literals mention get a default: float32 where one
+// of the literals is a float or the pattern wants one, else int32. Last the literals are checked to fit what their
+// patterns have become. So `max(x, 0)` and `max(0, x)` both take the type of x.
 #include <cmath>
 #include <limits>
 
@@ -20,11 +20,15 @@ using Class = ScalarPattern::Class;
 bool is_in_class(Scalar scalar, Class cls) {
     const ScalarInfo& row = info(scalar);
     switch (cls) {
-        case Class::number: return row.is_int() || row.is_float();
-        case Class::floating: return row.is_float();
-        case Class::integer: return row.is_int();
+        case Class::number:
+            return row.is_int() || row.is_float();
+        case Class::floating:
+            return row.is_float();
+        case Class::integer:
+            return row.is_int();
         case Class::fixed:
-        case Class::named: return true;
+        case Class::named:
+            return true;
     }
     return false;
 }
@@ -36,8 +40,7 @@ bool fits(Number literal, Scalar to) {
         return !std::isfinite(value) || std::isfinite(convert(Number::real(value), Scalar::f64, to).f);
     }
     if (literal.is_float || !row.is_int()) return false;
-    if (!row.is_signed())
-        return literal.i >= 0 && (row.bits == 64 || literal.i < (std::int64_t{1} << row.bits));
+    if (!row.is_signed()) return literal.i >= 0 && (row.bits == 64 || literal.i < (std::int64_t{1} << row.bits));
     if (row.bits == 64) return true;
     const std::int64_t limit = std::int64_t{1} << (row.bits - 1);
     return literal.i >= -limit && literal.i < limit;
@@ -59,7 +62,8 @@ public:
     }
 
     Match run() {
-        match_.ok = check_count() && bind_typed() && bind_literals() && check_literals() && check_rule() && resolve_result();
+        match_.ok =
+            check_count() && bind_typed() && bind_literals() && check_literals() && check_rule() && resolve_result();
         return std::move(match_);
     }
 
@@ -94,8 +98,10 @@ private:
         const bool too_many = arguments_.size() > parameters.size() && !signature_.is_variadic();
         if (too_many || arguments_.size() < required) {
             std::string takes = std::to_string(required);
-            if (signature_.is_variadic()) takes += " or more";
-            else if (required < parameters.size()) takes += " to " + std::to_string(parameters.size());
+            if (signature_.is_variadic())
+                takes += " or more";
+            else if (required < parameters.size())
+                takes += " to " + std::to_string(parameters.size());
             return refuse("takes " + takes + (takes == "1" ? " argument" : " arguments") + ", " +
                           std::to_string(arguments_.size()) + " given");
         }
@@ -120,7 +126,8 @@ private:
             conflict_.clear();
             binder_ = parameter(i).name;
             if (!unify(pattern(i), argument.type))
-                return refuse(argument_name(i) + " is " + argument.type.python_name() + ", expected " + describe(pattern(i)) + as_in());
+                return refuse(argument_name(i) + " is " + argument.type.python_name() + ", expected " +
+                              describe(pattern(i)) + as_in());
             match_.parameter_types[i] = argument.type;
         }
         return true;
@@ -148,8 +155,8 @@ private:
                 const bool is_known = argument.is_literal || argument.is_constant;
                 if (argument.is_type || !is_known || argument.literal.is_float || argument.type.is_bool())
                     return refuse(argument_name(i) + " is " +
-                                  (argument.is_type        ? "a type"
-                                   : !is_known             ? argument.type.python_name() + " known only at run time"
+                                  (argument.is_type          ? "a type"
+                                   : !is_known               ? argument.type.python_name() + " known only at run time"
                                    : argument.type.is_bool() ? std::string("bool")
                                                              : literal_text(argument.literal)) +
                                   ", expected an integer known at compile time");
@@ -202,7 +209,8 @@ private:
             if (!type.is_scalar()) return refuse(found + ", expected " + describe(p) + as_in());
             if (!fits(*value, type.scalar())) {
                 const bool wrong_kind = !info(type.scalar()).is_float() && (value->is_float || type.is_bool());
-                return refuse(found + (wrong_kind ? ", expected " : ", which does not fit ") + type.python_name() + as_in());
+                return refuse(found + (wrong_kind ? ", expected " : ", which does not fit ") + type.python_name() +
+                              as_in());
             }
             match_.parameter_types[i] = type;
         }
@@ -240,17 +248,24 @@ private:
     // ---- unification. A failure leaves the name of the variable that disagreed, if one did, in conflict_. ----
     bool unify(const Pattern& p, Type type) {
         switch (p.shape) {
-            case Shape::scalar: return type.is_scalar() && unify(p.scalar, type.scalar());
-            case Shape::vector: return type.is_vector() && unify_aggregate(p, type, {type.rows()});
-            case Shape::matrix: return type.is_matrix() && unify_aggregate(p, type, {type.rows(), type.cols()});
-            case Shape::quaternion: return type.is(Kind::quaternion) && unify(p.scalar, type.scalar());
-            case Shape::transform: return type.is(Kind::transform) && unify(p.scalar, type.scalar());
+            case Shape::scalar:
+                return type.is_scalar() && unify(p.scalar, type.scalar());
+            case Shape::vector:
+                return type.is_vector() && unify_aggregate(p, type, {type.rows()});
+            case Shape::matrix:
+                return type.is_matrix() && unify_aggregate(p, type, {type.rows(), type.cols()});
+            case Shape::quaternion:
+                return type.is(Kind::quaternion) && unify(p.scalar, type.scalar());
+            case Shape::transform:
+                return type.is(Kind::transform) && unify(p.scalar, type.scalar());
             case Shape::array:
                 return type.is_array() && unify(p.sizes[0], type.ndim()) && unify(p.parts[0], type.element());
             case Shape::any:
                 return !type.is_none() && !type.is(Kind::string) && bind(p.variable, type);
-            case Shape::string: return type.is(Kind::string);
-            default: return false;
+            case Shape::string:
+                return type.is(Kind::string);
+            default:
+                return false;
         }
     }
     bool unify_aggregate(const Pattern& p, Type type, std::initializer_list<std::int64_t> sizes) {
@@ -266,14 +281,18 @@ private:
     bool unify(const SizePattern& p, std::int64_t size) {
         if (p.variable.empty()) return size == p.fixed;
         const auto [place, is_new] = match_.sizes.try_emplace(p.variable, size);
-        if (is_new) binders_[p.variable] = binder_;
-        else if (place->second != size) conflict_ = p.variable;
+        if (is_new)
+            binders_[p.variable] = binder_;
+        else if (place->second != size)
+            conflict_ = p.variable;
         return place->second == size;
     }
     bool bind(const std::string& variable, Type type) {
         const auto [place, is_new] = match_.types.try_emplace(variable, type);
-        if (is_new) binders_[variable] = binder_;
-        else if (place->second != type) conflict_ = variable;
+        if (is_new)
+            binders_[variable] = binder_;
+        else if (place->second != type)
+            conflict_ = variable;
         return place->second == type;
     }
 
@@ -302,26 +321,37 @@ private:
             parts.push_back(*type);
         }
         switch (p.shape) {
-            case Shape::none: return Type::none();
-            case Shape::string: return Type::string();
+            case Shape::none:
+                return Type::none();
+            case Shape::string:
+                return Type::string();
             case Shape::any: {
                 const Type type = bound(p.variable);
                 return type.is_none() ? std::nullopt : std::optional(type);
             }
-            case Shape::tuple: return Type::tuple(std::move(parts));
-            case Shape::array: return Type::array(parts[0], sizes[0]);
+            case Shape::tuple:
+                return Type::tuple(std::move(parts));
+            case Shape::array:
+                return Type::array(parts[0], sizes[0]);
             case Shape::static_int:
-            case Shape::static_type: return std::nullopt;
-            default: break;
+            case Shape::static_type:
+                return std::nullopt;
+            default:
+                break;
         }
         const auto scalar = resolve(p.scalar);
         if (!scalar) return std::nullopt;
         switch (p.shape) {
-            case Shape::vector: return Type::vector(*scalar, sizes[0]);
-            case Shape::matrix: return Type::matrix(*scalar, sizes[0], sizes[1]);
-            case Shape::quaternion: return Type::quaternion(*scalar);
-            case Shape::transform: return Type::transform(*scalar);
-            default: return Type::scalar(*scalar);
+            case Shape::vector:
+                return Type::vector(*scalar, sizes[0]);
+            case Shape::matrix:
+                return Type::matrix(*scalar, sizes[0], sizes[1]);
+            case Shape::quaternion:
+                return Type::quaternion(*scalar);
+            case Shape::transform:
+                return Type::transform(*scalar);
+            default:
+                return Type::scalar(*scalar);
         }
     }
 
@@ -329,7 +359,7 @@ private:
     std::string describe(const Pattern& p) const {
         if (const auto type = resolve(p)) return type->python_name();
         const auto scalar = resolve(p.scalar);
-        const std::string of = " of " + (scalar ? std::string(info(*scalar).python)
+        const std::string of = " of " + (scalar                            ? std::string(info(*scalar).python)
                                          : p.scalar.cls == Class::floating ? "floats"
                                          : p.scalar.cls == Class::integer  ? "integers"
                                                                            : "numbers");
@@ -342,12 +372,18 @@ private:
                 return p.scalar.cls == Class::floating  ? "a float"
                        : p.scalar.cls == Class::integer ? "an integer"
                                                         : "a number";
-            case Shape::vector: return "a vector" + (resolve(p.sizes[0]) ? " of length " + size(0) : std::string()) + of;
-            case Shape::matrix: return "a matrix of shape (" + size(0) + ", " + size(1) + ")" + of;
-            case Shape::quaternion: return "a quaternion" + of;
-            case Shape::transform: return "a transform" + of;
-            case Shape::array: return "an array with " + size(0) + " dimensions, elements " + describe(p.parts[0]);
-            default: return "a value";
+            case Shape::vector:
+                return "a vector" + (resolve(p.sizes[0]) ? " of length " + size(0) : std::string()) + of;
+            case Shape::matrix:
+                return "a matrix of shape (" + size(0) + ", " + size(1) + ")" + of;
+            case Shape::quaternion:
+                return "a quaternion" + of;
+            case Shape::transform:
+                return "a transform" + of;
+            case Shape::array:
+                return "an array with " + size(0) + " dimensions, elements " + describe(p.parts[0]);
+            default:
+                return "a value";
         }
     }
     // " as in 'a'" where another argument had fixed what this one disagrees with.

@@ -15,8 +15,7 @@ struct Adjugate {
 };
 
 Adjugate adjugate2(E m) {
-    return {{m.at(1, 1), -m.at(0, 1), -m.at(1, 0), m.at(0, 0)},
-            m.at(0, 0) * m.at(1, 1) - m.at(0, 1) * m.at(1, 0)};
+    return {{m.at(1, 1), -m.at(0, 1), -m.at(1, 0), m.at(0, 0)}, m.at(0, 0) * m.at(1, 1) - m.at(0, 1) * m.at(1, 0)};
 }
 
 // The columns of the adjugate are the cross products of the rows.
@@ -51,9 +50,12 @@ Adjugate adjugate4(E m) {
 
 Adjugate adjugate(E m) {
     switch (m.type().rows()) {
-        case 2: return adjugate2(m);
-        case 3: return adjugate3(m);
-        default: return adjugate4(m);
+        case 2:
+            return adjugate2(m);
+        case 3:
+            return adjugate3(m);
+        default:
+            return adjugate4(m);
     }
 }
 

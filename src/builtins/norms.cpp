@@ -12,8 +12,9 @@ ir::Value* expand_norm_l2(Call& call) { return length(argument(call, 0)); }
 ir::Value* expand_norm_huber(Call& call) {
     const E v = argument(call, 0), delta = argument(call, 1);
     const E square = dot(v, v);
-    return branch(square <= delta * delta, delta.type(), [&] { return square * 0.5; },
-                  [&] { return delta * (sqrt(square) - delta * 0.5); });
+    return branch(
+        square <= delta * delta, delta.type(), [&] { return square * 0.5; },
+        [&] { return delta * (sqrt(square) - delta * 0.5); });
 }
 
 E pseudo_huber(E v, E delta) { return delta * sqrt(1 + dot(v, v) / (delta * delta)); }

@@ -26,8 +26,20 @@ struct SizePattern {
 };
 
 struct Pattern {
-    enum class Shape { none, scalar, vector, matrix, quaternion, transform, array, any, string, tuple, static_int,
-                       static_type } shape = Shape::none;
+    enum class Shape {
+        none,
+        scalar,
+        vector,
+        matrix,
+        quaternion,
+        transform,
+        array,
+        any,
+        string,
+        tuple,
+        static_int,
+        static_type
+    } shape = Shape::none;
     ScalarPattern scalar;            // scalar and numeric aggregates
     std::vector<SizePattern> sizes;  // vector length; matrix rows and columns; array dimensions
     std::string variable;            // any: "T"

@@ -30,17 +30,16 @@ E quaternion_from_matrix(E m) {
     return branch(trace >= 0, type, from_trace, [&] {
         return branch((m.at(0, 0) >= m.at(1, 1)) && (m.at(0, 0) >= m.at(2, 2)), type, [&] { return from_diagonal(0); },
                       [&] {
-                          return branch(m.at(1, 1) >= m.at(2, 2), type, [&] { return from_diagonal(1); },
-                                        [&] { return from_diagonal(2); });
+                          return branch(
+                              m.at(1, 1) >= m.at(2, 2), type, [&] { return from_diagonal(1); },
+                              [&] { return from_diagonal(2); });
                       });
     });
 }
 
 namespace {
 
-ir::Value* expand_zero(Call& call) {
-    return call.builder.zero(Type::quaternion(call.types.at("dtype").scalar()));
-}
+ir::Value* expand_zero(Call& call) { return call.builder.zero(Type::quaternion(call.types.at("dtype").scalar())); }
 ir::Value* expand_components(Call& call) {
     return make_quaternion(argument(call, 0), argument(call, 1), argument(call, 2), argument(call, 3));
 }
@@ -119,12 +118,13 @@ ir::Value* expand_slerp(Call& call) {
     const E b = argument(call, 1) * select(direct < 0, direct.number(-1), direct.number(1));
     const E cosine = abs(direct);
     const double close = a.scalar().bits == 64 ? 1.0 - 1e-12 : a.scalar().bits == 32 ? 1.0 - 1e-6 : 1.0 - 1e-2;
-    return branch(cosine > close, a.type(), [&] { return normalize(a * (1 - t) + b * t); },
-                  [&] {
-                      const E angle = acos(cosine);
-                      const E scale = 1 / sin(angle);
-                      return a * (sin((1 - t) * angle) * scale) + b * (sin(t * angle) * scale);
-                  });
+    return branch(
+        cosine > close, a.type(), [&] { return normalize(a * (1 - t) + b * t); },
+        [&] {
+            const E angle = acos(cosine);
+            const E scale = 1 / sin(angle);
+            return a * (sin((1 - t) * angle) * scale) + b * (sin(t * angle) * scale);
+        });
 }
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }
@@ -170,8 +170,7 @@ constexpr Entry kEntries[] = {
      expand_to_rpy},
     {"quat_inverse", "(quat: Quat[F]) -> Quat[F]", "Inverse rotation: the conjugate.", expand_inverse},
     {"quat_rotate", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector.", expand_rotate},
-    {"quat_rotate_inv", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector backwards.",
-     expand_rotate_inv},
+    {"quat_rotate_inv", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector backwards.", expand_rotate_inv},
     {"quat_slerp", "(a: Quat[F], b: Quat[F], t: F) -> Quat[F]",
      "Rotation on the shorter arc from a to b, at the fraction t.", expand_slerp},
     {"quat_to_matrix", "(quat: Quat[F]) -> Mat[3,3,F]", "Rotation matrix.", expand_to_matrix},

@@ -142,7 +142,8 @@ ir::Value* expand_poisson(Call& call) {
 constexpr Entry kEntries[] = {
     {"rand_init", "(seed: int32) -> uint32", "State of a random sequence.", expand_rand_init, false},
     {"rand_init", "(seed: int32, offset: int32) -> uint32",
-     "State of the offset-th of many independent random sequences, e.g. one per thread.", expand_rand_init_offset, false},
+     "State of the offset-th of many independent random sequences, e.g. one per thread.", expand_rand_init_offset,
+     false},
     {"randi", "(state: inout uint32) -> int32", "Random integer, any of the 2**32.", expand_randi, false},
     {"randi", "(state: inout uint32, low: int32, high: int32) -> int32", "Random integer in [low, high).",
      expand_randi_range, false},

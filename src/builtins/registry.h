@@ -41,16 +41,17 @@ namespace weft::builtins {
 // One matched call, as `expand` sees it.
 struct Call {
     ir::Builder& builder;
-    std::span<ir::Value* const> arguments;          // in the order of the signature; null for static parameters
-    const std::map<std::string, Type>& types;       // what S, F, T, ... and static types stand for (scalars as Type)
+    std::span<ir::Value* const> arguments;             // in the order of the signature; null for static parameters
+    const std::map<std::string, Type>& types;          // what S, F, T, ... and static types stand for (scalars as Type)
     const std::map<std::string, std::int64_t>& sizes;  // what n, r, c, d and static ints stand for
-    std::vector<ir::Value*> inout;                  // new values of the inout arguments, in order
+    std::vector<ir::Value*> inout;                     // new values of the inout arguments, in order
 };
 
 using Expand = ir::Value* (*)(Call&);
 
 struct Match;
-// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "". All of the match is known but its result.
+// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "". All of the match is known
+// but its result.
 using Refuse = std::string (*)(const Match&);
 
 struct Entry {
@@ -77,11 +78,11 @@ const std::vector<std::string>& names();
 // ---- parsed signatures ----
 struct Parameter {
     std::string name;
-    std::string pattern;   // "Vec[n,S]"
+    std::string pattern;        // "Vec[n,S]"
     std::string default_value;  // "" where there is none
     bool is_inout = false;
     bool is_static = false;
-    bool is_variadic = false;   // the rest of the arguments
+    bool is_variadic = false;  // the rest of the arguments
 };
 struct Signature {
     std::vector<Parameter> parameters;

@@ -11,10 +11,9 @@ inline E make_quaternion(E xyz, E w) { return make_quaternion(xyz[0], xyz[1], xy
 
 // Hamilton product: the rotation b, then a.
 inline E quaternion_product(E a, E b) {
-    return make_quaternion(a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-                           a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-                           a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-                           a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]);
+    return make_quaternion(
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]);
 }
 inline E conjugate(E q) { return make_quaternion(-q[0], -q[1], -q[2], q[3]); }
 
@@ -36,9 +35,7 @@ inline E rotation_matrix(E q) {
 E quaternion_from_matrix(E m);
 
 inline E position(E transform) { return make_vector({transform[0], transform[1], transform[2]}); }
-inline E rotation(E transform) {
-    return make_quaternion(transform[3], transform[4], transform[5], transform[6]);
-}
+inline E rotation(E transform) { return make_quaternion(transform[3], transform[4], transform[5], transform[6]); }
 inline E make_transform(E p, E q) {
     return make(Type::transform(p.type().scalar()), {p[0], p[1], p[2], q[0], q[1], q[2], q[3]});
 }

@@ -24,8 +24,8 @@ std::string_view trimmed(std::string_view text) {
 
 // A class letter, perhaps followed by digits: "S", "F2".
 bool is_class_variable(std::string_view name, char letter) {
-    return name[0] == letter &&
-           std::all_of(name.begin() + 1, name.end(), [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
+    return name[0] == letter && std::all_of(name.begin() + 1, name.end(),
+                                            [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
 }
 
 class SignatureReader {
@@ -183,7 +183,8 @@ private:
     bool accept_word(std::string_view word) {
         skip_blanks();
         const std::size_t end = at_ + word.size();
-        if (text_.substr(at_, word.size()) != word || (end < text_.size() && is_name_character(text_[end]))) return false;
+        if (text_.substr(at_, word.size()) != word || (end < text_.size() && is_name_character(text_[end])))
+            return false;
         at_ = end;
         return true;
     }

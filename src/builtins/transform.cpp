@@ -86,8 +86,8 @@ ir::Value* expand_from_matrix(Call& call) {
     return make_transform(column(m, 3), quaternion_from_matrix(m));
 }
 
-// Scale: the lengths of the columns, the first one negative where the matrix mirrors. A column of zeros has scale 0, and
-// the matrix no rotation that could be found from it.
+// Scale: the lengths of the columns, the first one negative where the matrix mirrors. A column of zeros has scale 0,
+// and the matrix no rotation that could be found from it.
 ir::Value* expand_decompose(Call& call) {
     const E m = argument(call, 0);
     const E x = column(m, 0), y = column(m, 1), z = column(m, 2);

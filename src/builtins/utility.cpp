@@ -27,17 +27,15 @@ using ir::Op;
 
 E truth(E condition) { return condition.type().is_bool() ? condition : condition != 0; }
 
-ir::Value* expand_where(Call& call) {
-    return select(truth(argument(call, 0)), argument(call, 1), argument(call, 2));
-}
+ir::Value* expand_where(Call& call) { return select(truth(argument(call, 0)), argument(call, 1), argument(call, 2)); }
 ir::Value* expand_where_array(Call& call) {
-    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 2), argument(call, 1));
+    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 2),
+                  argument(call, 1));
 }
-ir::Value* expand_select(Call& call) {
-    return select(truth(argument(call, 0)), argument(call, 2), argument(call, 1));
-}
+ir::Value* expand_select(Call& call) { return select(truth(argument(call, 0)), argument(call, 2), argument(call, 1)); }
 ir::Value* expand_select_array(Call& call) {
-    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 1), argument(call, 2));
+    return select(argument(call, 0).wrap(call.builder.is_null(call.arguments[0])), argument(call, 1),
+                  argument(call, 2));
 }
 
 ir::Value* expand_lerp(Call& call) {
@@ -65,7 +63,9 @@ ir::Value* expand_lower_bound_range(Call& call) {
 // A value as printf writes it: its conversions go to `format`, its components, widened, to `scalars`.
 void append_printed(E value, std::string& format, std::vector<ir::Value*>& scalars) {
     const ScalarInfo& scalar = value.scalar();
-    const Scalar wide = scalar.is_float() ? Scalar::f64 : scalar.kind == ScalarKind::unsigned_int ? Scalar::u64 : Scalar::i64;
+    const Scalar wide = scalar.is_float()                         ? Scalar::f64
+                        : scalar.kind == ScalarKind::unsigned_int ? Scalar::u64
+                                                                  : Scalar::i64;
     const char* conversion = wide == Scalar::f64 ? "%g" : wide == Scalar::u64 ? "%llu" : "%lld";
     for (int i = 0; i < value.components(); ++i) {
         if (i) format += ", ";
@@ -150,8 +150,8 @@ std::string refuse_other_size(const Match& match) {
 constexpr Entry kEntries[] = {
     {"range", "(end: int32) -> T", "Integers from 0 up to end, for a loop.", nullptr, false},
     {"range", "(start: int32, end: int32) -> T", "Integers from start up to end, for a loop.", nullptr, false},
-    {"range", "(start: int32, end: int32, step: int32) -> T",
-     "Integers from start toward end, step apart, for a loop.", nullptr, false},
+    {"range", "(start: int32, end: int32, step: int32) -> T", "Integers from start toward end, step apart, for a loop.",
+     nullptr, false},
     {"reversed", "(range: T) -> T", "A range from its last integer to its first.", nullptr, false},
     {"printf", "(fmt: string, *args: T) -> none", "Prints scalars as C's printf does.", nullptr, false},
     {"print", "(value: T) -> none", "Prints a value and a newline.", nullptr, false},
@@ -189,8 +189,8 @@ constexpr Entry kEntries[] = {
     {"lerp", "(a: Mat[r,c,F], b: Mat[r,c,F], t: F) -> Mat[r,c,F]", "Linear blend of matrices.", expand_lerp},
     {"lerp", "(a: Quat[F], b: Quat[F], t: F) -> Quat[F]", "Linear blend of quaternions; not a rotation in general.",
      expand_lerp},
-    {"lerp", "(a: Transform[F], b: Transform[F], t: F) -> Transform[F]", "Linear blend of the components of transforms.",
-     expand_lerp},
+    {"lerp", "(a: Transform[F], b: Transform[F], t: F) -> Transform[F]",
+     "Linear blend of the components of transforms.", expand_lerp},
     {"smoothstep", "(a: F, b: F, x: F) -> F", "Smooth ramp from 0 at a to 1 at b.", expand_smoothstep},
     {"lower_bound", "(arr: Array[S,1], value: S) -> int32",
      "First index of a sorted array whose element is not below value; the length where there is none.",

@@ -15,65 +15,106 @@ using Numbers = std::vector<double>;
 
 double wrapped(double value, Scalar scalar) {
     switch (scalar) {
-        case Scalar::i32: return static_cast<std::int32_t>(static_cast<std::int64_t>(value));
-        case Scalar::u32: return static_cast<std::uint32_t>(static_cast<std::int64_t>(value));
-        case Scalar::f32: return static_cast<float>(value);
-        default: return value;
+        case Scalar::i32:
+            return static_cast<std::int32_t>(static_cast<std::int64_t>(value));
+        case Scalar::u32:
+            return static_cast<std::uint32_t>(static_cast<std::int64_t>(value));
+        case Scalar::f32:
+            return static_cast<float>(value);
+        default:
+            return value;
     }
 }
 
 double unary(Op op, double a) {
     switch (op) {
-        case Op::neg: return -a;
-        case Op::abs: return std::abs(a);
-        case Op::invert: return a == 0;  // bool only
-        case Op::sqrt: return std::sqrt(a);
-        case Op::cbrt: return std::cbrt(a);
-        case Op::sin: return std::sin(a);
-        case Op::cos: return std::cos(a);
-        case Op::asin: return std::asin(std::clamp(a, -1.0, 1.0));
-        case Op::acos: return std::acos(std::clamp(a, -1.0, 1.0));
-        case Op::log: return std::log(a);
-        case Op::floor: return std::floor(a);
-        case Op::trunc: return std::trunc(a);
-        default: throw std::logic_error(std::string("evaluate: ") + ir::op_name(op));
+        case Op::neg:
+            return -a;
+        case Op::abs:
+            return std::abs(a);
+        case Op::invert:
+            return a == 0;  // bool only
+        case Op::sqrt:
+            return std::sqrt(a);
+        case Op::cbrt:
+            return std::cbrt(a);
+        case Op::sin:
+            return std::sin(a);
+        case Op::cos:
+            return std::cos(a);
+        case Op::asin:
+            return std::asin(std::clamp(a, -1.0, 1.0));
+        case Op::acos:
+            return std::acos(std::clamp(a, -1.0, 1.0));
+        case Op::log:
+            return std::log(a);
+        case Op::floor:
+            return std::floor(a);
+        case Op::trunc:
+            return std::trunc(a);
+        default:
+            throw std::logic_error(std::string("evaluate: ") + ir::op_name(op));
     }
 }
 
 double binary(Op op, double a, double b, Scalar scalar) {
     const bool is_integer = info(scalar).is_int();
-    const auto ints = [&](auto f) { return static_cast<double>(f(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b))); };
+    const auto ints = [&](auto f) {
+        return static_cast<double>(f(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+    };
     switch (op) {
-        case Op::add: return a + b;
-        case Op::sub: return a - b;
+        case Op::add:
+            return a + b;
+        case Op::sub:
+            return a - b;
         // The product of two 32-bit numbers may have more than 53 bits.
         case Op::mul:
             return is_integer ? ints([](std::int64_t x, std::int64_t y) {
-                return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y) & 0xFFFFFFFFu);
-            }) : a * b;
-        case Op::div: return is_integer ? ints([](auto x, auto y) { return y ? x / y : 0; }) : a / b;
-        case Op::rem: return is_integer ? ints([](auto x, auto y) { return y ? x % y : 0; }) : std::fmod(a, b);
-        case Op::min: return std::fmin(a, b);
-        case Op::max: return std::fmax(a, b);
-        case Op::pow: return std::pow(a, b);
-        case Op::atan2: return std::atan2(a, b);
-        case Op::and_: return ints([](auto x, auto y) { return x & y; });
-        case Op::or_: return ints([](auto x, auto y) { return x | y; });
-        case Op::xor_: return ints([](auto x, auto y) { return x ^ y; });
-        case Op::shl: return ints([](auto x, auto y) { return x << y; });
-        case Op::shr: return ints([](auto x, auto y) { return x >> y; });
-        default: throw std::logic_error(std::string("evaluate: ") + ir::op_name(op));
+                return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y) &
+                                                 0xFFFFFFFFu);
+            })
+                              : a * b;
+        case Op::div:
+            return is_integer ? ints([](auto x, auto y) { return y ? x / y : 0; }) : a / b;
+        case Op::rem:
+            return is_integer ? ints([](auto x, auto y) { return y ? x % y : 0; }) : std::fmod(a, b);
+        case Op::min:
+            return std::fmin(a, b);
+        case Op::max:
+            return std::fmax(a, b);
+        case Op::pow:
+            return std::pow(a, b);
+        case Op::atan2:
+            return std::atan2(a, b);
+        case Op::and_:
+            return ints([](auto x, auto y) { return x & y; });
+        case Op::or_:
+            return ints([](auto x, auto y) { return x | y; });
+        case Op::xor_:
+            return ints([](auto x, auto y) { return x ^ y; });
+        case Op::shl:
+            return ints([](auto x, auto y) { return x << y; });
+        case Op::shr:
+            return ints([](auto x, auto y) { return x >> y; });
+        default:
+            throw std::logic_error(std::string("evaluate: ") + ir::op_name(op));
     }
 }
 
 bool compare(Op op, double a, double b) {
     switch (op) {
-        case Op::cmp_lt: return a < b;
-        case Op::cmp_le: return a <= b;
-        case Op::cmp_gt: return a > b;
-        case Op::cmp_ge: return a >= b;
-        case Op::cmp_eq: return a == b;
-        default: return a != b;
+        case Op::cmp_lt:
+            return a < b;
+        case Op::cmp_le:
+            return a <= b;
+        case Op::cmp_gt:
+            return a > b;
+        case Op::cmp_ge:
+            return a >= b;
+        case Op::cmp_eq:
+            return a == b;
+        default:
+            return a != b;
     }
 }
 
@@ -137,22 +178,28 @@ private:
                 for (std::size_t i = 0; i < in(o, 0).size(); ++i)
                     out.push_back(binary(o.op, in(o, 0)[i], in(o, 1)[i], type.scalar()));
                 return out;
-            case ir::OpClass::compare: return {double(compare(o.op, in(o, 0)[0], in(o, 1)[0]))};
-            default: break;
+            case ir::OpClass::compare:
+                return {double(compare(o.op, in(o, 0)[0], in(o, 1)[0]))};
+            default:
+                break;
         }
         switch (o.op) {
             case Op::constant:
                 for (const Number& n : o.numbers) out.push_back(n.as_double());
                 return out;
-            case Op::select: return in(o, 0)[0] != 0 ? in(o, 1) : in(o, 2);
+            case Op::select:
+                return in(o, 0)[0] != 0 ? in(o, 1) : in(o, 2);
             case Op::cast:
                 for (double v : in(o, 0)) out.push_back(info(type.scalar()).is_int() ? std::trunc(v) : v);
                 return out;
-            case Op::bitcast: return in(o, 0);  // i32 and u32: the same bits once wrapped
+            case Op::bitcast:
+                return in(o, 0);  // i32 and u32: the same bits once wrapped
             case Op::make:
-                for (const ir::Value* part : o.operands) out.insert(out.end(), values.at(part).begin(), values.at(part).end());
+                for (const ir::Value* part : o.operands)
+                    out.insert(out.end(), values.at(part).begin(), values.at(part).end());
                 return out;
-            case Op::splat: return Numbers(width(type), in(o, 0)[0]);
+            case Op::splat:
+                return Numbers(width(type), in(o, 0)[0]);
             case Op::extract: {
                 const std::size_t at = offset(o);
                 return {in(o, 0).begin() + at, in(o, 0).begin() + at + width(type)};
@@ -170,10 +217,14 @@ private:
                 for (int i = 0; i < type.rows(); ++i)
                     for (int j = 0; j < type.cols(); ++j) out.push_back(in(o, 0)[j * type.rows() + i]);
                 return out;
-            case Op::matmul: return product(o);
-            case Op::dim: return {double(in(o, 0).size())};
-            case Op::load: return {in(o, 0).at(static_cast<std::size_t>(in(o, 1)[0]))};
-            default: throw std::logic_error(std::string("evaluate: ") + ir::op_name(o.op));
+            case Op::matmul:
+                return product(o);
+            case Op::dim:
+                return {double(in(o, 0).size())};
+            case Op::load:
+                return {in(o, 0).at(static_cast<std::size_t>(in(o, 1)[0]))};
+            default:
+                throw std::logic_error(std::string("evaluate: ") + ir::op_name(o.op));
         }
     }
 

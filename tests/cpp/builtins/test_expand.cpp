@@ -28,10 +28,17 @@ void collect(const Pattern& p, Variables& variables) {
     for (const SizePattern& size : p.sizes)
         if (!size.variable.empty()) variables[size.variable].sizes = {1, 2, 3, 4};
     switch (p.scalar.cls) {
-        case ScalarPattern::Class::number: variables[p.scalar.variable].types = scalars(true, true); break;
-        case ScalarPattern::Class::floating: variables[p.scalar.variable].types = scalars(false, true); break;
-        case ScalarPattern::Class::integer: variables[p.scalar.variable].types = scalars(true, false); break;
-        default: break;
+        case ScalarPattern::Class::number:
+            variables[p.scalar.variable].types = scalars(true, true);
+            break;
+        case ScalarPattern::Class::floating:
+            variables[p.scalar.variable].types = scalars(false, true);
+            break;
+        case ScalarPattern::Class::integer:
+            variables[p.scalar.variable].types = scalars(true, false);
+            break;
+        default:
+            break;
     }
     if (p.shape == Pattern::Shape::any && !variables.count(p.variable)) {
         variables[p.variable].types = {bool_type(),
@@ -51,9 +58,12 @@ Variables variables_of(const ParsedSignature& s) {
     Variables variables;
     for (std::size_t i = 0; i < s.parameters.size(); ++i) {
         const std::string& name = s.text.parameters[i].name;
-        if (s.parameters[i].shape == Pattern::Shape::static_int) variables[name].sizes = {0, 1, 2, 3, 5, 6};
-        else if (s.parameters[i].shape == Pattern::Shape::static_type) variables[name].types = scalars(true, true);
-        else collect(s.parameters[i], variables);
+        if (s.parameters[i].shape == Pattern::Shape::static_int)
+            variables[name].sizes = {0, 1, 2, 3, 5, 6};
+        else if (s.parameters[i].shape == Pattern::Shape::static_type)
+            variables[name].types = scalars(true, true);
+        else
+            collect(s.parameters[i], variables);
     }
     return variables;
 }
@@ -63,23 +73,33 @@ struct Choice {
     std::map<std::string, std::int64_t> sizes;
 
     Scalar scalar(const ScalarPattern& p) const { return p.variable.empty() ? p.fixed : types.at(p.variable).scalar(); }
-    int size(const SizePattern& p) const { return static_cast<int>(p.variable.empty() ? p.fixed : sizes.at(p.variable)); }
+    int size(const SizePattern& p) const {
+        return static_cast<int>(p.variable.empty() ? p.fixed : sizes.at(p.variable));
+    }
 
     Type type(const Pattern& p) const {
         switch (p.shape) {
-            case Pattern::Shape::scalar: return Type::scalar(scalar(p.scalar));
-            case Pattern::Shape::vector: return Type::vector(scalar(p.scalar), size(p.sizes[0]));
-            case Pattern::Shape::matrix: return Type::matrix(scalar(p.scalar), size(p.sizes[0]), size(p.sizes[1]));
-            case Pattern::Shape::quaternion: return Type::quaternion(scalar(p.scalar));
-            case Pattern::Shape::transform: return Type::transform(scalar(p.scalar));
-            case Pattern::Shape::array: return Type::array(type(p.parts[0]), size(p.sizes[0]));
-            case Pattern::Shape::any: return types.at(p.variable);
+            case Pattern::Shape::scalar:
+                return Type::scalar(scalar(p.scalar));
+            case Pattern::Shape::vector:
+                return Type::vector(scalar(p.scalar), size(p.sizes[0]));
+            case Pattern::Shape::matrix:
+                return Type::matrix(scalar(p.scalar), size(p.sizes[0]), size(p.sizes[1]));
+            case Pattern::Shape::quaternion:
+                return Type::quaternion(scalar(p.scalar));
+            case Pattern::Shape::transform:
+                return Type::transform(scalar(p.scalar));
+            case Pattern::Shape::array:
+                return Type::array(type(p.parts[0]), size(p.sizes[0]));
+            case Pattern::Shape::any:
+                return types.at(p.variable);
             case Pattern::Shape::tuple: {
                 std::vector<Type> parts;
                 for (const Pattern& part : p.parts) parts.push_back(type(part));
                 return Type::tuple(parts);
             }
-            default: return Type::none();
+            default:
+                return Type::none();
         }
     }
 };
@@ -121,7 +141,8 @@ bool check(const Entry& entry, const Choice& choice) {
     ir::Value* result = entry.expand(call);
     EXPECT_EQ(result ? result->type : Type::none(), m.result);
     EXPECT_EQ(call.inout.size(), inout.size());
-    for (std::size_t i = 0; i < std::min(inout.size(), call.inout.size()); ++i) EXPECT_EQ(call.inout[i]->type, inout[i]);
+    for (std::size_t i = 0; i < std::min(inout.size(), call.inout.size()); ++i)
+        EXPECT_EQ(call.inout[i]->type, inout[i]);
     std::vector<ir::Value*> results = call.inout;
     if (result) results.push_back(result);
     function.result = result ? result->type : Type::none();
@@ -157,8 +178,10 @@ TEST_P(Expansion, is_valid_ir_of_the_stated_type) {
                 const std::size_t at = rest % variable.choices();
                 rest /= variable.choices();
                 text += " " + name + "=";
-                if (variable.types.empty()) text += std::to_string(choice.sizes[name] = variable.sizes[at]);
-                else text += (choice.types[name] = variable.types[at]).python_name();
+                if (variable.types.empty())
+                    text += std::to_string(choice.sizes[name] = variable.sizes[at]);
+                else
+                    text += (choice.types[name] = variable.types[at]).python_name();
             }
             SCOPED_TRACE(std::string(entry.name) + entry.signature + " with" + text);
             ASSERT_NO_THROW(taken += check(entry, choice));

@@ -73,7 +73,8 @@ TEST(Match, float_literals_never_become_integers) {
     const Match m = match_text("(a: S, b: S) -> S", {value(i32_type()), literal(2.5)});
     EXPECT_FALSE(m.ok);
     EXPECT_EQ(m.why_not, "argument 'b' is the literal 2.5, expected int32 as in 'a'");
-    EXPECT_EQ(match_text("(a: I) -> I", {literal(2.5)}).why_not, "argument 'a' is the literal 2.5, expected an integer");
+    EXPECT_EQ(match_text("(a: I) -> I", {literal(2.5)}).why_not,
+              "argument 'a' is the literal 2.5, expected an integer");
 }
 
 TEST(Match, literals_must_fit) {
@@ -99,7 +100,8 @@ TEST(Match, sizes_agree) {
     EXPECT_EQ(pick("mul", {value(mat23), value(vec3f())}).result, Type::vector(Scalar::f32, 2));
     EXPECT_EQ(pick("matmul", {value(mat23), value(Type::matrix(Scalar::f32, 3, 5))}).result,
               Type::matrix(Scalar::f32, 2, 5));
-    const Match m = match_text("(a: Vec[n,S], b: Vec[n,S]) -> S", {value(vec3f()), value(Type::vector(Scalar::f32, 2))});
+    const Match m =
+        match_text("(a: Vec[n,S], b: Vec[n,S]) -> S", {value(vec3f()), value(Type::vector(Scalar::f32, 2))});
     EXPECT_EQ(m.why_not, "argument 'b' is vec2f, expected vec3f as in 'a'");
     EXPECT_FALSE(pick("trace", {value(mat23)}).ok);
     EXPECT_FALSE(pick("mul", {value(vec3f()), value(vec3f())}).ok);
@@ -163,11 +165,12 @@ TEST(Match, atomics_take_the_type_of_the_element) {
     const Type array = Type::array(vec3f(), 2);
     EXPECT_EQ(pick("atomic_add", {value(array), value(i32_type()), value(i64_type()), value(vec3f())}).result, vec3f());
     EXPECT_FALSE(pick("atomic_add", {value(array), value(i32_type()), value(vec3f())}).ok);
-    const Match counted = pick("atomic_add", {value(Type::array(u64_type(), 1)), literal(std::int64_t{0}),
-                                              literal(std::int64_t{1})});
+    const Match counted =
+        pick("atomic_add", {value(Type::array(u64_type(), 1)), literal(std::int64_t{0}), literal(std::int64_t{1})});
     ASSERT_TRUE(counted.ok) << counted.why_not;
     EXPECT_EQ(counted.parameter_types[2], u64_type());
-    EXPECT_FALSE(pick("atomic_xor", {value(Type::array(f32_type(), 1)), literal(std::int64_t{0}), value(f32_type())}).ok);
+    EXPECT_FALSE(
+        pick("atomic_xor", {value(Type::array(f32_type(), 1)), literal(std::int64_t{0}), value(f32_type())}).ok);
     const Type flags = Type::array(bool_type(), 1);
     EXPECT_FALSE(pick("atomic_add", {value(flags), literal(std::int64_t{0}), value(bool_type())}).ok);
 }
@@ -189,8 +192,9 @@ TEST(Signature, of_every_entry_is_in_the_notation) {
 }
 
 TEST(Signature, tells_its_parts) {
-    const Entry entry{"f", "(state: inout uint32, n: static int, x: Vec[n,F] = 1.5, *rest: Array[S,2]) -> (F, Vec[n,S])",
-                      "", nullptr};
+    const Entry entry{"f",
+                      "(state: inout uint32, n: static int, x: Vec[n,F] = 1.5, *rest: Array[S,2]) -> (F, Vec[n,S])", "",
+                      nullptr};
     const Signature& s = signature(entry);
     ASSERT_EQ(s.parameters.size(), 4u);
     EXPECT_TRUE(s.parameters[0].is_inout);
@@ -204,8 +208,8 @@ TEST(Signature, tells_its_parts) {
 }
 
 TEST(Signature, mistakes_are_reported_with_their_place) {
-    for (const char* wrong : {"a: S) -> S", "(a S) -> S", "(a: Vec[n]) -> S", "(a: Foo) -> S", "(a: S)", "(a: S) -> S S",
-                              "(*a: S, b: S) -> S", "(a: static float) -> S"}) {
+    for (const char* wrong : {"a: S) -> S", "(a S) -> S", "(a: Vec[n]) -> S", "(a: Foo) -> S", "(a: S)",
+                              "(a: S) -> S S", "(*a: S, b: S) -> S", "(a: static float) -> S"}) {
         EXPECT_THROW(parse_signature(wrong), InternalError) << wrong;
     }
 }
