@@ -37,7 +37,7 @@ GUARDED = {
     r"sleef\.h": r"src/runtime/cpu/",
     r"tbb/|oneapi/": r"src/runtime/",
 }
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def complaints(file, text):

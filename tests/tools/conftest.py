@@ -1,0 +1,21 @@
+"""The scripts of tools/ as modules, for their tests."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """A function: name of a script in tools/ -> its module."""
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(f"weft_tools_{name}", ROOT / "tools" / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("file", "include", "complaint"),
+    [
+        ("src/sema/infer.cpp", '"ir/ir.h"', None),
+        ("src/sema/infer.cpp", '"support/error.h"', None),
+        ("src/sema/infer.cpp", '"sema/sema.h"', None),
+        ("src/jit/cache.cpp", "<llvm/IR/Module.h>", None),
+        ("src/runtime/cpu/loader.cpp", "<llvm/ExecutionEngine/Orc/LLJIT.h>", None),
+        ("src/bindings/array.cpp", "<nanobind/nanobind.h>", None),
+        ("src/ir/ir.h", '"codegen/codegen.h"', "ir includes codegen/codegen.h, and may include only: support, types"),
+        ("src/sema/infer.cpp", "<llvm/IR/Module.h>", "llvm/IR/Module.h may be included only from"),
+        ("src/runtime/cpu/pool.cpp", "<llvm/Support/Error.h>", "may be included only from"),
+        ("src/program/launch.cpp", "<Python.h>", "Python.h may be included only from"),
+        ("src/ir/ir.cpp", '"ir.h"', 'write "ir/ir.h"'),
+        ("src/kitchen/sink.cpp", "<vector>", "the room 'kitchen' is not in the table"),
+    ],
+)
+def test_an_include_is_judged_by_the_table(tool, file, include, complaint):
+    found = list(tool("check_layers").complaints(Path(file), f"#pragma once\n#include {include}\n"))
+    if complaint is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert complaint in found[0]
+
+
+def test_a_complaint_names_file_and_line(tool):
+    found = list(tool("check_layers").complaints(Path("src/ir/ir.h"), '\n\n#include "jit/jit.h"\n'))
+    assert found[0].startswith("src/ir/ir.h:3: ")

@@ -1,0 +1,62 @@
+import pytest
+
+
+@pytest.fixture
+def setup_tool(tool, monkeypatch, tmp_path):
+    """tools/setup.py on a Debian where nothing is installed, with a record of the commands that it would run."""
+    module = tool("setup")
+    module.commands = []
+    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(module, "is_installed", lambda package: False)
+    monkeypatch.setattr(module, "python_packages", lambda: {})
+    monkeypatch.setattr(module, "run", lambda *command, **options: module.commands.append(command))
+    return module
+
+
+def test_missing_packages_are_installed_after_an_update_of_the_lists(setup_tool, monkeypatch):
+    monkeypatch.setattr(setup_tool, "apt_command", lambda: ["sudo", "-n", "apt-get"])
+    setup_tool.install_system_packages()
+    update, install = setup_tool.commands
+    assert update[:4] == ("sudo", "-n", "apt-get", "update")
+    assert {"install", *setup_tool.REQUIRED_PACKAGES, *setup_tool.HELPFUL_PACKAGES} <= set(install)
+
+
+def test_without_the_right_to_install_everything_missing_is_listed_at_once(setup_tool, monkeypatch):
+    monkeypatch.setattr(setup_tool, "apt_command", lambda: None)
+    with pytest.raises(setup_tool.SetupError) as error:
+        setup_tool.install_system_packages()
+    assert all(package in str(error.value) for package in setup_tool.REQUIRED_PACKAGES)
+    assert "apt-get install llvm-22-dev" in str(error.value)
+    assert setup_tool.commands == []
+
+
+def test_a_machine_that_has_everything_is_left_alone(setup_tool, monkeypatch):
+    monkeypatch.setattr(setup_tool, "is_installed", lambda package: True)
+    monkeypatch.setattr(setup_tool, "apt_command", lambda: ["apt-get"])
+    setup_tool.install_system_packages()
+    assert setup_tool.commands == []
+
+
+def test_helpful_packages_alone_are_no_reason_to_fail(setup_tool, monkeypatch):
+    monkeypatch.setattr(setup_tool, "is_installed", lambda package: package in setup_tool.REQUIRED_PACKAGES)
+    monkeypatch.setattr(setup_tool, "apt_command", lambda: None)
+    setup_tool.install_system_packages()
+    assert setup_tool.commands == []
+
+
+def test_an_old_python_is_refused_with_a_way_out(setup_tool, monkeypatch):
+    monkeypatch.setattr(setup_tool.sys, "version_info", (3, 9, 2))
+    with pytest.raises(setup_tool.SetupError, match=r"3\.10 or newer.*3\.9\.2(.|\n)*make setup PYTHON="):
+        setup_tool.check_python()
+
+
+def test_the_environment_knows_weft_as_an_installed_distribution(setup_tool, monkeypatch, tmp_path):
+    import importlib.metadata
+
+    site = tmp_path / ".venv/lib/python3.12/site-packages"
+    site.mkdir(parents=True)
+    monkeypatch.setattr(setup_tool, "VENV", tmp_path / ".venv")
+    setup_tool.make_importable()
+    (found,) = importlib.metadata.distributions(name="weft-lang", path=[str(site)])
+    assert found.version.count(".") == 2
+    assert (site / "weft_lang.pth").read_text() == f"{setup_tool.BUILD / 'py'}\n"
