@@ -105,6 +105,7 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
         for (nb::handle item : items) pointers.push_back(item.ptr());
         return write_from_items(pointers, type, to, explicit_conversion);
     }
+    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) || PyDict_Check(object)) return false;
     if (PyObject_CheckBuffer(object)) {
         Py_buffer buffer;
         if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {
@@ -115,7 +116,7 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
             PyErr_Clear();  // an exporter without a layout of this kind: it may still be a sequence
         }
     }
-    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) || !PySequence_Check(object)) return false;
+    if (!PySequence_Check(object)) return false;
     nb::object items = nb::steal(PySequence_Tuple(object));
     if (!items.is_valid()) {
         PyErr_Clear();

@@ -98,6 +98,9 @@ void bind_errors(nb::module_& m) {
         return exception;
     }, nb::arg("kind"), nb::arg("category"), nb::arg("args"), nb::arg("state"));
     classes().restore = m.attr("_restore_error");
+    // Functions of this module are pickled by name, as Python's own are.
+    nb::module_::import_("copyreg").attr("pickle")(classes().restore.type(),
+                                                   nb::module_::import_("operator").attr("attrgetter")("__name__"));
 
     const nb::object runtime_error = nb::borrow(PyExc_RuntimeError);
     for (int kind = 0; kind < 3; ++kind) {

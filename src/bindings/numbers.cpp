@@ -190,8 +190,8 @@ std::string describe(nb::handle value) {
         return name + " of length " + std::to_string(nb::len(value));
     }
     if (is_numpy_array(value)) {
-        return name + " of shape " + nb::str(value.attr("shape")).c_str() + " and dtype " +
-               nb::str(value.attr("dtype")).c_str();
+        return name + " of shape " + nb::str(nb::object(value.attr("shape"))).c_str() + " and dtype " +
+               nb::str(nb::object(value.attr("dtype"))).c_str();
     }
     return name;
 }

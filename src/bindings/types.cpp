@@ -78,8 +78,7 @@ nb::object make_class(Type type) {
         members["_length_"] = type.components();
         if (!type.is_matrix()) members["length"] = type.rows();
     }
-    return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))
-        .attr("__call__")(nb::str(name.c_str()), nb::make_tuple(base_class(type)), members);
+    return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(name.c_str()), nb::make_tuple(base_class(type)), members);
 }
 
 std::unordered_map<std::string, Type> make_named_types() {
@@ -231,7 +230,7 @@ nb::object dtype_to_python(Type type) {
         nb::object array_class = nb::module_::import_("warp._weft").attr("array");
         nb::object element = type.element().is_none() ? nb::module_::import_("typing").attr("Any")
                                                       : dtype_to_python(type.element());
-        return array_class(nb::arg("dtype") = element, nb::arg("ndim") = type.ndim());
+        return array_class(nb::arg("dtype").none() = element, nb::arg("ndim") = type.ndim());
     }
     nb::object made = make_class(type);
     add_class(made, type, true);
@@ -272,21 +271,21 @@ void bind_types(nb::module_& m) {
         names.sort();
         return names;
     }, "All names that named_type() knows.");
-    m.def("type_info", &type_info, nb::arg("dtype"), "Facts about a type of numbers as a dict, or None where it is none.");
+    m.def("type_info", &type_info, nb::arg("dtype").none(), "Facts about a type of numbers as a dict, or None where it is none.");
     m.def("type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
-          nb::arg("dtype"), "The type as messages write it: \"vec3f\".");
+          nb::arg("dtype").none(), "The type as messages write it: \"vec3f\".");
 
     const nb::object default_dtype = nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
-    m.def("vector", &vector_class, nb::arg("length"), nb::arg("dtype") = default_dtype,
+    m.def("vector", &vector_class, nb::arg("length").none(), nb::arg("dtype").none() = default_dtype,
           "The class of vectors of `length` components of the scalar type `dtype`: the same one each time.");
-    m.def("matrix", &matrix_class, nb::arg("shape"), nb::arg("dtype") = default_dtype,
+    m.def("matrix", &matrix_class, nb::arg("shape").none(), nb::arg("dtype").none() = default_dtype,
           "The class of matrices of `shape` (rows, columns) and scalar type `dtype`: the same one each time.");
     m.def("quaternion", [](nb::handle dtype) {
         return dtype_to_python(Type::quaternion(require_float(dtype, "types.quaternion()")));
-    }, nb::arg("dtype") = default_dtype, "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
+    }, nb::arg("dtype").none() = default_dtype, "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
     m.def("transformation", [](nb::handle dtype) {
         return dtype_to_python(Type::transform(require_float(dtype, "types.transformation()")));
-    }, nb::arg("dtype") = default_dtype, "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
+    }, nb::arg("dtype").none() = default_dtype, "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
 }
 
 }  // namespace weft::bindings

@@ -85,9 +85,9 @@ std::string rows_text(const Value& value, const char* between) {
     const int cols = value.type().cols();
     std::string text;
     for (int r = 0; r < value.type().rows(); ++r) {
-        text += (r ? between : "") + ("[" + components_text(value, r * cols, (r + 1) * cols) + "]");
+        text.append(r ? between : "[").append("[").append(components_text(value, r * cols, (r + 1) * cols)).append("]");
     }
-    return "[" + text + "]";
+    return text.append("]");
 }
 
 std::string repr_of(const Value& value) {
@@ -102,7 +102,8 @@ std::string repr_of(const Value& value) {
 std::string text_of(const Value& value) {
     const Type type = value.type();
     if (type.is_scalar()) return components_text(value, 0, 1);
-    return type.is_matrix() ? rows_text(value, ",\n ") : "[" + components_text(value, 0, type.components()) + "]";
+    if (type.is_matrix()) return rows_text(value, ",\n ");
+    return std::string("[").append(components_text(value, 0, type.components())).append("]");
 }
 
 // ---- construction ----
@@ -449,7 +450,7 @@ void bind_values(nb::module_& m) {
     value.def("__repr__", &repr_of);
     value.def("__str__", &text_of);
     m.def("_restore_value", &restore_value);
-    m.def("is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object"),
+    m.def("is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object").none(),
           "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
     value.def("__reduce__", [restore = nb::object(m.attr("_restore_value"))](const Value& self) {
         return nb::make_tuple(restore, nb::make_tuple(self.type().ir_name(),

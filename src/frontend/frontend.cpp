@@ -20,7 +20,7 @@ namespace {
 std::string make_key(nb::handle function) {
     std::string key = std::string(nb::str(nb::getattr(function, "__module__", nb::str("?"))).c_str()) + ":" +
                       nb::str(function.attr("__qualname__")).c_str() + ":" +
-                      nb::str(function.attr("__code__").attr("co_firstlineno")).c_str();
+                      nb::str(nb::object(function.attr("__code__").attr("co_firstlineno"))).c_str();
     static auto* seen = new std::map<std::string, int>;
     const int count = ++(*seen)[key];
     return count == 1 ? key : key + "#" + std::to_string(count);

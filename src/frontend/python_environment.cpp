@@ -131,7 +131,8 @@ Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>&
 
 std::vector<std::string> PythonEnvironment::names() {
     std::vector<std::string> result = closure_names_;
-    for (nb::handle key : nb::list(function_.attr("__globals__"))) result.emplace_back(nb::str(key).c_str());
+    nb::dict globals = function_.attr("__globals__");
+    for (nb::handle key : globals.keys()) result.emplace_back(nb::str(key).c_str());
     for (const char* name : {"abs", "bool", "float", "int", "len", "max", "min", "pow", "print", "range", "round"}) {
         result.emplace_back(name);
     }
