@@ -230,7 +230,7 @@ private:
             }
             return value;
         }
-        if (token.text == "nan" && accept(':')) {
+        if (token.text == "nan" && peek(1).kind == Token::Kind::number && accept(':')) {
             const Token bits_token = expect_kind(Token::Kind::number, "the bits of a NaN");
             std::uint64_t bits = 0;
             const char* digits = bits_token.text.data() + 2;

@@ -1,0 +1,214 @@
+// weft-opt: runs named passes over IR text and prints the result.
+//
+//     weft-opt [--passes=inline,simplify] [--no-names] file.ir      prints what the passes make of the file
+//     weft-opt --check file.ir...      compares that with what the file says after "// ==== expect"; 1 where they differ
+//     weft-opt --bless file.ir...      writes it there
+//
+// A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
+// prints the plan for 8 lanes: the shape of every value as a comment.
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/error.h"
+#include "transform/pipeline.h"
+#include "transform/vectorize/vectorize.h"
+
+namespace {
+
+using namespace weft;
+
+constexpr std::string_view kExpect = "// ==== expect\n";
+constexpr std::string_view kPasses = "// passes:";
+
+struct Options {
+    enum class Mode { print, check, bless } mode = Mode::print;
+    std::string passes;
+    bool names = true;
+    std::vector<std::string> files;
+};
+
+struct TestFile {
+    std::string input;
+    std::string expected;
+};
+
+std::vector<std::string> split(std::string_view text, char at) {
+    std::vector<std::string> parts;
+    std::string part;
+    for (const char c : text) {
+        if (c == at) {
+            parts.push_back(std::move(part));
+            part.clear();
+        } else if (c != ' ' && c != '\r') {
+            part += c;
+        }
+    }
+    if (!part.empty()) parts.push_back(std::move(part));
+    return parts;
+}
+
+std::string read(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw UsageError("weft-opt", "cannot read '" + path + "'");
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+TestFile divide(const std::string& text) {
+    const std::size_t at = text.find(kExpect);
+    if (at == std::string::npos) return {text, {}};
+    return {text.substr(0, at), text.substr(at + kExpect.size())};
+}
+
+std::string passes_of(const std::string& input) {
+    if (!input.starts_with(kPasses)) return {};
+    return input.substr(kPasses.size(), input.find('\n') - kPasses.size());
+}
+
+std::string shape_name(const transform::LaneShape& shape) {
+    using Kind = transform::LaneShape::Kind;
+    switch (shape.kind) {
+        case Kind::uniform: return "uniform";
+        case Kind::linear: return "linear(" + std::to_string(shape.stride) + ")";
+        case Kind::varying: return "varying";
+    }
+    return "?";
+}
+
+// The shapes of all values in the order of the text and under the names they have there, then the remarks, as comments
+// below the function.
+class PlanPrinter {
+public:
+    PlanPrinter(const ir::Function& kernel, int lanes) : plan_(transform::vectorize(kernel, lanes)) {
+        out_ = "// '" + kernel.name + "' on " + std::to_string(plan_.lanes) + " lanes\n";
+        region(kernel.body);
+        for (const auto& remark : plan_.remarks) out_ += "//   remark: " + remark.text + "\n";
+    }
+    std::string take() { return std::move(out_); }
+
+private:
+    void region(const ir::Region& region) {
+        for (const ir::Value* argument : region.arguments) value(*argument);
+        for (const ir::Operation* operation : region.operations) {
+            for (const ir::Value* result : operation->results) value(*result);
+            for (const ir::Region* inner : operation->regions) this->region(*inner);
+        }
+    }
+    void value(const ir::Value& value) {
+        std::string label = value.name.empty() ? std::to_string(position_) : value.name;
+        if (!value.name.empty() && !used_.insert(label).second) label += "." + std::to_string(position_);
+        out_ += "//   %" + label + ": " + shape_name(plan_.shape(&value)) + "\n";
+        ++position_;
+    }
+
+    transform::VectorPlan plan_;
+    std::string out_;
+    std::set<std::string> used_;
+    int position_ = 0;
+};
+
+// Runs the passes and prints. Each pass leaves a module that holds together.
+std::string run(const std::string& input, const std::string& passes, bool names) {
+    const std::unique_ptr<ir::Module> module = ir::parse(input);
+    std::string comments;
+    for (const std::string& pass : split(passes, ',')) {
+        if (pass == "inline") {
+            transform::inline_calls(*module);
+        } else if (pass == "simplify") {
+            for (const auto& function : module->functions) transform::simplify(*function);
+        } else if (pass.starts_with("vectorize:")) {
+            const int lanes = std::atoi(pass.c_str() + std::string_view("vectorize:").size());
+            if (lanes < 1) throw UsageError("weft-opt", "vectorize takes a number of lanes: vectorize:8");
+            for (const auto& function : module->functions)
+                if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
+        } else {
+            throw UsageError("weft-opt", "there is no pass '" + pass + "'; there are inline, simplify and vectorize:LANES");
+        }
+        ir::verify(*module);
+    }
+    return ir::print(*module, names) + comments;
+}
+
+// The first line where two texts differ, for a person who looks at a failed test.
+std::string difference(const std::string& expected, const std::string& found) {
+    std::istringstream a(expected), b(found);
+    std::string x, y;
+    for (int line = 1;; ++line) {
+        const bool more_a = static_cast<bool>(std::getline(a, x)), more_b = static_cast<bool>(std::getline(b, y));
+        if (!more_a && !more_b) return "they differ in the end of the last line";
+        if (more_a && more_b && x == y) continue;
+        return "line " + std::to_string(line) + "\n  expected: " + (more_a ? x : "(nothing)") + "\n  found:    " +
+               (more_b ? y : "(nothing)");
+    }
+}
+
+// True where the file is as it should be.
+bool process(const std::string& path, const Options& options) {
+    const TestFile file = divide(read(path));
+    const std::string passes = options.passes.empty() ? passes_of(file.input) : options.passes;
+    const std::string output = run(file.input, passes, options.names);
+    switch (options.mode) {
+        case Options::Mode::print: std::cout << output; return true;
+        case Options::Mode::bless: {
+            std::ofstream out(path, std::ios::binary);
+            out << file.input << kExpect << output;
+            if (!out.flush()) throw UsageError("weft-opt", "cannot write '" + path + "'");
+            return true;
+        }
+        case Options::Mode::check: break;
+    }
+    if (file.expected.empty()) throw UsageError("weft-opt", "'" + path + "' has no '// ==== expect' part; --bless writes it");
+    if (output == file.expected) return true;
+    std::cerr << path << ": " << difference(file.expected, output) << "\n---- found ----\n" << output;
+    return false;
+}
+
+Options parse_options(int count, char** arguments) {
+    Options options;
+    for (int i = 1; i < count; ++i) {
+        const std::string argument = arguments[i];
+        if (argument.starts_with("--passes=")) {
+            options.passes = argument.substr(9);
+        } else if (argument == "--check") {
+            options.mode = Options::Mode::check;
+        } else if (argument == "--bless") {
+            options.mode = Options::Mode::bless;
+        } else if (argument == "--no-names") {
+            options.names = false;
+        } else if (argument.starts_with("--")) {
+            throw UsageError("weft-opt", "unknown option '" + argument +
+                                             "'; there are --passes=, --check, --bless and --no-names");
+        } else {
+            options.files.push_back(argument);
+        }
+    }
+    if (options.files.empty()) throw UsageError("weft-opt", "no file given: weft-opt [--passes=inline,simplify] file.ir");
+    return options;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    try {
+        const Options options = parse_options(count, arguments);
+        bool good = true;
+        for (const std::string& path : options.files) {
+            try {
+                good &= process(path, options);
+            } catch (const Error& error) {
+                std::cerr << path << ": " << error.what() << "\n";
+                good = false;
+            }
+        }
+        return good ? 0 : 1;
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}
