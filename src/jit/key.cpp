@@ -32,7 +32,10 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_flag("noalias", options.codegen.noalias);
     add("ir", ir::print(module, /*names=*/false));
     // Check sites and debug information carry the user's places, which the text without names leaves out.
-    if (options.codegen.debug || options.codegen.line_info) add("places", ir::print(module, /*names=*/true));
+    if (options.codegen.debug || options.codegen.line_info) {
+        for (const SourcePtr& source : module.sources) add("source", source->path);
+        add("places", ir::print(module, /*names=*/true));
+    }
     return hash_bytes(text);
 }
 

@@ -18,5 +18,5 @@ std::string take_prints();
 
 }  // namespace weft::runtime
 
-// What compiled kernels call: printf's rules, into the buffer above.
-extern "C" void weft_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// What compiled kernels call: printf's rules, into the buffer above. Returns the length, negative where C cannot format it.
+extern "C" int weft_print(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -49,7 +49,7 @@ std::string take_prints() {
 
 }  // namespace weft::runtime
 
-extern "C" void weft_print(const char* format, ...) {
+extern "C" int weft_print(const char* format, ...) {
     // Nearly every line fits here; a longer one is formatted again at the length that the first try reports.
     char line[512];
     va_list arguments;
@@ -70,4 +70,5 @@ extern "C" void weft_print(const char* format, ...) {
         weft::runtime::append_print("print(): the text could not be formatted\n");
     }
     va_end(again);
+    return length;
 }

@@ -1,0 +1,175 @@
+// The way from an analysed module to code that runs: the passes, the key, then the disk cache or the compiler, the linker.
+//
+// Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for it. A
+// finished kernel leaves the map; who keeps it is the caller's business.
+#include "program/module.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <map>
+#include <string_view>
+
+#include "jit/cache.h"
+#include "support/error.h"
+#include "transform/pipeline.h"
+
+namespace weft::program {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Compiled = std::shared_ptr<const CompiledKernel>;
+
+// ---- WEFT_DUMP ----
+
+// $WEFT_DUMP is a list of stages, with commas: "sema", the name of any pass of transform/pipeline.cpp, "llvm", "optimized",
+// "asm", or "all". Each is printed to stderr when it is reached.
+bool is_dumped(std::string_view stage) {
+    const char* const list = std::getenv("WEFT_DUMP");
+    if (list == nullptr || *list == '\0') return false;
+    std::string_view rest = list;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view word = rest.substr(0, comma);
+        if (word == stage || word == "all") return true;
+        rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    }
+    return false;
+}
+
+void dump(std::string_view stage, const std::string& kernel, const std::string& text) {
+    const std::string all = "---- " + std::string(stage) + " of kernel " + kernel + " ----\n" + text + "\n";
+    std::fwrite(all.data(), 1, all.size(), stderr);
+}
+
+void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module& module) {
+    if (is_dumped(stage)) dump(stage, kernel, ir::print(module, /*names=*/true));
+}
+
+void dump_code(const std::string& kernel, const ir::Module& module, const jit::Options& options) {
+    constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},
+                                                                     {"optimized", jit::Listing::optimized_llvm},
+                                                                     {"asm", jit::Listing::assembly}};
+    for (const auto& [stage, listing] : kStages)
+        if (is_dumped(stage)) dump(stage, kernel, jit::listing(module, options, listing));
+}
+
+// ---- one kernel ----
+
+jit::Options jit_options(const CompileOptions& options) {
+    jit::Options result;
+    result.codegen.debug = options.debug;
+    result.codegen.fast_math = options.fast_math;
+    result.codegen.line_info = options.line_info;
+    result.codegen.lanes = options.lanes;
+    result.codegen.dense = options.dense;
+    result.codegen.noalias = options.noalias;
+    result.optimization_level = options.optimization_level;
+    return result;
+}
+
+double since_ms(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// From the disk cache where it is there and links; compiled otherwise.
+std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, const jit::Options& options,
+                                                    const Digest& key, bool use_cache, bool& from_cache) {
+    from_cache = false;
+    if (!use_cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
+    jit::Cache cache(jit::default_cache_folder());
+    if (std::optional<Binary> binary = cache.load(key)) {
+        from_cache = true;
+        return std::make_shared<runtime::Executable>(std::move(*binary));
+    }
+    Binary binary = jit::compile(module, options, key);
+    cache.store(binary);
+    return std::make_shared<runtime::Executable>(std::move(binary));
+}
+
+std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOptions& options, const Digest& key) {
+    const ir::Function& function = *module.functions.front();
+    const jit::Options jit = jit_options(options);
+    dump_code(function.name, module, jit);
+
+    auto compiled = std::make_shared<CompiledKernel>();
+    compiled->executable = executable_for(module, jit, key, options.cache, compiled->from_cache);
+    compiled->entry = compiled->executable->entry(function.name);
+    compiled->description = compiled->executable->kernel(function.name);
+    for (const ir::Value* parameter : function.parameters()) compiled->parameter_types.push_back(parameter->type);
+    compiled->effects = ir::effects(function);
+    compiled->layout = argument_layout(compiled->parameter_types);
+    return compiled;
+}
+
+// ---- the same key from several threads ----
+
+struct InFlight {
+    std::mutex mutex;
+    std::map<Digest, std::shared_future<Compiled>> kernels;
+};
+
+// A child of fork() starts with an empty map: the threads that would fill the promises of the old one are not in it.
+InFlight*& in_flight() {
+    static InFlight* state = new InFlight;
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { in_flight() = new InFlight; });
+    WEFT_CHECK(registered == 0, "cannot register the handler for fork");
+    return state;
+}
+
+template <typename Build>
+Compiled build_once(const Digest& key, const Build& build) {
+    InFlight& state = *in_flight();
+    std::promise<Compiled> promise;
+    {
+        std::unique_lock lock(state.mutex);
+        if (const auto found = state.kernels.find(key); found != state.kernels.end()) {
+            const std::shared_future<Compiled> theirs = found->second;
+            lock.unlock();
+            return theirs.get();  // or the error that they ran into
+        }
+        state.kernels.emplace(key, promise.get_future().share());
+    }
+    const auto leave = [&] {
+        const std::lock_guard lock(state.mutex);
+        state.kernels.erase(key);
+    };
+    try {
+        Compiled compiled = build();
+        promise.set_value(compiled);
+        leave();
+        return compiled;
+    } catch (...) {
+        promise.set_exception(std::current_exception());
+        leave();
+        throw;
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
+    const Clock::time_point start = Clock::now();
+    WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
+               "the first function of a module to compile must be its kernel");
+    const std::string name = module->functions.front()->name;
+
+    dump_ir("sema", name, *module);
+    transform::PipelineOptions pipeline;
+    if (std::getenv("WEFT_DUMP") != nullptr)
+        pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) { dump_ir(pass, name, after); };
+    transform::run_pipeline(*module, pipeline);
+
+    const Digest key = jit::cache_key(*module, jit_options(options));
+    return build_once(key, [&] {
+        auto compiled = build(*module, options, key);
+        compiled->compile_ms = since_ms(start);
+        return Compiled(std::move(compiled));
+    });
+}
+
+}  // namespace weft::program

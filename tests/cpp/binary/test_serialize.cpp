@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "binary/binary.h"
+#include "support/error.h"
+
+namespace weft {
+namespace {
+
+Binary sample() {
+    Binary binary;
+    binary.target = "cpu";
+    for (int i = 0; i < 1003; ++i) binary.code.push_back(static_cast<std::byte>(i * 7));
+    KernelEntry first;
+    first.name = "first";
+    first.symbol = "weft_0_first";
+    first.tid_rank = 3;
+    first.lanes = 8;
+    first.remarks = {"a.py:3:1: the loop is scalar", ""};
+    first.sites = {{"a.py", 12, 4, "positions"}, {"", -1, 0, "must hold"}};
+    first.dense_parameters = {0, 2, 5};
+    first.cost = 1.25;
+    KernelEntry second;
+    second.name = "second \xc3\xa4";
+    second.symbol = "weft_1_second__";
+    binary.kernels = {first, second};
+    for (std::size_t i = 0; i < binary.key.bytes.size(); ++i) binary.key.bytes[i] = static_cast<std::uint8_t>(255 - i);
+    return binary;
+}
+
+void expect_equal(const Binary& a, const Binary& b) {
+    EXPECT_EQ(a.target, b.target);
+    EXPECT_EQ(a.code, b.code);
+    EXPECT_EQ(a.key, b.key);
+    ASSERT_EQ(a.kernels.size(), b.kernels.size());
+    for (std::size_t i = 0; i < a.kernels.size(); ++i) {
+        const KernelEntry &x = a.kernels[i], &y = b.kernels[i];
+        EXPECT_EQ(x.name, y.name);
+        EXPECT_EQ(x.symbol, y.symbol);
+        EXPECT_EQ(x.tid_rank, y.tid_rank);
+        EXPECT_EQ(x.lanes, y.lanes);
+        EXPECT_EQ(x.remarks, y.remarks);
+        EXPECT_EQ(x.dense_parameters, y.dense_parameters);
+        EXPECT_EQ(x.cost, y.cost);
+        ASSERT_EQ(x.sites.size(), y.sites.size());
+        for (std::size_t s = 0; s < x.sites.size(); ++s) {
+            EXPECT_EQ(x.sites[s].path, y.sites[s].path);
+            EXPECT_EQ(x.sites[s].line, y.sites[s].line);
+            EXPECT_EQ(x.sites[s].column, y.sites[s].column);
+            EXPECT_EQ(x.sites[s].text, y.sites[s].text);
+        }
+    }
+}
+
+TEST(Serialize, gives_back_every_field) { expect_equal(sample(), deserialize(serialize(sample()))); }
+
+TEST(Serialize, gives_back_an_empty_binary) { expect_equal(Binary{}, deserialize(serialize(Binary{}))); }
+
+TEST(Serialize, is_the_same_bytes_for_the_same_binary) { EXPECT_EQ(serialize(sample()), serialize(sample())); }
+
+TEST(Deserialize, refuses_any_flipped_bit) {
+    const std::vector<std::byte> good = serialize(sample());
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        std::vector<std::byte> bad = good;
+        bad[at] ^= static_cast<std::byte>(1 << at % 8);
+        EXPECT_THROW(deserialize(bad), UsageError) << "byte " << at;
+    }
+}
+
+TEST(Deserialize, refuses_every_shorter_and_longer_text) {
+    const std::vector<std::byte> good = serialize(sample());
+    for (std::size_t size = 0; size < good.size(); ++size)
+        EXPECT_THROW(deserialize({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}), UsageError) << size;
+    std::vector<std::byte> longer = good;
+    longer.push_back(std::byte{0});
+    EXPECT_THROW(deserialize(longer), UsageError);
+}
+
+TEST(Digest, prints_as_64_hexadecimal_digits) {
+    Digest digest;
+    digest.bytes[0] = 0xab;
+    digest.bytes[31] = 0x01;
+    EXPECT_EQ(digest.hex(), "ab" + std::string(60, '0') + "01");
+}
+
+}  // namespace
+}  // namespace weft

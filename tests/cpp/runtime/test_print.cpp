@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "runtime/cpu/fault.h"
+#include "runtime/print.h"
+
+namespace weft::runtime {
+namespace {
+
+TEST(Print, keeps_the_order_and_is_taken_once) {
+    take_prints();
+    EXPECT_FALSE(has_prints());
+    weft_print("%d %s\n", 3, "apples");
+    weft_print("%g\n", 2.5);
+    EXPECT_TRUE(has_prints());
+    EXPECT_EQ(take_prints(), "3 apples\n2.5\n");
+    EXPECT_FALSE(has_prints());
+    EXPECT_EQ(take_prints(), "");
+}
+
+TEST(Print, takes_lines_of_any_length) {
+    take_prints();
+    for (const std::size_t length : {510u, 511u, 512u, 513u, 20'000u}) {
+        const std::string text(length, 'x');
+        EXPECT_EQ(weft_print("%s", text.c_str()), static_cast<int>(length));
+        EXPECT_EQ(take_prints(), text);
+    }
+}
+
+TEST(Print, pieces_of_two_threads_never_mix) {
+    take_prints();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([t] {
+            for (int i = 0; i < 500; ++i) weft_print("<%d %d>", t, i);
+        });
+    for (std::thread& thread : threads) thread.join();
+    const std::string text = take_prints();
+    int next[4] = {0, 0, 0, 0};
+    std::size_t at = 0;
+    while (at < text.size()) {
+        int t = -1, i = -1, used = 0;
+        ASSERT_EQ(std::sscanf(text.c_str() + at, "<%d %d>%n", &t, &i, &used), 2) << text.substr(at, 40);
+        ASSERT_EQ(i, next[t]++);  // in order within each thread
+        at += static_cast<std::size_t>(used);
+    }
+    for (const int count : next) EXPECT_EQ(count, 500);
+}
+
+TEST(Fault, the_first_one_wins_and_says_which_thread) {
+    Fault fault{};
+    const LaunchContext context{{4, 5, 6, 1}, &fault};
+    weft_fault(&context, static_cast<std::int32_t>(FaultKind::bounds), (2 * 5 + 3) * 6 + 4, -5, 10, 1, 7);
+    weft_fault(&context, static_cast<std::int32_t>(FaultKind::division), 9, 9, 9, 9, 9);
+    EXPECT_EQ(fault.claimed, 1);
+    EXPECT_EQ(fault.kind, static_cast<std::int32_t>(FaultKind::bounds));
+    EXPECT_EQ(fault.thread[0], 2);
+    EXPECT_EQ(fault.thread[1], 3);
+    EXPECT_EQ(fault.thread[2], 4);
+    EXPECT_EQ(fault.thread[3], 0);
+    EXPECT_EQ(fault.index, -5);
+    EXPECT_EQ(fault.size, 10);
+    EXPECT_EQ(fault.axis, 1);
+    EXPECT_EQ(fault.site, 7);
+}
+
+TEST(Fault, does_nothing_without_a_record) {
+    const LaunchContext context{{1, 1, 1, 1}, nullptr};
+    weft_fault(&context, 1, 0, 0, 0, 0, 0);
+}
+
+}  // namespace
+}  // namespace weft::runtime
