@@ -4,6 +4,9 @@ import platform
 
 import warp as wp
 
+# What a reader wants to know of the dozens of features that LLVM lists.
+NOTABLE = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512fp16", "neon", "sve", "fullfp16")
+
 
 def lines():
     """The report, as (label, text) pairs."""
@@ -12,7 +15,8 @@ def lines():
     yield "Weft", f"{info['version']} (LLVM {info['llvm']}, Python {platform.python_version()})"
     for device in wp.get_devices():
         yield f"Device {device}", info["cpu"] if str(device) == "cpu" else ""
-    yield "Instructions", ", ".join(info["features"])
+    enabled = {feature[1:] for feature in info["features"].split(",") if feature.startswith("+")}
+    yield "Instructions", ", ".join(name for name in NOTABLE if name in enabled) or "the baseline"
     yield "Vector lanes", f"{bits // 32} of 32 bits, {bits // 64} of 64 bits ({bits}-bit registers)"
     yield "CPU threads", f"{info['threads']} (WARP_CPU_THREADS changes it)"
     yield "Kernel cache", f"{info['cache_folder']} (WARP_CACHE_PATH changes it)"
