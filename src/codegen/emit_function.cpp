@@ -11,6 +11,8 @@
 //
 // The body of a small kernel is written twice, so that the loop has no masks; that of a large one once, always masked:
 // there the time is in the arithmetic, and compile time counts.
+#include <llvm/TargetParser/X86TargetParser.h>
+
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -34,6 +36,11 @@ int count_operations(const ir::Region& region) {
 
 Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
     std::string features = "," + target.features + ",";
+    if (target.features.empty() && !target.cpu.empty()) {  // what the processor's name implies
+        llvm::SmallVector<llvm::StringRef, 64> implied;
+        if (target.triple.rfind("x86_64", 0) == 0) llvm::X86::getFeaturesForCPU(target.cpu, implied);
+        for (llvm::StringRef feature : implied) features += "+" + feature.str() + ",";
+    }
     auto has = [&](const char* feature) { return features.find(std::string(",+") + feature + ",") != std::string::npos; };
     bool x86 = target.triple.rfind("x86_64", 0) == 0;
     if (!x86) {
@@ -94,7 +101,7 @@ void Emitter::emit(KernelEntry& entry) {
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
-    if (kernel_.tid_rank <= 1) emit_flat_threads(begin, end);
+    if (kernel_.tid_rank <= 1) emit_segment(begin, end);
     else emit_rows(begin, end);
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
@@ -139,14 +146,7 @@ void Emitter::load_dimensions(llvm::Value* context) {
         dims_.push_back(load);
     }
     coordinates_.assign(static_cast<std::size_t>(std::max(1, kernel_.tid_rank)), i64(0));
-    if (!options_.debug) return;
-    llvm::Value* address =
-        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), context, offsetof(LaunchContext, fault));
-    fault_ = builder_.CreateAlignedLoad(builder_.getPtrTy(), address, llvm::Align(8));
-}
-
-void Emitter::emit_flat_threads(llvm::Value* begin, llvm::Value* end) {
-    emit_segment(begin, end);
+    launch_ = context;
 }
 
 void Emitter::emit_rows(llvm::Value* begin, llvm::Value* end) {

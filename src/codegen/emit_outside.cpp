@@ -1,8 +1,8 @@
 // What a kernel says to the world outside: thread coordinates, print, debug checks, library calls, line numbers.
 //
 // Symbols that the loader provides:
-//   int weft_print(const char* format, ...)
-//   void weft_fault(Fault*, int32 kind, int64 t0, int64 t1, int64 t2, int64 t3, int64 index, int64 size, int32 axis, int32 site)
+//   void weft_print(const char* format, ...)
+//   void weft_fault(const LaunchContext*, int32 kind, int64 thread, int64 index, int64 size, int32 axis, int32 site)
 // and the library functions. A library function takes the leaves of its operands one by one (bool as i8, an array as a
 // pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that comes first.
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -25,7 +25,7 @@ void Emitter::emit_tid(const Operation& operation) {
 
 void Emitter::emit_print(const Operation& operation) {
     llvm::FunctionCallee print = module_.getOrInsertFunction(
-        "weft_print", llvm::FunctionType::get(builder_.getInt32Ty(), {builder_.getPtrTy()}, true));
+        "weft_print", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, true));
     llvm::Value* format = builder_.CreateGlobalString(operation.text);
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
         llvm::SmallVector<llvm::Value*, 8> arguments{format};
@@ -46,8 +46,8 @@ void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::V
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
     llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
-        "weft_fault", llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i64_type, i64_type,
-                                                                     i64_type, i32, i32}, false));
+        "weft_fault",
+        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i32, i32}, false));
     CheckSite site;
     if (span_) {
         site.path = span_.source->path;
@@ -61,10 +61,12 @@ void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::V
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report);
     builder_.SetInsertPoint(report);
-    llvm::SmallVector<llvm::Value*, 10> arguments{fault_, builder_.getInt32(static_cast<std::uint32_t>(kind))};
-    for (std::size_t axis_of_thread = 0; axis_of_thread < kMaxDims; ++axis_of_thread)
-        arguments.push_back(axis_of_thread < coordinates_.size() ? coordinates_[axis_of_thread] : i64(0));
-    arguments.append({index, size, builder_.getInt32(static_cast<std::uint32_t>(axis)), builder_.getInt32(number)});
+    llvm::Value* thread = coordinates_[0];
+    for (std::size_t at = 1; at < coordinates_.size(); ++at)
+        thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
+    llvm::SmallVector<llvm::Value*, 7> arguments{
+        launch_, builder_.getInt32(static_cast<std::uint32_t>(kind)), thread, index, size,
+        builder_.getInt32(static_cast<std::uint32_t>(axis)), builder_.getInt32(number)};
     builder_.CreateCall(fault, arguments);
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);

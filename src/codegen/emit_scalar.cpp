@@ -91,8 +91,14 @@ void Emitter::emit_componentwise(const Operation& operation) {
         fusable_[operation.operands[0]] = true;
         left = nullptr;
     }
+    bool divides = operation.op == Op::div || operation.op == Op::rem;
     for (int n = 0; n < count; ++n) {
         std::size_t i = static_cast<std::size_t>(n);
+        if (divides && options_.debug && info(scalar).is_int()) {
+            llvm::Value* divisor = value(operation.operands[1]).leaves[i].scalar;
+            check(builder_.CreateICmpNE(divisor, llvm::Constant::getNullValue(divisor->getType())), FaultKind::division, i64(0),
+                  i64(0), 0, {});
+        }
         if (const Operation* product = left ? left : right) {
             Leaf &a = value(product->operands[0]).leaves[i], &b = value(product->operands[1]).leaves[i];
             Leaf& c = value(operation.operands[left ? 1 : 0]).leaves[i];

@@ -59,7 +59,6 @@ private:
     // ---- emit_function.cpp ----
     void load_arguments(llvm::Value* arguments);
     void load_dimensions(llvm::Value* context);
-    void emit_flat_threads(llvm::Value* begin, llvm::Value* end);
     void emit_rows(llvm::Value* begin, llvm::Value* end);
     void emit_segment(llvm::Value* first, llvm::Value* last);
     void emit_group(llvm::Value* first_lane, llvm::Value* mask);
@@ -246,7 +245,7 @@ private:
     std::unordered_map<const ir::Value*, int> uses_;
     std::unordered_map<const ir::Value*, bool> fusable_;
     llvm::Value* mask_ = nullptr;
-    llvm::Value* fault_ = nullptr;
+    llvm::Value* launch_ = nullptr;  // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     Span span_;                                              // of the operation being emitted
