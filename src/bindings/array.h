@@ -1,9 +1,13 @@
 // The Python class `array`: construction, views, conversion.
+//
+// It is a plain CPython type and not a nanobind class, because programs make arrays and slices by the million: the
+// object holds the runtime array itself, and its functions are called without going through an overload chain.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <string_view>
 
 #include "runtime/array.h"
 
@@ -12,22 +16,24 @@ namespace weft::bindings {
 namespace nb = nanobind;
 
 // The Python object's own part: the runtime array and what only Python cares about. `wp.array(dtype=float)` and
-// `wp.array[float]` give an instance with is_annotation set and no memory.
+// `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there where the
+// annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
 struct PyArray {
     runtime::Array array;
     bool is_annotation = false;
     bool requires_grad = false;
-    nb::object dtype;   // the class given by the user; also `typing.Any` in a generic annotation
-    nb::object grad;    // another array, or None
-    nb::object base;    // keeps the owner of foreign memory alive (NumPy array, tensor)
+    bool pinned = false;        // what was asked for; on the CPU there is no difference
     std::uint64_t version = 0;  // counts writes from the host and launches
+    nb::object dtype;  // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
+    nb::object grad;   // another array, or null
 };
 
 // The array inside a Python object, or null where it is something else. No conversion.
 PyArray* array_pointer(nb::handle object);
-// An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__ or
-// the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError with a
-// message for `api` where dtype, dimensions or inner strides do not fit. Empty where the object has no such interface.
+// An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
+// or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
+// with a message for `api` where dtype, dimensions or inner strides do not fit. Empty where the object has no such
+// interface. `argument` is how the message names the object: "argument 'x' of 'saxpy'".
 std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
                                             std::string_view argument);
 nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());

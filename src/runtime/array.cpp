@@ -79,7 +79,8 @@ Array regroup(const Array& array, Type dtype) {
     }
     std::int64_t bytes = array.view.shape[last] * old_size;
     if (bytes % new_size != 0) {
-        fail("the last dimension holds " + std::to_string(bytes) + " bytes, no multiple of " + std::to_string(new_size));
+        fail("the last dimension holds " + std::to_string(bytes) + " bytes, no multiple of " +
+             std::to_string(new_size));
     }
     Array result = array;
     result.dtype = dtype;
@@ -281,10 +282,10 @@ Array transpose(const Array& array, std::span<const int> axes) {
     }
     if (!valid) {
         std::vector<std::int64_t> wide(axes.begin(), axes.end());
-        throw UsageError(kApi,
-                         "axes must name each of the " + std::to_string(array.ndim) + " dimensions once, got " +
-                             shape_text(wide),
-                         ErrorCategory::value);
+        throw UsageError(
+            kApi,
+            "axes must name each of the " + std::to_string(array.ndim) + " dimensions once, got " + shape_text(wide),
+            ErrorCategory::value);
     }
     return result;
 }

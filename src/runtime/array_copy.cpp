@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::int64_t kParallelBytes = 1 << 20;  // below, one thread is quicker
 constexpr std::int64_t kGrainBytes = 1 << 18;
-constexpr std::int64_t kTile = 32;                // elements along each side of a transposed block
+constexpr std::int64_t kTile = 32;  // elements along each side of a transposed block
 
 struct Axis {
     std::int64_t count;
-    std::int64_t to;    // strides in bytes
+    std::int64_t to;  // strides in bytes
     std::int64_t from;
 };
 
@@ -26,7 +26,7 @@ struct Nest {
     const char* from;
     std::int64_t element;  // bytes
     int ndim = 0;
-    Axis axes[kMaxDims];   // outermost first
+    Axis axes[kMaxDims];  // outermost first
 };
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -99,21 +99,31 @@ void run_line(char* to, const char* from, Axis axis, std::int64_t size) {
         return;
     }
     switch (size) {
-        case 1: return copy_line<1>(to, from, axis, size);
-        case 2: return copy_line<2>(to, from, axis, size);
-        case 4: return copy_line<4>(to, from, axis, size);
-        case 8: return copy_line<8>(to, from, axis, size);
-        case 12: return copy_line<12>(to, from, axis, size);
-        case 16: return copy_line<16>(to, from, axis, size);
-        case 24: return copy_line<24>(to, from, axis, size);
-        case 36: return copy_line<36>(to, from, axis, size);
-        case 64: return copy_line<64>(to, from, axis, size);
-        default: return copy_line<0>(to, from, axis, size);
+        case 1:
+            return copy_line<1>(to, from, axis, size);
+        case 2:
+            return copy_line<2>(to, from, axis, size);
+        case 4:
+            return copy_line<4>(to, from, axis, size);
+        case 8:
+            return copy_line<8>(to, from, axis, size);
+        case 12:
+            return copy_line<12>(to, from, axis, size);
+        case 16:
+            return copy_line<16>(to, from, axis, size);
+        case 24:
+            return copy_line<24>(to, from, axis, size);
+        case 36:
+            return copy_line<36>(to, from, axis, size);
+        case 64:
+            return copy_line<64>(to, from, axis, size);
+        default:
+            return copy_line<0>(to, from, axis, size);
     }
 }
 
-// Two axes of which the source runs fastest along the outer one (a transpose): in square blocks, so that each cache line
-// that is read is used up before it is dropped.
+// Two axes of which the source runs fastest along the outer one (a transpose): in square blocks, so that each cache
+// line that is read is used up before it is dropped.
 void run_tiled(char* to, const char* from, Axis outer, Axis inner, std::int64_t size) {
     for (std::int64_t i = 0; i < outer.count; i += kTile) {
         for (std::int64_t j = 0; j < inner.count; j += kTile) {

@@ -40,9 +40,8 @@ bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_wi
 Device& device(std::string_view name) {
     if (name == "cpu") return cpu();
     if (names_cuda(name)) {
-        throw UsageError("get_device()",
-                         "there is no device '" + std::string(name) +
-                             "': this build has no CUDA support, only 'cpu'. help: device=\"cpu\"");
+        throw UsageError("get_device()", "there is no device '" + std::string(name) +
+                                             "': this build has no CUDA support, only 'cpu'. help: device=\"cpu\"");
     }
     throw UsageError("get_device()",
                      "there is no device '" + std::string(name) + "': expected a name like 'cpu'. help: device=\"cpu\"",

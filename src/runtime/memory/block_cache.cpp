@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kMiB = 1024 * kKiB;
-constexpr std::int64_t kSmallLimit = kKiB;        // multiples of 64 bytes up to here
-constexpr std::int64_t kMappedLimit = kMiB;       // the C library up to here, mmap above
-constexpr std::int64_t kKeptLimit = 64 * kMiB;    // above, never kept
+constexpr std::int64_t kSmallLimit = kKiB;      // multiples of 64 bytes up to here
+constexpr std::int64_t kMappedLimit = kMiB;     // the C library up to here, mmap above
+constexpr std::int64_t kKeptLimit = 64 * kMiB;  // above, never kept
 constexpr std::int64_t kHugePage = 2 * kMiB;
 constexpr int kSmallClasses = static_cast<int>(kSmallLimit / kArrayAlignment);
 // Four classes in each power of two from 1 KiB to 64 MiB.
@@ -76,8 +76,8 @@ void to_system(void* data, std::int64_t size) {
     }
 }
 
-// One lock for all classes: it is held for some nanoseconds, and one lock is easily carried across fork(). The kept blocks
-// of a class form a list whose links lie in the blocks themselves, so that giving a block back never allocates.
+// One lock for all classes: it is held for some nanoseconds, and one lock is easily carried across fork(). The kept
+// blocks of a class form a list whose links lie in the blocks themselves, so that giving a block back never allocates.
 struct Cache {
     std::mutex lock;
     void* kept[kClasses] = {};

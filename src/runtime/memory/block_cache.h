@@ -1,5 +1,6 @@
-// The CPU's memory for arrays: blocks of some hundred size classes, kept for reuse after they are freed, because programs
-// make and drop arrays of the same few sizes all the time and a fresh page costs more than the kernel that fills it.
+// The CPU's memory for arrays: blocks of some hundred size classes, kept for reuse after they are freed, because
+// programs make and drop arrays of the same few sizes all the time and a fresh page costs more than the kernel that
+// fills it.
 //
 //   size           comes from                      rounded up to
 //   1 … 1 KiB      the C library, 64-byte aligned   a multiple of 64 bytes

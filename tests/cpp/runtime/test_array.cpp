@@ -1,12 +1,11 @@
 // Arrays against a plain model: every element looked up by its indices.
-#include "runtime/array.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <numeric>
 #include <random>
 
+#include "runtime/array.h"
 #include "runtime/memory/block_cache.h"
 #include "support/error.h"
 
@@ -51,7 +50,9 @@ TEST(Array, EmptyIsAlignedAndContiguous) {
 
 TEST(Array, ZerosClearsRecycledMemory) {
     for (std::int64_t n : {5, 1000, 300000, 5000000}) {
-        { fill(empty(f32_type(), Dims{n}, cpu()), "abcd"); }
+        {
+            fill(empty(f32_type(), Dims{n}, cpu()), "abcd");
+        }
         Array array = zeros(f32_type(), Dims{n}, cpu());
         auto* values = static_cast<const float*>(array.view.data);
         EXPECT_TRUE(std::all_of(values, values + n, [](float v) { return v == 0.0f; })) << n;
@@ -135,8 +136,13 @@ Array random_view(Array array, std::mt19937& random) {
 
 TEST(Array, CopyBetweenAnyStrides) {
     std::mt19937 random(1);
-    const Type types[] = {Type::scalar(Scalar::u8), Type::scalar(Scalar::f16), f32_type(), f64_type(),
-                          Type::vector(Scalar::f32, 3), Type::matrix(Scalar::f32, 3, 3), Type::vector(Scalar::i8, 5)};
+    const Type types[] = {Type::scalar(Scalar::u8),
+                          Type::scalar(Scalar::f16),
+                          f32_type(),
+                          f64_type(),
+                          Type::vector(Scalar::f32, 3),
+                          Type::matrix(Scalar::f32, 3, 3),
+                          Type::vector(Scalar::i8, 5)};
     for (int round = 0; round < 400; ++round) {
         Type dtype = types[random() % std::size(types)];
         Dims shape(1 + random() % kMaxDims);

@@ -1,0 +1,26 @@
+"""The default device as a context."""
+
+from warp._weft import get_device, set_device
+
+
+class ScopedDevice:
+    """Makes a device the default of this thread inside a ``with`` block.
+
+    Args:
+        device: a device, its name, or None to leave the default as it is.
+
+    The block's ``as`` name is the Device. One object can be entered again after it was left, also inside itself.
+    """
+
+    def __init__(self, device=None):
+        self.device = None if device is None else get_device(device)
+        self._outer = []
+
+    def __enter__(self):
+        self._outer.append(get_device())
+        if self.device is not None:
+            set_device(self.device)
+        return get_device()
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        set_device(self._outer.pop())

@@ -1,0 +1,314 @@
+// The functions of the module that make and copy arrays.
+#include <algorithm>
+
+#include "bindings/array_object.h"
+#include "bindings/device.h"
+#include "bindings/numpy_api.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+using runtime::Shape;
+
+// ---- element values ----
+
+// What dtype a value has by itself: 1 int32, 1.0 float32, True bool, wp.vec3(...) vec3f, [1.0, 2.0] a vector of 2.
+Type dtype_of_value(PyObject* value, const char* api) {
+    if (PyBool_Check(value)) return bool_type();
+    if (PyLong_CheckExact(value)) return i32_type();
+    if (PyFloat_CheckExact(value)) return f32_type();
+    if (std::optional<Type> type = dtype_from_python(reinterpret_cast<PyObject*>(Py_TYPE(value)))) return *type;
+    nb::object array = numpy::as_array(value);
+    const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
+    std::optional<Scalar> scalar = numpy::scalar_of(numbers);
+    bool is_python = PyList_Check(value) || PyTuple_Check(value);
+    if (scalar && numbers.size() > 0) {
+        if (is_python && scalar == Scalar::f64) scalar = Scalar::f32;
+        if (is_python && scalar == Scalar::i64) scalar = Scalar::i32;
+        if (numbers.ndim == 0) return Type::scalar(*scalar);
+        if (numbers.ndim == 1) return Type::vector(*scalar, static_cast<int>(numbers.dimensions[0]));
+        if (numbers.ndim == 2) {
+            return Type::matrix(*scalar, static_cast<int>(numbers.dimensions[0]),
+                                static_cast<int>(numbers.dimensions[1]));
+        }
+    }
+    throw UsageError(api, "the value is " + describe(value) + ", which is no element of an array. help: give dtype",
+                     ErrorCategory::type);
+}
+
+// ---- new arrays ----
+
+PyObject* new_empty(Type dtype, const Shape& shape, const Options& options, const char* api) {
+    runtime::checked_size(shape, dtype.size_bytes(), api);
+    return finish(runtime::empty(dtype, shape, *options.device), options);
+}
+
+PyObject* new_zeros(Type dtype, const Shape& shape, const Options& options, const char* api) {
+    std::int64_t count = runtime::checked_size(shape, dtype.size_bytes(), api);
+    Array array;
+    moving(count * dtype.size_bytes(), [&] { array = runtime::zeros(dtype, shape, *options.device); });
+    return finish(std::move(array), options);
+}
+
+PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Options& options, const char* api) {
+    nb::object result = nb::steal(new_empty(dtype, shape, options, api));
+    fill_array(value_of(result.ptr()), value, api);
+    return result.release().ptr();
+}
+
+// empty, zeros and ones share one list of parameters.
+enum Creation { kShape, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kCreationCount };
+using CreationSignature = Signature<kCreationCount>;
+
+CreationSignature creation_signature(const char* api) {
+    return CreationSignature(api, {"shape", "dtype", "device", "requires_grad", "pinned", "n", "length"}, 0, kN);
+}
+
+struct Creating {
+    Type dtype;
+    Shape shape;
+    Options options;
+};
+
+Creating read_creation(const CreationSignature& signature, PyObject* const* args, Py_ssize_t count,
+                       PyObject* keywords) {
+    auto given = signature.parse(args, count, keywords);
+    const char* api = signature.api();
+    return {dtype_argument(given[kDtype], api), shape_argument(given[kShape], given[kN], given[kLength], api),
+            Options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
+                    flag(given[kPinned], false)}};
+}
+
+PyObject* empty(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const CreationSignature signature = creation_signature("empty()");
+        Creating creating = read_creation(signature, args, count, keywords);
+        return new_empty(creating.dtype, creating.shape, creating.options, signature.api());
+    });
+}
+
+PyObject* zeros(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const CreationSignature signature = creation_signature("zeros()");
+        Creating creating = read_creation(signature, args, count, keywords);
+        return new_zeros(creating.dtype, creating.shape, creating.options, signature.api());
+    });
+}
+
+PyObject* one() {
+    static PyObject* one = PyLong_FromLong(1);
+    return one;
+}
+
+PyObject* ones(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const CreationSignature signature = creation_signature("ones()");
+        Creating creating = read_creation(signature, args, count, keywords);
+        return new_filled(creating.dtype, creating.shape, one(), creating.options, signature.api());
+    });
+}
+
+PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        enum { kShape, kValue, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kCount };
+        static const Signature<kCount> signature(
+            "full()", {"shape", "value", "dtype", "device", "requires_grad", "pinned", "n", "length"}, 0, kN);
+        auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        static PyObject* zero = PyLong_FromLong(0);
+        PyObject* value = given[kValue] ? given[kValue] : zero;
+        bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
+        Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
+        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
+                        flag(given[kPinned], false)};
+        return new_filled(dtype, shape_argument(given[kShape], given[kN], given[kLength], api), value, options, api);
+    });
+}
+
+// ---- arrays like another ----
+
+enum Like { kSource, kLikeDevice, kLikeRequiresGrad, kLikePinned, kLikeCount };
+using LikeSignature = Signature<kLikeCount>;
+
+LikeSignature like_signature(const char* api) {
+    return LikeSignature(api, {"src", "device", "requires_grad", "pinned"}, 1);
+}
+
+// Options that are not given come from the source.
+Options like_options(PyArray& source, PyObject* device, PyObject* requires_grad, PyObject* pinned, const char* api) {
+    return {is_given(device) ? &device_from_python(device, api) : source.array.device,
+            flag(requires_grad, source.requires_grad), flag(pinned, source.pinned)};
+}
+
+template <typename Make>
+PyObject* make_like(const LikeSignature& signature, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                    Make&& make) {
+    return guarded([&] {
+        auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        PyArray& source = array_argument(given[kSource], api, "src");
+        Options options = like_options(source, given[kLikeDevice], given[kLikeRequiresGrad], given[kLikePinned], api);
+        return make(source, options, api);
+    });
+}
+
+Shape shape_of(const PyArray& array) { return {array.array.shape().begin(), array.array.shape().end()}; }
+
+PyObject* empty_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const LikeSignature signature = like_signature("empty_like()");
+    return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
+        return new_empty(source.array.dtype, shape_of(source), options, api);
+    });
+}
+
+PyObject* zeros_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const LikeSignature signature = like_signature("zeros_like()");
+    return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
+        return new_zeros(source.array.dtype, shape_of(source), options, api);
+    });
+}
+
+PyObject* ones_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const LikeSignature signature = like_signature("ones_like()");
+    return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
+        return new_filled(source.array.dtype, shape_of(source), one(), options, api);
+    });
+}
+
+PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const LikeSignature signature = like_signature("clone()");
+    return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
+        nb::object result = nb::steal(new_empty(source.array.dtype, shape_of(source), options, api));
+        copy_elements(value_of(result.ptr()), source, 0, 0, 0, api);
+        return result.release().ptr();
+    });
+}
+
+PyObject* full_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        enum { kSource, kValue, kDevice, kRequiresGrad, kPinned, kCount };
+        static const Signature<kCount> signature("full_like()", {"src", "value", "device", "requires_grad", "pinned"},
+                                                 2);
+        auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        PyArray& source = array_argument(given[kSource], api, "src");
+        Options options = like_options(source, given[kDevice], given[kRequiresGrad], given[kPinned], api);
+        return new_filled(source.array.dtype, shape_of(source), given[kValue], options, api);
+    });
+}
+
+// ---- copying ----
+
+PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+        enum { kDestination, kSource, kToOffset, kFromOffset, kCopyCount, kStream, kCount };
+        static const Signature<kCount> signature("copy()",
+                                                 {"dest", "src", "dest_offset", "src_offset", "count", "stream"}, 2);
+        auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        auto number = [&](PyObject* value, const char* name) {
+            return is_given(value) ? integer(value, api, name) : 0;
+        };
+        if (is_given(given[kStream])) {
+            throw UsageError(api, "'stream' is " + describe(given[kStream]) + ": the CPU has no streams, expected None",
+                             ErrorCategory::type);
+        }
+        PyArray& to = array_argument(given[kDestination], api, "dest");
+        PyArray& from = array_argument(given[kSource], api, "src");
+        copy_elements(to, from, number(given[kToOffset], "dest_offset"), number(given[kFromOffset], "src_offset"),
+                      number(given[kCopyCount], "count"), api);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        enum { kData, kDtype, kShape, kDevice, kRequiresGrad, kCount };
+        static const Signature<kCount> signature("from_numpy()", {"arr", "dtype", "shape", "device", "requires_grad"},
+                                                 1);
+        auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        if (!numpy::ndarray_pointer(given[kData])) {
+            throw UsageError(api, "'arr' must be a NumPy array, got " + describe(given[kData]), ErrorCategory::type);
+        }
+        bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
+        Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : Type::none();
+        std::optional<Shape> shape;
+        if (is_given(given[kShape])) shape = shape_argument(given[kShape], api);
+        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false), false};
+        return finish(array_from_data(given[kData], dtype, std::move(shape), true, *options.device, api), options);
+    });
+}
+
+template <typename Function>
+PyMethodDef entry(const char* name, Function* function, const char* doc) {
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+PyMethodDef functions[] = {
+    entry("empty", &empty,
+          "empty($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
+          "length=None)\n--\n\n"
+          "An array whose elements are not set.\n\n"
+          "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
+          "    dtype: type of the elements.\n    device: where the memory lies.\n"
+          "    requires_grad: makes an array of gradients, of zeros.\n"
+          "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n\n"
+          "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory."),
+    entry("zeros", &zeros,
+          "zeros($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
+          "length=None)\n--\n\n"
+          "An array of zeros. The arguments are those of empty()."),
+    entry("ones", &ones,
+          "ones($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
+          "length=None)\n--\n\n"
+          "An array of ones, also in all components of vectors and matrices. The arguments are those of empty()."),
+    entry("full", &full,
+          "full($module, shape=None, value=0, dtype=Any, device=None, requires_grad=False, pinned=False, *, n=None, "
+          "length=None)\n--\n\n"
+          "An array of equal elements.\n\n"
+          "Args:\n    value: the element; a number fills all components of a vector or matrix.\n"
+          "    dtype: where not given, what the value has: int32 for ints, float32 for floats.\n"
+          "The others are those of empty()."),
+    entry("empty_like", &empty_like,
+          "empty_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "An array of the shape and dtype of another, not set. Options that are not given come from `src`."),
+    entry("zeros_like", &zeros_like,
+          "zeros_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "An array of zeros of the shape and dtype of another. Options that are not given come from `src`."),
+    entry("ones_like", &ones_like,
+          "ones_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "An array of ones of the shape and dtype of another. Options that are not given come from `src`."),
+    entry("full_like", &full_like,
+          "full_like($module, src, value, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "An array of equal elements of the shape and dtype of another. Options that are not given come from `src`."),
+    entry("clone", &clone,
+          "clone($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "A contiguous copy, of the gradient too. Options that are not given come from `src`."),
+    entry("copy", &copy,
+          "copy($module, dest, src, dest_offset=0, src_offset=0, count=0, stream=None)\n--\n\n"
+          "Copies elements from `src` to `dest`; gradients too where both have them.\n\n"
+          "Args:\n    dest: the array that is written.\n    src: the array that is read, of the same dtype.\n"
+          "    dest_offset: first element that is written.\n    src_offset: first element that is read.\n"
+          "    count: number of elements; 0 means all of `src` from `src_offset` on.\n\n"
+          "Arrays with gaps between their elements need equal shapes, or one dimension for offsets and counts.\n"
+          "Overlapping arrays are handled as if copied through a temporary one.\n\n"
+          "Raises: UsageError where `dest` is too small or the dtypes differ."),
+    entry("from_numpy", &from_numpy,
+          "from_numpy($module, arr, dtype=None, shape=None, device=None, requires_grad=False)\n--\n\n"
+          "A copy of a NumPy array. Without dtype, that of the NumPy array."),
+};
+
+}  // namespace
+
+void bind_array_functions(nb::module_& m) {
+    PyObject* module_name = nb::str("warp").release().ptr();
+    for (PyMethodDef& function : functions) {
+        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, module_name));
+        if (!object.is_valid()) throw nb::python_error();
+        m.attr(function.ml_name) = object;
+    }
+}
+
+}  // namespace weft::bindings

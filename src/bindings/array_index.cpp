@@ -1,0 +1,186 @@
+// a[...] and a[...] = value: whole numbers (negative ones count from the end), slices with steps and one Ellipsis give
+// views. With a number for every dimension the element itself is read or written.
+#include "bindings/array_object.h"
+#include "bindings/numpy_api.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+struct Step {
+    bool is_pick = false;
+    std::int64_t start = 0;
+    std::int64_t count = 0;
+    std::int64_t step = 1;
+};
+
+// What each of the first `count` axes becomes; the others stay.
+struct Selection {
+    Step steps[kMaxDims];
+    int count = 0;
+};
+
+[[noreturn]] void throw_out_of_range(std::int64_t index, int axis, std::int64_t size) {
+    throw UsageError("array[]",
+                     "index " + std::to_string(index) + " is out of range: dimension " + std::to_string(axis) +
+                         " has " + std::to_string(size) + (size == 1 ? " element" : " elements"),
+                     ErrorCategory::index);
+}
+
+[[noreturn]] void throw_bad_index(PyObject* item) {
+    throw UsageError("array[]",
+                     "an index is an integer, a slice or '...', got " + describe(item) +
+                         ". help: array.numpy()[...] indexes by arrays and masks",
+                     ErrorCategory::type);
+}
+
+Step read_step(PyObject* item, int axis, std::int64_t size) {
+    Step result;
+    if (PySlice_Check(item)) {
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(item, &start, &stop, &step) < 0) throw nb::python_error();
+        result.count = PySlice_AdjustIndices(size, &start, &stop, step);
+        result.start = start;
+        result.step = step;
+        return result;
+    }
+    if (!PyIndex_Check(item) || PyBool_Check(item) || array_pointer(item)) throw_bad_index(item);
+    std::int64_t index = PyNumber_AsSsize_t(item, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred()) throw nb::python_error();
+    result.is_pick = true;
+    result.start = index < 0 ? index + size : index;
+    if (result.start < 0 || result.start >= size) throw_out_of_range(index, axis, size);
+    return result;
+}
+
+Selection read_selection(const Array& array, PyObject* key) {
+    Selection result;
+    if (!PyTuple_Check(key) && key != Py_Ellipsis) {
+        result.steps[0] = read_step(key, 0, array.view.shape[0]);
+        result.count = 1;
+        return result;
+    }
+    PyObject* const single[] = {key};
+    PyObject* const* items = PyTuple_Check(key) ? &PyTuple_GET_ITEM(key, 0) : single;
+    Py_ssize_t count = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    Py_ssize_t ellipses = 0;
+    for (Py_ssize_t i = 0; i < count; ++i) ellipses += items[i] == Py_Ellipsis;
+    if (ellipses > 1) {
+        throw UsageError("array[]", "there can be only one '...' in an index", ErrorCategory::index);
+    }
+    if (count - ellipses > array.ndim) {
+        throw UsageError("array[]",
+                         std::to_string(count - ellipses) + " indices for an array of " + std::to_string(array.ndim) +
+                             (array.ndim == 1 ? " dimension" : " dimensions"),
+                         ErrorCategory::index);
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (items[i] != Py_Ellipsis) {
+            int axis = result.count++;
+            result.steps[axis] = read_step(items[i], axis, array.view.shape[axis]);
+            continue;
+        }
+        for (std::int64_t skipped = array.ndim - (count - ellipses); skipped > 0; --skipped) {
+            int axis = result.count++;
+            result.steps[axis] = {false, 0, array.view.shape[axis], 1};
+        }
+    }
+    return result;
+}
+
+// An element has no dimensions left.
+Array select(const Array& array, const Selection& selection) {
+    if (selection.count == 1) {
+        const Step& step = selection.steps[0];
+        return step.is_pick ? runtime::pick(array, 0, step.start)
+                            : runtime::slice(array, 0, step.start, step.count, step.step);
+    }
+    Array result = array;
+    int axis = 0;
+    for (int i = 0; i < selection.count; ++i) {
+        const Step& step = selection.steps[i];
+        if (step.is_pick) {
+            result = runtime::pick(result, axis, step.start);
+        } else {
+            result = runtime::slice(result, axis++, step.start, step.count, step.step);
+        }
+    }
+    return result;
+}
+
+PyObject* read_element(const Array& element) {
+    return value_to_python(element.dtype, element.view.data).release().ptr();
+}
+
+void write_element(const Array& element, PyObject* value) {
+    if (!write_value(value, element.dtype, element.view.data)) {
+        throw UsageError("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(),
+                         ErrorCategory::type);
+    }
+}
+
+void write_view(const Array& view, PyObject* value) {
+    if (PyArray* source = array_pointer(value)) {
+        const Array& from = memory_of(value, "array[]").array;
+        if (from.dtype == view.dtype && from.ndim == view.ndim) {
+            moving(view.size_bytes(), [&] { runtime::copy(view, from); });
+            return;
+        }
+        if (view.dtype != source->array.dtype && !view.dtype.is_scalar()) {
+            throw UsageError("array[]",
+                             "cannot store an array of " + source->array.dtype.python_name() + " in one of " +
+                                 view.dtype.python_name() + ". help: astype()",
+                             ErrorCategory::type);
+        }
+    } else if (auto element = element_bytes(value, view.dtype)) {
+        moving(view.size_bytes(), [&] { runtime::fill(view, element->data()); });
+        return;
+    }
+    write_foreign(view, value, "array[]");
+}
+
+}  // namespace
+
+PyObject* array_subscript(PyObject* self, PyObject* key) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array[]");
+        Selection selection = read_selection(array.array, key);
+        int picks = 0;
+        for (int i = 0; i < selection.count; ++i) picks += selection.steps[i].is_pick;
+        if (picks == array.array.ndim) return read_element(select(array.array, selection));
+        return make_view(array, [&](const Array& of) { return select(of, selection); });
+    });
+}
+
+int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
+    return guarded(
+        [&] {
+            if (!value) throw UsageError("array[]", "elements cannot be deleted", ErrorCategory::type);
+            PyArray& array = memory_of(self, "array[]");
+            Array part = select(array.array, read_selection(array.array, key));
+            if (part.ndim == 0) {
+                write_element(part, value);
+            } else {
+                write_view(part, value);
+            }
+            ++array.version;
+            return 0;
+        },
+        -1);
+}
+
+// For iteration, which ends at an IndexError.
+PyObject* array_item(PyObject* self, Py_ssize_t index) {
+    return guarded([&]() -> PyObject* {
+        PyArray& array = memory_of(self, "array[]");
+        if (index < 0 || index >= array.array.view.shape[0]) {
+            PyErr_SetString(PyExc_IndexError, "array index out of range");
+            return nullptr;
+        }
+        if (array.array.ndim == 1) return read_element(runtime::pick(array.array, 0, index));
+        return make_view(array, [&](const Array& of) { return runtime::pick(of, 0, index); });
+    });
+}
+
+}  // namespace weft::bindings

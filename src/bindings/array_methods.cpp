@@ -1,0 +1,421 @@
+// The methods of `array`, and the writing that they share with the module's functions.
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/array_object.h"
+#include "bindings/device.h"
+#include "bindings/numpy_api.h"
+
+namespace weft::bindings {
+
+using runtime::Array;
+using runtime::Shape;
+
+// ---- writing ----
+
+std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype) {
+    std::vector<std::byte> element(static_cast<std::size_t>(dtype.size_bytes()));
+    if (write_value(value, dtype, element.data())) return element;
+    // A number for all components of a vector or matrix.
+    if (dtype.is_vector() || dtype.is_matrix()) {
+        auto scalar_bytes = static_cast<std::size_t>(info(dtype.scalar()).bytes());
+        if (write_value(value, dtype.scalar_type(), element.data())) {
+            for (int i = 1; i < dtype.components(); ++i) {
+                std::memcpy(element.data() + static_cast<std::size_t>(i) * scalar_bytes, element.data(), scalar_bytes);
+            }
+            return element;
+        }
+    }
+    return std::nullopt;
+}
+
+void fill_array(PyArray& array, PyObject* value, const char* api) {
+    auto element = element_bytes(value, array.array.dtype);
+    if (!element) {
+        throw UsageError(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
+                         ErrorCategory::type);
+    }
+    moving(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
+    ++array.version;
+}
+
+namespace {
+
+// Same bytes for the same numbers: equal dtypes, or aggregates of as many components of one scalar type.
+bool same_memory(Type a, Type b) {
+    if (a == b) return true;
+    return a.is_numeric_aggregate() && b.is_numeric_aggregate() && a.scalar() == b.scalar() &&
+           a.components() == b.components();
+}
+
+// `count` elements from `offset` on, in C order.
+Array run_of(const Array& array, std::int64_t offset, std::int64_t count, const char* api, const char* name) {
+    if (offset < 0 || count < 0 || offset > array.size() || count > array.size() - offset) {
+        throw UsageError(api,
+                         std::string(name) + " has " + std::to_string(array.size()) + " elements, of which " +
+                             std::to_string(count) + " from " + std::to_string(offset) + " on are asked for",
+                         ErrorCategory::value);
+    }
+    if (array.ndim == 1) return runtime::slice(array, 0, offset, count, 1);
+    if (!array.is_contiguous()) {
+        throw UsageError(api,
+                         std::string(name) + " of shape " + runtime::shape_text(array.shape()) +
+                             " is not contiguous: a part of it, or another shape, cannot be copied. help: contiguous()",
+                         ErrorCategory::value);
+    }
+    return runtime::slice(runtime::reshape(array, Shape{array.size()}), 0, offset, count, 1);
+}
+
+void copy_arrays(const Array& to, const Array& from, std::int64_t to_offset, std::int64_t from_offset,
+                 std::int64_t count, const char* api) {
+    bool same_shape = std::equal(to.shape().begin(), to.shape().end(), from.shape().begin(), from.shape().end());
+    if (to_offset == 0 && from_offset == 0 && same_shape && (count == 0 || count == from.size())) {
+        moving(from.size_bytes(), [&] { runtime::copy(to, from); });
+        return;
+    }
+    if (count == 0) count = std::max<std::int64_t>(0, from.size() - from_offset);
+    Array source = run_of(from, from_offset, count, api, "the source");
+    Array destination = run_of(to, to_offset, count, api, "the destination");
+    moving(source.size_bytes(), [&] { runtime::copy(destination, source); });
+}
+
+}  // namespace
+
+void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
+                   const char* api) {
+    if (!same_memory(to.array.dtype, from.array.dtype)) {
+        throw UsageError(api,
+                         "the source has elements of " + from.array.dtype.python_name() + ", the destination of " +
+                             to.array.dtype.python_name() + ". help: src.astype() converts, src.view() reinterprets",
+                         ErrorCategory::type);
+    }
+    copy_arrays(to.array, from.array, to_offset, from_offset, count, api);
+    ++to.version;
+    if (to.requires_grad && from.requires_grad) {
+        PyArray& gradient = value_of(to.grad.ptr());
+        copy_arrays(gradient.array, value_of(from.grad.ptr()).array, to_offset, from_offset, count, api);
+        ++gradient.version;
+    }
+}
+
+namespace {
+
+// ---- views ----
+
+PyObject* reshape(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.reshape()");
+        Shape shape;
+        if (count == 1) {
+            shape = shape_argument(args[0], "array.reshape()");
+        } else {
+            for (Py_ssize_t i = 0; i < count; ++i) shape.push_back(integer(args[i], "array.reshape()", "shape"));
+        }
+        return make_view(array, [&](const Array& of) { return runtime::reshape(of, shape); });
+    });
+}
+
+PyObject* flatten(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.flatten()");
+        return make_view(array, [](const Array& of) { return runtime::reshape(of, Shape{of.size()}); });
+    });
+}
+
+PyObject* transpose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<1> signature("array.transpose()", {"axes"});
+        PyArray& array = memory_of(self, signature.api());
+        Shape axes;
+        if (count > 1) {
+            for (Py_ssize_t i = 0; i < count; ++i) axes.push_back(integer(args[i], signature.api(), "axes"));
+        } else if (PyObject* given = signature.parse(args, count, keywords)[0]; is_given(given)) {
+            axes = shape_argument(given, signature.api());
+        } else {
+            for (int i = array.array.ndim - 1; i >= 0; --i) axes.push_back(i);
+        }
+        std::vector<int> narrow;
+        for (std::int64_t axis : axes) narrow.push_back(static_cast<int>(std::clamp<std::int64_t>(axis, -99, 99)));
+        return make_view(array, [&](const Array& of) { return runtime::transpose(of, narrow); });
+    });
+}
+
+PyObject* view(PyObject* self, PyObject* dtype) {
+    return guarded([&] {
+        constexpr const char* kApi = "array.view()";
+        PyArray& array = memory_of(self, kApi);
+        Type type = require_dtype(dtype, kApi);
+        if (type == array.array.dtype) return make_view(array, [](const Array& of) { return of; });
+        auto reinterpreted = [&](const Array& of) { return runtime::reinterpret(of, type); };
+        bool same_numbers = array.array.dtype.is_numeric_aggregate() || array.array.dtype.is_scalar();
+        same_numbers = same_numbers && (type.is_numeric_aggregate() || type.is_scalar()) &&
+                       array.array.dtype.scalar() == type.scalar();
+        if (same_numbers) return make_view(array, reinterpreted);
+        // Other numbers over the same bits have no gradient.
+        PyObject* result = make_array(reinterpreted(array.array));
+        value_of(result).array.view.grad = nullptr;
+        return result;
+    });
+}
+
+// ---- copies ----
+
+PyObject* self_again(PyObject* self) {
+    Py_INCREF(self);
+    return self;
+}
+
+PyObject* contiguous(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.contiguous()");
+        if (array.array.is_contiguous()) return self_again(self);
+        Options options{array.array.device, array.requires_grad, array.pinned};
+        nb::object result =
+            nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), *array.array.device), options));
+        copy_elements(value_of(result.ptr()), array, 0, 0, 0, "array.contiguous()");
+        return result.release().ptr();
+    });
+}
+
+PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<2> signature("array.to()", {"device", "requires_grad"}, 1);
+        auto given = signature.parse(args, count, keywords);
+        PyArray& array = memory_of(self, signature.api());
+        runtime::Device& device = device_from_python(given[0], signature.api());
+        if (&device == array.array.device) return self_again(self);
+        throw UsageError(signature.api(), "arrays cannot be moved to '" + device.alias + "'");
+    });
+}
+
+PyObject* astype(PyObject* self, PyObject* dtype) {
+    return guarded([&] {
+        constexpr const char* kApi = "array.astype()";
+        PyArray& array = memory_of(self, kApi);
+        Type type = require_dtype(dtype, kApi);
+        Options options{array.array.device, false, array.pinned};
+        return finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options);
+    });
+}
+
+PyObject* numpy_method(PyObject* self, PyObject*) {
+    return guarded([&] { return numpy_view(self).release().ptr(); });
+}
+
+// What numpy.asarray calls for objects without a buffer; NumPy 2 passes `copy`.
+PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<2> signature("array.__array__()", {"dtype", "copy"});
+        auto given = signature.parse(args, count, keywords);
+        nb::object result = numpy_view(self);
+        bool must_copy = flag(given[1], false);
+        bool must_share = given[1] && given[1] != Py_None && !must_copy;
+        if (is_given(given[0])) {
+            nb::object dtype = numpy::module().attr("dtype")(nb::handle(given[0]));
+            if (!dtype.equal(result.attr("dtype"))) {
+                if (must_share) {
+                    throw UsageError(signature.api(), "another dtype needs a copy, and copy=False",
+                                     ErrorCategory::value);
+                }
+                return nb::object(result.attr("astype")(dtype)).release().ptr();
+            }
+        }
+        if (must_copy) result = result.attr("copy")();
+        return result.release().ptr();
+    });
+}
+
+PyObject* list(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const Array array = runtime::contiguous(memory_of(self, "array.list()").array);
+        nb::object result = nb::steal(PyList_New(static_cast<Py_ssize_t>(array.size())));
+        if (!result.is_valid()) throw nb::python_error();
+        auto* at = static_cast<const std::byte*>(array.view.data);
+        for (std::int64_t i = 0; i < array.size(); ++i, at += array.dtype.size_bytes()) {
+            PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), value_to_python(array.dtype, at).release().ptr());
+        }
+        return result.release().ptr();
+    });
+}
+
+// ---- writing in place ----
+
+PyObject* fill(PyObject* self, PyObject* value) {
+    return guarded([&] {
+        fill_array(memory_of(self, "array.fill_()"), value, "array.fill_()");
+        return self_again(self);
+    });
+}
+
+PyObject* zero(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.zero_()");
+        moving(array.array.size_bytes(), [&] { runtime::zero(array.array); });
+        ++array.version;
+        return self_again(self);
+    });
+}
+
+PyObject* assign(PyObject* self, PyObject* source) {
+    return guarded([&] {
+        constexpr const char* kApi = "array.assign()";
+        PyArray& array = memory_of(self, kApi);
+        if (PyFloat_Check(source) || PyLong_Check(source)) {
+            throw UsageError(kApi, "expected an array or a sequence, got " + describe(source) + ". help: fill_()",
+                             ErrorCategory::type);
+        }
+        PyArray* given = array_pointer(source);
+        if (given && same_memory(memory_of(source, kApi).array.dtype, array.array.dtype)) {
+            copy_elements(array, *given, 0, 0, 0, kApi);
+        } else {
+            PyArray converted;
+            converted.array =
+                array_from_data(source, array.array.dtype, std::nullopt, false, *array.array.device, kApi);
+            copy_elements(array, converted, 0, 0, 0, kApi);
+        }
+        return self_again(self);
+    });
+}
+
+// ---- for C ----
+
+const char* ctypes_name(Scalar scalar) {
+    switch (scalar) {
+        case Scalar::boolean:
+            return "c_bool";
+        case Scalar::i8:
+            return "c_int8";
+        case Scalar::u8:
+            return "c_uint8";
+        case Scalar::i16:
+            return "c_int16";
+        case Scalar::u16:
+        case Scalar::f16:
+        case Scalar::bf16:
+            return "c_uint16";
+        case Scalar::i32:
+            return "c_int32";
+        case Scalar::u32:
+            return "c_uint32";
+        case Scalar::i64:
+            return "c_int64";
+        case Scalar::u64:
+            return "c_uint64";
+        case Scalar::f32:
+            return "c_float";
+        case Scalar::f64:
+            return "c_double";
+    }
+    throw InternalError("no C type for a scalar");
+}
+
+PyObject* cptr(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const Array& array = memory_of(self, "array.cptr()").array;
+        nb::object ctypes = nb::module_::import_("ctypes");
+        nb::object element = ctypes.attr("c_byte");
+        if (array.dtype.is_scalar() || array.dtype.is_numeric_aggregate()) {
+            element = ctypes.attr(ctypes_name(array.dtype.scalar()));
+            if (!array.dtype.is_scalar()) element = element * nb::int_(array.dtype.components());
+        } else {
+            element = element * nb::int_(array.dtype.size_bytes());
+        }
+        nb::object pointer =
+            ctypes.attr("cast")(reinterpret_cast<std::uintptr_t>(array.view.data), ctypes.attr("POINTER")(element));
+        pointer.attr("_array") = nb::handle(self);  // keeps the memory
+        return pointer.release().ptr();
+    });
+}
+
+PyObject* class_getitem(PyObject*, PyObject* item) {
+    return guarded([&] {
+        if (!PyTuple_Check(item)) return make_annotation(item, 1);
+        if (PyTuple_GET_SIZE(item) != 2) {
+            throw UsageError("array[]", "expected array[dtype] or array[dtype, ndim], got " + describe(item),
+                             ErrorCategory::type);
+        }
+        return make_annotation(PyTuple_GET_ITEM(item, 0),
+                               static_cast<int>(integer(PyTuple_GET_ITEM(item, 1), "array[]", "ndim")));
+    });
+}
+
+// ---- text ----
+
+std::string annotation_text(PyArray& array) {
+    if (!array.array.dtype.is_none()) return Type::array(array.array.dtype, array.array.ndim).python_name();
+    std::string name = PyType_Check(array.dtype.ptr()) ? nb::cast<std::string>(nb::str(array.dtype.attr("__name__")))
+                                                       : nb::cast<std::string>(nb::str(array.dtype));
+    std::string digits = array.array.ndim == 1 ? "" : std::to_string(array.array.ndim) + "d";
+    return "array" + digits + "[" + name + "]";
+}
+
+// As NumPy would show it, or as a list where NumPy has no such type.
+nb::object shown(PyObject* self) {
+    Type dtype = value_of(self).array.dtype;
+    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() != Scalar::bf16) return numpy_view(self);
+    nb::object values = nb::steal(list(self, nullptr));
+    if (!values.is_valid()) throw nb::python_error();
+    return values;
+}
+
+PyMethodDef fast(const char* name, PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*),
+                 const char* doc) {
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+}  // namespace
+
+PyObject* array_str(PyObject* self) {
+    return guarded([&] {
+        PyArray& array = value_of(self);
+        if (array.is_annotation) return nb::str(annotation_text(array).c_str()).release().ptr();
+        return nb::str(shown(self)).release().ptr();
+    });
+}
+
+PyObject* array_repr(PyObject* self) {
+    return guarded([&] {
+        PyArray& array = value_of(self);
+        if (array.is_annotation) return nb::str(annotation_text(array).c_str()).release().ptr();
+        nb::object values = shown(self);
+        std::string text;
+        if (PyList_Check(values.ptr())) {
+            text = nb::cast<std::string>(nb::repr(values));
+        } else {
+            nb::object format = numpy::module().attr("array2string");
+            text = nb::cast<std::string>(nb::str(
+                format(values, nb::arg("separator") = ", ", nb::arg("prefix") = "array(", nb::arg("suffix") = ",")));
+        }
+        text = "array(" + text + ", dtype=" + array.array.dtype.python_name() + ")";
+        return nb::str(text.c_str()).release().ptr();
+    });
+}
+
+PyMethodDef array_methods[] = {
+    {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "wp.array[dtype]: the annotation of an array."},
+    {"reshape", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(reshape)), METH_FASTCALL,
+     "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."},
+    {"flatten", flatten, METH_NOARGS, "A one-dimensional view. The array must be contiguous."},
+    fast("transpose", transpose,
+         "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; reversed where `axes` is not "
+         "given."),
+    {"view", view, METH_O,
+     "A view of the same bytes as another dtype. Where the size of elements differs, the last dimension is regrouped."},
+    {"contiguous", contiguous, METH_NOARGS,
+     "The array itself if its elements lie in C order without gaps, else a copy."},
+    fast("to", to,
+         "to($self, device, requires_grad=None)\n--\n\nThe array itself if it is on this device, else a copy there."),
+    {"astype", astype, METH_O, "A copy with the numbers converted to another dtype."},
+    {"numpy", numpy_method, METH_NOARGS,
+     "A NumPy array over the same memory; vectors and matrices add their dimensions at the end."},
+    fast("__array__", array_method, "__array__($self, dtype=None, copy=None)\n--\n\nFor numpy.asarray()."),
+    {"list", list, METH_NOARGS, "All elements in C order as Python numbers, or as instances of their class."},
+    {"fill_", fill, METH_O,
+     "Sets every element to a value; a number fills all components of vectors and matrices. Returns the array."},
+    {"zero_", zero, METH_NOARGS, "Sets every element to zero. Returns the array."},
+    {"assign", assign, METH_O, "Copies the elements of an array or a sequence into this array. Returns the array."},
+    {"cptr", cptr, METH_NOARGS, "The address as a ctypes pointer to elements, which keeps the memory alive."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace weft::bindings

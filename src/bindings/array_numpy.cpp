@@ -1,0 +1,313 @@
+// How arrays and NumPy (and whatever speaks its protocols) see each other's memory.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "bindings/array_object.h"
+#include "bindings/device.h"
+#include "bindings/numpy_api.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr int kMaxNumpyDims = kMaxDims + 2;
+
+// The dimensions of an array followed by those inside its elements.
+struct Layout {
+    Py_intptr_t shape[kMaxNumpyDims];
+    Py_intptr_t strides[kMaxNumpyDims];
+    int ndim = 0;
+};
+
+Layout full_layout(const Array& array) {
+    Layout layout;
+    for (; layout.ndim < array.ndim; ++layout.ndim) {
+        layout.shape[layout.ndim] = array.view.shape[layout.ndim];
+        layout.strides[layout.ndim] = array.view.strides[layout.ndim];
+    }
+    std::int64_t inner[2];
+    int inner_count = inner_shape(array.dtype, inner);
+    std::int64_t scalar_bytes = info(array.dtype.scalar()).bytes();
+    for (int i = 0; i < inner_count; ++i) {
+        layout.shape[layout.ndim] = inner[i];
+        layout.strides[layout.ndim++] = i + 1 < inner_count ? inner[1] * scalar_bytes : scalar_bytes;
+    }
+    return layout;
+}
+
+// Whether elements are scalars that other programs know. Says why not.
+void require_plain(Type dtype, const char* api) {
+    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
+        throw UsageError(api,
+                         "an array of " + dtype.python_name() +
+                             " has no NumPy form: only scalars, vectors and matrices have. help: array.list()",
+                         ErrorCategory::type);
+    }
+    if (dtype.scalar() == Scalar::bf16) {
+        throw UsageError(api,
+                         "NumPy has no bfloat16. help: array.astype(wp.float32) has the values, array.view(wp.uint16) "
+                         "the bits",
+                         ErrorCategory::type);
+    }
+}
+
+// ---- foreign arrays ----
+
+// Memory of an ndarray; `owner` is kept alive.
+runtime::BufferPtr memory_of_ndarray(const Array& view, nb::handle owner) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    auto [low, high] = view.extent();
+    buffer->data = const_cast<std::byte*>(low);
+    buffer->size_bytes = high - low;
+    buffer->device = view.device;
+    PyObject* kept = owner.inc_ref().ptr();
+    buffer->release = [kept] {
+        if (!Py_IsInitialized()) return;
+        nb::gil_scoped_acquire gil;
+        Py_DECREF(kept);
+    };
+    return buffer;
+}
+
+[[noreturn]] void throw_misfit(std::string_view api, std::string_view argument, nb::handle found, Type element,
+                               int ndim, const std::string& why) {
+    throw UsageError(api,
+                     std::string(argument) + " is " + describe(found) + ", expected " +
+                         Type::array(element, ndim).python_name() + ": " + why,
+                     ErrorCategory::type);
+}
+
+Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element, int ndim, std::string_view api,
+                      std::string_view argument) {
+    auto misfit = [&](const std::string& why) { throw_misfit(api, argument, owner, element, ndim, why); };
+    if (!element.is_scalar() && !element.is_numeric_aggregate()) misfit("only numbers can be shared without copying");
+    if (numpy::scalar_of(data) != element.scalar()) {
+        misfit(std::string("its numbers are not ") + info(element.scalar()).python + ". help: .astype(numpy." +
+               info(element.scalar()).python + ")");
+    }
+    std::int64_t inner[2];
+    int inner_count = inner_shape(element, inner);
+    if (data.ndim != ndim + inner_count) {
+        misfit("it has " + std::to_string(data.ndim) + " dimensions, expected " + std::to_string(ndim) +
+               (inner_count ? " and " + std::to_string(inner_count) + " of the element" : ""));
+    }
+    std::int64_t expected = info(element.scalar()).bytes();
+    for (int i = inner_count - 1; i >= 0; --i) {
+        if (data.dimensions[ndim + i] != inner[i]) {
+            misfit("its inner dimensions must be " +
+                   runtime::shape_text({inner, static_cast<std::size_t>(inner_count)}));
+        }
+        if (inner[i] > 1 && data.strides[ndim + i] != expected && data.size() > 0) {
+            misfit("the components of its elements do not lie side by side. help: numpy.ascontiguousarray()");
+        }
+        expected *= inner[i];
+    }
+    if (!data.is_aligned()) misfit("its memory is not aligned. help: .copy()");
+    if (!data.is_writable()) misfit("it is read-only. help: .copy()");
+    Array result;
+    result.dtype = element;
+    result.ndim = ndim;
+    result.device = &runtime::device("cpu");
+    std::copy(data.dimensions, data.dimensions + ndim, result.view.shape);
+    std::copy(data.strides, data.strides + ndim, result.view.strides);
+    result.view.data = result.size() > 0 ? data.data : nullptr;
+    result.buffer = memory_of_ndarray(result, owner);
+    return result;
+}
+
+// ---- functions ----
+
+nb::object dtype_to_numpy(nb::handle dtype) {
+    Type type = require_dtype(dtype, "dtype_to_numpy()");
+    require_plain(type, "dtype_to_numpy()");
+    return numpy::dtype(type.scalar()).attr("type");
+}
+
+nb::object dtype_from_numpy(nb::handle dtype) {
+    nb::object descriptor = numpy::module().attr("dtype")(dtype);
+    std::string code = nb::cast<std::string>(descriptor.attr("str"));  // "<f4"
+    for (const ScalarInfo& row : all_scalars()) {
+        if (row.id != Scalar::bf16 && code.front() != '>' && code.substr(1) == row.numpy) {
+            return dtype_to_python(Type::scalar(row.id));
+        }
+    }
+    throw UsageError("dtype_from_numpy()", "Weft has no type for the NumPy dtype " + code, ErrorCategory::type);
+}
+
+}  // namespace
+
+int inner_shape(Type dtype, std::int64_t inner[2]) {
+    if (dtype.is_matrix()) {
+        inner[0] = dtype.rows();
+        inner[1] = dtype.cols();
+        return 2;
+    }
+    if (!dtype.is_numeric_aggregate()) return 0;
+    inner[0] = dtype.components();
+    return 1;
+}
+
+nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api) {
+    require_plain(array.dtype, api);
+    if (!array.device->is_cpu) {
+        throw UsageError(api, "the array is on '" + array.device->alias + "'. help: .to('cpu')");
+    }
+    Layout layout = full_layout(array);
+    return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
+                               layout.strides, array.view.data, keep_alive);
+}
+
+nb::object numpy_view(PyObject* self) {
+    return numpy_view(memory_of(self, "array.numpy()").array, self, "array.numpy()");
+}
+
+void write_foreign(const Array& view, PyObject* value, const char* api) {
+    nb::object target = numpy_view(view, nb::handle(), api);
+    nb::object source = array_pointer(value) ? numpy_view(value) : numpy::as_array(value);
+    if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
+        throw UsageError(api, "cannot store " + describe(value) + " in an array of " + view.dtype.python_name(),
+                         ErrorCategory::type);
+    }
+    numpy::copy_into(target, source);
+}
+
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
+                                   std::string_view argument) {
+    if (const numpy::NdArray* data = numpy::ndarray_pointer(object)) {
+        return view_of_ndarray(object, *data, element, ndim, api, argument);
+    }
+    PyObject* other = object.ptr();
+    if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__array_interface__")) {
+        // numpy.asarray makes no copy of either.
+        nb::object array = numpy::as_array(object);
+        return view_of_ndarray(array, *numpy::ndarray_pointer(array), element, ndim, api, argument);
+    }
+    if (PyObject_HasAttrString(other, "__cuda_array_interface__")) {
+        throw UsageError(api,
+                         std::string(argument) + " is " + describe(object) +
+                             " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
+    }
+    return std::nullopt;
+}
+
+// ---- the buffer protocol ----
+
+namespace {
+
+// Letters of the struct module.
+const char* format_of(Scalar scalar) {
+    switch (scalar) {
+        case Scalar::boolean:
+            return "?";
+        case Scalar::i8:
+            return "b";
+        case Scalar::u8:
+            return "B";
+        case Scalar::i16:
+            return "h";
+        case Scalar::u16:
+            return "H";
+        case Scalar::i32:
+            return "i";
+        case Scalar::u32:
+            return "I";
+        case Scalar::i64:
+            return "q";
+        case Scalar::u64:
+            return "Q";
+        case Scalar::f16:
+            return "e";
+        case Scalar::f32:
+            return "f";
+        case Scalar::f64:
+            return "d";
+        case Scalar::bf16:
+            break;
+    }
+    throw InternalError("no buffer format for " + std::string(info(scalar).python));
+}
+
+}  // namespace
+
+int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+    buffer->obj = nullptr;
+    try {
+        const Array& array = memory_of(self, "memoryview()").array;
+        require_plain(array.dtype, "memoryview()");
+        bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+        bool wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || !wants_strides;
+        bool wants_fortran = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
+        auto layout = std::make_unique<Layout>(full_layout(array));
+        bool is_fortran = layout->ndim <= 1 && array.is_contiguous();
+        if ((wants_c && !array.is_contiguous()) || (wants_fortran && !is_fortran)) {
+            throw UsageError("memoryview()", "the array is not contiguous. help: contiguous()");
+        }
+        static char empty[1];
+        buffer->buf = array.view.data ? array.view.data : empty;
+        buffer->itemsize = info(array.dtype.scalar()).bytes();
+        buffer->len = array.size_bytes();
+        buffer->readonly = 0;
+        buffer->ndim = layout->ndim;
+        buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(array.dtype.scalar())) : nullptr;
+        buffer->shape = flags & PyBUF_ND ? layout->shape : nullptr;
+        buffer->strides = wants_strides ? layout->strides : nullptr;
+        buffer->suboffsets = nullptr;
+        buffer->internal = layout.release();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        return -1;
+    }
+    Py_INCREF(self);
+    buffer->obj = self;
+    return 0;
+}
+
+void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Layout*>(buffer->internal); }
+
+// ---- the array interfaces ----
+
+PyObject* array_interface(PyObject* self, void*) {
+    return guarded([&] {
+        PyArray& value = value_of(self);
+        Type dtype = value.array.dtype;
+        bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate()) &&
+                     dtype.scalar() != Scalar::bf16;
+        if (!plain || !value.array.device->is_cpu) {
+            throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
+                             ErrorCategory::attribute);
+        }
+        Layout layout = full_layout(value.array);
+        const ScalarInfo& scalar = info(dtype.scalar());
+        nb::list shape, strides;
+        for (int i = 0; i < layout.ndim; ++i) {
+            shape.append(layout.shape[i]);
+            strides.append(layout.strides[i]);
+        }
+        nb::dict interface;
+        interface["version"] = 3;
+        interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
+        interface["shape"] = nb::tuple(shape);
+        interface["strides"] = value.array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
+        interface["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(value.array.view.data), false);
+        return interface.release().ptr();
+    });
+}
+
+PyObject* cuda_array_interface(PyObject*, void*) {
+    return guarded([]() -> PyObject* {
+        throw UsageError("array.__cuda_array_interface__", "the array is on 'cpu'. help: __array_interface__",
+                         ErrorCategory::attribute);
+    });
+}
+
+void bind_numpy_functions(nb::module_& m) {
+    m.def("dtype_to_numpy", &dtype_to_numpy, nb::arg("warp_dtype"),
+          "The NumPy scalar type of a dtype; of the components, for vectors and matrices.");
+    m.def("dtype_from_numpy", &dtype_from_numpy, nb::arg("numpy_dtype"), "The dtype of a NumPy dtype or scalar type.");
+}
+
+}  // namespace weft::bindings

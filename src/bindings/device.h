@@ -1,0 +1,19 @@
+// Devices between Python and C++.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string_view>
+
+#include "runtime/device.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+// What `device=` means everywhere: a name, a Device, or None (and null) for the default of this thread.
+runtime::Device& device_from_python(nb::handle object, std::string_view api = "device");
+// The same object each time.
+nb::object device_to_python(runtime::Device& device);
+
+}  // namespace weft::bindings

@@ -1,0 +1,63 @@
+// NumPy arrays at C speed: reading the fields of an ndarray and making one over given memory.
+//
+// NumPy publishes a table of functions (the capsule `_ARRAY_API`) whose order never changes, and the ndarray struct,
+// which has been the same since 1.7. What is needed of both is declared here, so that building Weft needs no NumPy and
+// one build works with NumPy 1 and 2. Source: NumPy reference, "Array API" and "Python types and C-structures".
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "types/type.h"
+
+namespace weft::bindings::numpy {
+
+namespace nb = nanobind;
+
+struct Descriptor {
+    PyObject_HEAD PyTypeObject* type;
+    char kind;
+    char letter;
+    char byte_order;  // '=' native, '<', '>', '|' where it means nothing
+    char flags;
+    int number;
+};
+
+struct NdArray {
+    PyObject_HEAD char* data;
+    int ndim;
+    Py_intptr_t* dimensions;
+    Py_intptr_t* strides;
+    PyObject* base;
+    Descriptor* descriptor;
+    int flags;
+
+    bool is_contiguous() const { return flags & 0x0001; }  // C order
+    bool is_aligned() const { return flags & 0x0100; }
+    bool is_writable() const { return flags & 0x0400; }
+    std::span<const Py_intptr_t> shape() const { return {dimensions, static_cast<std::size_t>(ndim)}; }
+    std::int64_t size() const;
+};
+
+// Null where `object` is no ndarray.
+const NdArray* ndarray_pointer(nb::handle object);
+// The scalar type of its elements; empty for what Weft has no type for: complex, object, text, foreign byte order ...
+std::optional<Scalar> scalar_of(const NdArray& array);
+
+// An ndarray over `data`, writable, in C order where `strides` is null; `base` (may be null) is kept alive by it.
+// Precondition: not bf16, for which NumPy has no type.
+nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
+                        nb::handle base);
+// Copies with NumPy's unsafe casting and broadcasting.
+void copy_into(nb::handle destination, nb::handle source);
+// numpy.asarray(object).
+nb::object as_array(nb::handle object);
+// numpy.dtype of a scalar type.
+nb::object dtype(Scalar scalar);
+// The module itself.
+nb::object module();
+
+}  // namespace weft::bindings::numpy
