@@ -35,6 +35,15 @@ bool read_integer(PyObject* object, Number& number, Scalar& from) {
     return true;
 }
 
+bool read_index(PyObject* object, Number& number, Scalar& from) {
+    nb::object index = nb::steal(PyNumber_Index(object));
+    if (!index.is_valid()) {
+        PyErr_Clear();
+        return false;
+    }
+    return read_integer(index.ptr(), number, from);
+}
+
 bool read_float(PyObject* object, Number& number, Scalar& from) {
     const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred()) {
@@ -95,18 +104,13 @@ bool read_number(nb::handle value, Number& number, Scalar& from) {
             from = Scalar::boolean;
             return true;
         }
+        return read_index(object, number, from);
     }
     if (nb::object item = item_of(value); item.is_valid()) {
         // A 0-d tensor of a type that Python has no number for gives itself again.
         return Py_TYPE(item.ptr()) != Py_TYPE(object) && read_number(item, number, from);
     }
-    if (!PyIndex_Check(object)) return false;
-    nb::object index = nb::steal(PyNumber_Index(object));
-    if (!index.is_valid()) {
-        PyErr_Clear();
-        return false;
-    }
-    return read_integer(index.ptr(), number, from);
+    return PyIndex_Check(object) && read_index(object, number, from);
 }
 
 bool fits(Number number, Scalar from, Scalar to) {
@@ -161,6 +165,8 @@ bool write_value(nb::handle value, Type type, void* to) {
             if (scalar == Scalar::f32) return store(static_cast<float>(number), to);
             if (scalar == Scalar::i64) return store(static_cast<std::int64_t>(number), to);
         }
+    } else if (PyBool_Check(object) && scalar == Scalar::boolean) {
+        return store(static_cast<std::uint8_t>(object == Py_True), to);
     }
     Number number;
     Scalar from;

@@ -107,6 +107,7 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
 }
 
 void bind_frontend(nb::module_& m) {
+    bind_windows(m);
     nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), "A function that kernels can call, made by @wp.func.")
         .def("__init__", [](nb::pointer_and_handle<PyFunction> self, nb::object function) {
             new (self.p) PyFunction(function);

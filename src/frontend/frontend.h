@@ -39,5 +39,7 @@ struct Builtin {
 
 // _weft.Function and _weft.Builtin.
 void bind_frontend(nb::module_& m);
+// _weft.syntax, _weft.meaning ...: what the frontend made of a function.
+void bind_windows(nb::module_& m);
 
 }  // namespace weft::frontend
