@@ -92,7 +92,7 @@ nb::object exception_from(const Error& error) {
 
 void bind_errors(nb::module_& m) {
     // Pickled by kind and category, because the class itself cannot be found by its name.
-    m.def("_restore_error", [](int kind, int category, nb::args arguments, nb::dict state) {
+    m.def("_restore_error", [](int kind, int category, nb::tuple arguments, nb::dict state) {
         nb::object exception = class_of(static_cast<ErrorKind>(kind), static_cast<ErrorCategory>(category))(*arguments);
         exception.attr("__dict__").attr("update")(state);
         return exception;
@@ -112,12 +112,9 @@ void bind_errors(nb::module_& m) {
         members["__str__"] = nb::borrow(PyExc_BaseException).attr("__str__");
         nb::object made = new_class(kKindNames[kind], nb::make_tuple(runtime_error), members);
         made.attr("__reduce__") = nb::cpp_function([](nb::handle self) {
-            nb::list parts;
-            parts.append(self.attr("_kind"));
-            parts.append(self.attr("_category"));
-            for (nb::handle argument : self.attr("args")) parts.append(argument);
-            parts.append(self.attr("__dict__"));
-            return nb::make_tuple(classes().restore, nb::tuple(parts));
+            nb::object arguments = self.attr("args"), state = self.attr("__dict__");
+            return nb::make_tuple(classes().restore,
+                                  nb::make_tuple(self.attr("_kind"), self.attr("_category"), arguments, state));
         }, nb::is_method(), nb::scope(made));
         classes().bases[kind] = made;
         m.attr(kKindNames[kind]) = made;
