@@ -1,0 +1,83 @@
+// Passes keep what programs do: random kernels are run before and after.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "evaluator.h"
+#include "random_kernel.h"
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+namespace {
+
+struct Outcome {
+    bool finished = false;
+    std::string text;  // all bits of memory, and what was printed
+};
+
+// NaNs count as equal: their sign and payload are the machine's.
+void append_bits(std::string& out, const Number& number) {
+    out += std::isnan(number.f) ? "nan" : std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
+    out += ' ';
+}
+
+Outcome outcome(const ir::Function& kernel, bool aliasing) {
+    Memory a, b;
+    for (int i = 0; i < 5; ++i) {
+        a.elements.push_back({Number::real(i * 0.5)});
+        b.elements.push_back({Number::real(1 - i)});
+    }
+    Outcome result;
+    Evaluator evaluator;
+    try {
+        for (int thread = 0; thread < 4; ++thread) {
+            evaluator.run(kernel, {{{}, &a}, {{}, aliasing ? &a : &b}, {{Number::real(1.5)}, nullptr}, {{Number::integer(2)}, nullptr}}, thread);
+        }
+    } catch (const Evaluator::TooLong&) {
+        return result;
+    }
+    result.finished = true;
+    for (const Memory* memory : {&a, &b})
+        for (const auto& element : memory->elements) append_bits(result.text, element[0]);
+    result.text += evaluator.printed;
+    return result;
+}
+
+TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
+    int compared = 0;
+    for (unsigned seed = 0; seed < 600; ++seed) {
+        const std::unique_ptr<ir::Module> module = RandomKernel(seed).make();
+        ASSERT_NO_THROW(ir::verify(*module)) << seed;
+        const std::string before = ir::print(*module);
+        Outcome wanted[2];
+        for (const bool aliasing : {false, true}) wanted[aliasing] = outcome(*module->find("kernel"), aliasing);
+        run_pipeline(*module, {.after_pass = [&](std::string_view pass, const ir::Module& now) {
+            ASSERT_NO_THROW(ir::verify(now)) << seed << " after " << pass;
+            for (const bool aliasing : {false, true}) {
+                if (!wanted[aliasing].finished) continue;
+                const Outcome found = outcome(*now.find("kernel"), aliasing);
+                ASSERT_TRUE(found.finished) << seed;
+                ASSERT_EQ(found.text, wanted[aliasing].text) << "seed " << seed << " after " << pass << "\n" << before << "\n" << print(now);
+                ++compared;
+            }
+        }});
+        if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(compared, 1600);
+}
+
+TEST(Meaning, simplify_finds_nothing_more_in_what_it_made) {
+    int unsettled = 0;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        const std::unique_ptr<ir::Module> module = RandomKernel(seed).make();
+        run_pipeline(*module);
+        const std::string once = ir::print(*module, false);
+        simplify(*module->find("kernel"));
+        unsettled += ir::print(*module, false) != once;
+    }
+    // The rounds are bounded, so a few programs may have something left.
+    EXPECT_LE(unsettled, 6);
+}
+
+}  // namespace
+}  // namespace weft::transform
