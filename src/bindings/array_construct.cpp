@@ -5,17 +5,15 @@
 //   lists of Weft values (wp.vec3 ...)     element by element
 //   anything else                          numpy.asarray, then as a NumPy array
 //
-// A NumPy array of shape S becomes elements with inner shape I (vec3: (3,), mat22: (2, 2)) like this (S-ARR-009 to
-// 011):
+// A NumPy array of shape S becomes elements with inner shape I, (3,) for vec3, like this (S-ARR-009 to S-ARR-011):
 //
 //   S ends with I                          the rest is the shape           (1024, 3) as vec3 -> (1024,)
-//   the last of S is k times product(I)    it becomes k, dropped if 1      (5, 6) as vec3 -> (5, 2); (9, 4) as mat22 ->
-//   (9,) otherwise                              an error that names I
+//   the last of S is k times product(I)    it becomes k, dropped if 1      (5, 6) as vec3 -> (5, 2)
+//   otherwise                              an error that names I
 //
 // A shape that is left without dimensions becomes (1,).
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
@@ -27,23 +25,6 @@ namespace {
 using runtime::Array;
 using runtime::Device;
 using runtime::Shape;
-
-// ---- memory of other owners ----
-
-// Keeps `owner` alive as long as a view of the memory lives; views may die on any thread.
-runtime::BufferPtr borrowed_memory(void* data, std::int64_t size_bytes, Device& device, nb::handle owner) {
-    auto buffer = std::make_shared<runtime::Buffer>();
-    buffer->data = data;
-    buffer->size_bytes = size_bytes;
-    buffer->device = &device;
-    PyObject* kept = owner.inc_ref().ptr();
-    buffer->release = [kept] {
-        if (!Py_IsInitialized()) return;
-        nb::gil_scoped_acquire gil;
-        Py_DECREF(kept);
-    };
-    return buffer;
-}
 
 // ---- dimensions ----
 
@@ -205,8 +186,7 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
         std::copy(grouping.strides.begin(), grouping.strides.end(), result.view.strides);
     }
     result.view.data = result.size() > 0 ? data.data : nullptr;
-    auto [low, high] = result.extent();
-    result.buffer = borrowed_memory(const_cast<std::byte*>(low), high - low, device, object);
+    result.buffer = borrowed_memory(result, object);
     return result;
 }
 

@@ -57,22 +57,6 @@ void require_plain(Type dtype, const char* api) {
 
 // ---- foreign arrays ----
 
-// Memory of an ndarray; `owner` is kept alive.
-runtime::BufferPtr memory_of_ndarray(const Array& view, nb::handle owner) {
-    auto buffer = std::make_shared<runtime::Buffer>();
-    auto [low, high] = view.extent();
-    buffer->data = const_cast<std::byte*>(low);
-    buffer->size_bytes = high - low;
-    buffer->device = view.device;
-    PyObject* kept = owner.inc_ref().ptr();
-    buffer->release = [kept] {
-        if (!Py_IsInitialized()) return;
-        nb::gil_scoped_acquire gil;
-        Py_DECREF(kept);
-    };
-    return buffer;
-}
-
 [[noreturn]] void throw_misfit(std::string_view api, std::string_view argument, nb::handle found, Type element,
                                int ndim, const std::string& why) {
     throw UsageError(api,
@@ -115,7 +99,7 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
     std::copy(data.dimensions, data.dimensions + ndim, result.view.shape);
     std::copy(data.strides, data.strides + ndim, result.view.strides);
     result.view.data = result.size() > 0 ? data.data : nullptr;
-    result.buffer = memory_of_ndarray(result, owner);
+    result.buffer = borrowed_memory(result, owner);
     return result;
 }
 
@@ -139,6 +123,22 @@ nb::object dtype_from_numpy(nb::handle dtype) {
 }
 
 }  // namespace
+
+runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    auto [low, high] = view.extent();
+    buffer->data = const_cast<std::byte*>(low);
+    buffer->size_bytes = high - low;
+    buffer->device = view.device;
+    PyObject* kept = owner.inc_ref().ptr();
+    // The last view may die on any thread.
+    buffer->release = [kept] {
+        if (!Py_IsInitialized()) return;
+        nb::gil_scoped_acquire gil;
+        Py_DECREF(kept);
+    };
+    return buffer;
+}
 
 int inner_shape(Type dtype, std::int64_t inner[2]) {
     if (dtype.is_matrix()) {

@@ -519,8 +519,8 @@ void bind_arrays(nb::module_& m) {
              [](const ArrayMaker& self, nb::handle dtype) { return nb::steal(make_annotation(dtype, self.ndim)); })
         .def("__repr__", [](const ArrayMaker& self) { return nb::str("array{}d").format(self.ndim); });
     for (int ndim = 1; ndim <= kMaxDims; ++ndim) {
-        std::string name = "array" + std::to_string(ndim) + "d";
-        m.attr(name.c_str()) = nb::cast(ArrayMaker{ndim});
+        nb::str name = nb::str("array{}d").format(ndim);
+        m.attr(name) = nb::cast(ArrayMaker{ndim});
     }
     bind_array_functions(m);
     bind_numpy_functions(m);

@@ -92,6 +92,8 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<runtime
 // A view; throws where NumPy has no such type.
 nb::object numpy_view(PyObject* self);
 nb::object numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
+// The memory that `view` covers, which belongs to `owner`: kept alive as long as a view of it.
+runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner);
 // Extents inside an element: none for scalars, (3,) for vec3, (2, 2) for mat22.
 int inner_shape(Type dtype, std::int64_t inner[2]);
 

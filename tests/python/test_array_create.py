@@ -1,0 +1,415 @@
+"""Making arrays: from sizes, lists, NumPy, other arrays and addresses."""
+
+import ctypes
+import gc
+import typing
+
+import numpy as np
+import pytest
+import warp as wp
+
+SCALARS = {
+    "bool": np.bool_, "int8": np.int8, "uint8": np.uint8, "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
+    "uint32": np.uint32, "int64": np.int64, "uint64": np.uint64, "float16": np.float16, "float32": np.float32,
+    "float64": np.float64,
+}  # fmt: skip
+
+
+@pytest.mark.seed("S-ARR-001")
+def test_n_and_length_name_the_size():
+    assert wp.empty(n=1024, dtype=wp.vec3, device="cpu").shape == (1024,)
+    assert wp.zeros(n=3, dtype=float).shape == (3,)
+    assert wp.zeros(length=3).shape == (3,)
+    assert wp.ones(n=3).list() == [1.0, 1.0, 1.0]
+    assert wp.full(n=2, value=4).list() == [4, 4]
+    with pytest.raises(RuntimeError, match="give one"):
+        wp.zeros(3, n=3)
+
+
+@pytest.mark.seed("S-ARR-002")
+def test_shape_is_an_int_or_a_tuple():
+    assert wp.zeros(shape=1024).shape == (1024,)
+    assert wp.zeros(shape=(1024, 16)).shape == (1024, 16)
+    assert wp.zeros([2, 3]).shape == (2, 3)
+    assert wp.zeros(np.int64(4)).shape == (4,)
+    assert wp.zeros(10, dtype=wp.types.vector(5, wp.float64)).numpy().shape == (10, 5)
+
+
+@pytest.mark.seed("S-ARR-003")
+@pytest.mark.seed("S-ARR-019")
+def test_requires_grad_allocates_zero_gradients():
+    a = wp.zeros(7, requires_grad=True)
+    assert a.dtype is wp.float32
+    assert a.requires_grad
+    assert a.grad.shape == a.shape and a.grad.dtype is a.dtype
+    assert a.grad.numpy().tolist() == [0.0] * 7
+    assert wp.zeros(7).grad is None
+
+
+@pytest.mark.seed("S-ARR-004")
+def test_positional_order_of_zeros():
+    a = wp.zeros((2, 2), wp.int32, "cpu", False, True)
+    assert a.dtype is wp.int32 and a.pinned and not a.requires_grad
+
+
+@pytest.mark.seed("S-ARR-005")
+def test_like_functions_take_unset_options_from_the_source():
+    source = wp.full((2, 3), 5.0, requires_grad=True, pinned=True)
+    for like in (wp.zeros_like, wp.empty_like, wp.ones_like, wp.clone, lambda a: wp.full_like(a, 2.0)):
+        made = like(source)
+        assert made.shape == (2, 3) and made.dtype is wp.float32
+        assert made.requires_grad and made.pinned and made.ptr != source.ptr
+    assert not wp.zeros_like(source, requires_grad=False).requires_grad
+    assert wp.clone(source).numpy().tolist() == source.numpy().tolist()
+    assert wp.full_like(source, 2).list() == [2.0] * 6
+    with pytest.raises(RuntimeError, match="must be an array"):
+        wp.zeros_like(np.zeros(3))
+
+
+@pytest.mark.seed("S-ARR-006")
+def test_numpy_data_is_copied_and_converted():
+    r = np.random.default_rng(0).random(10)
+    a = wp.array(r, dtype=float, device="cpu")
+    b = wp.array(data=r, dtype=float)
+    r0 = r.astype(np.float32)
+    r[:] = 0
+    assert np.array_equal(a.numpy(), r0) and np.array_equal(b.numpy(), r0)
+
+
+@pytest.mark.seed("S-ARR-007")
+def test_copy_false_aliases_where_the_memory_fits():
+    r = np.arange(6, dtype=np.float32)
+    a = wp.array(r, dtype=float, copy=False)
+    r[2] = 77
+    assert a.list()[2] == 77
+    converted = wp.array(r.astype(np.float64), dtype=float, copy=False)
+    assert converted.dtype is wp.float32
+    every_second = wp.array(r[::2], dtype=float, copy=False)
+    assert every_second.ptr == r.ctypes.data and every_second.strides == (8,)
+    vectors = wp.array(r.reshape(2, 3), dtype=wp.vec3, copy=False)
+    vectors[1] = wp.vec3(1.0, 2.0, 3.0)
+    assert r.tolist()[3:] == [1, 2, 3]
+
+
+def test_copy_false_copies_where_components_are_apart():
+    r = np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2]
+    a = wp.array(r, dtype=wp.vec3, copy=False)
+    assert np.array_equal(a.numpy(), r)
+    assert a.ptr != r.ctypes.data
+
+
+def test_copy_false_of_read_only_memory_is_an_error():
+    r = np.zeros(3, np.float32)
+    r.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        wp.array(r, copy=False)
+    assert wp.array(r).list() == [0, 0, 0]
+
+
+def test_alias_keeps_the_numpy_array_alive():
+    a = wp.array(np.arange(1000.0), copy=False)
+    gc.collect()
+    assert a[5:7].numpy().tolist() == [5, 6]
+
+
+@pytest.mark.seed("S-ARR-009")
+def test_inner_dimensions_become_components():
+    r = np.random.default_rng(0).random((1024, 3))
+    a = wp.array(r, dtype=wp.vec3)
+    assert a.shape == (1024,)
+    assert np.array_equal(a.numpy(), r.astype(np.float32))
+    m = wp.array(np.arange(16.0).reshape(4, 2, 2), dtype=wp.mat22)
+    assert m.shape == (4,) and m.numpy().shape == (4, 2, 2)
+    assert wp.array(np.arange(3.0), dtype=wp.vec3).shape == (1,)
+
+
+@pytest.mark.seed("S-ARR-010")
+@pytest.mark.parametrize("shape", [(1024, 4), (3, 1024, 2), (7,)])
+def test_misfit_names_the_inner_size(shape):
+    with pytest.raises(RuntimeError, match=r"\(3,\)"):
+        wp.array(np.zeros(shape), dtype=wp.vec3)
+
+
+def test_misfit_of_a_matrix_names_its_shape():
+    with pytest.raises(RuntimeError, match=r"\(2, 2\)"):
+        wp.array(np.zeros((5, 3)), dtype=wp.mat22)
+
+
+@pytest.mark.seed("S-ARR-011")
+def test_multiples_of_the_inner_size_are_split():
+    r = np.arange(30.0).reshape(5, 6)
+    a = wp.array(r, dtype=wp.vec3)
+    assert a.shape == (5, 2)
+    assert np.array_equal(a.numpy(), r.reshape(5, 2, 3))
+    assert wp.array(np.arange(12.0), dtype=wp.vec3).shape == (4,)
+    assert wp.array(np.arange(36.0).reshape(9, 4), dtype=wp.mat22).shape == (9,)
+    assert wp.array(np.zeros((0, 3)), dtype=wp.vec3).shape == (0,)
+    assert wp.array([], dtype=wp.vec3).shape == (0,)
+
+
+@pytest.mark.seed("S-ARR-012")
+def test_lists_and_tuples():
+    for data in ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0), [1, 2, 3]):
+        assert wp.array(data, dtype=float, device="cpu").list() == [1.0, 2.0, 3.0]
+    assert wp.array([[1, 2], [3, 4]]).shape == (2, 2)
+    assert wp.array([(1, 2, 3), (4, 5, 6)], dtype=wp.vec3).shape == (2,)
+
+
+def test_lists_of_vectors():
+    data = [wp.vec3(1.0, 2.0, 3.0), wp.vec3(4.0, 5.0, 6.0)]
+    a = wp.array(data)
+    assert a.dtype is wp.vec3 and a.numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert wp.array(data, dtype=float).shape == (2, 3)
+    assert wp.array([data, data], dtype=wp.vec3).shape == (2, 2)
+    with pytest.raises(ValueError, match="lengths"):
+        wp.array([data, data[:1]], dtype=wp.vec3)
+    with pytest.raises(TypeError, match="vec3"):
+        wp.array([data[0], "x"], dtype=wp.vec3)
+
+
+def test_python_numbers_have_32_bits():
+    assert wp.array([1, 2]).dtype is wp.int32
+    assert wp.array([1.0, 2]).dtype is wp.float32
+    assert wp.array([True, False]).dtype is wp.bool
+    assert wp.array(5.0).shape == (1,)
+    with pytest.raises(ValueError, match="int64"):
+        wp.array([1, 2**40])
+    assert wp.array([1, 2**40], dtype=wp.int64).list() == [1, 2**40]
+
+
+@pytest.mark.seed("S-ARR-013")
+def test_two_dimensions_stay_two():
+    a = wp.array(np.random.randn(100, 2), dtype=wp.float32, requires_grad=True)
+    assert a.shape == (100, 2) and a.grad.shape == (100, 2)
+
+
+@pytest.mark.seed("S-ARR-014")
+def test_arrays_from_arrays():
+    a = wp.array([[1, 2, 3], [4, 5, 6]], dtype=wp.vec3)
+    b = wp.array(a, dtype=float, device="cpu")
+    assert b.shape == (2, 3) and b.dtype is wp.float32
+    assert wp.array(a, dtype=wp.vec3d).numpy().tolist() == a.numpy().tolist()
+    same = wp.array(a)
+    assert same.dtype is wp.vec3 and same.ptr != a.ptr
+    assert wp.array(a, copy=False).ptr == a.ptr
+
+
+@pytest.mark.seed("S-ARR-015")
+def test_constructor_rules():
+    with pytest.raises(RuntimeError, match="exclude"):
+        wp.array(data=[1.0], ptr=64, dtype=float, shape=1)
+    with pytest.raises(TypeError, match="dtype"):
+        wp.array(shape=3)
+    assert wp.array(shape=(2, 3), dtype=float).shape == (2, 3)
+    assert wp.array(np.zeros(4, np.int16)).dtype is wp.int16
+    assert wp.array(np.arange(6.0), shape=(2, 3)).shape == (2, 3)
+    assert wp.array([1, 2, 3, 4, 5, 6], dtype=wp.vec3, shape=(2, 1)).shape == (2, 1)
+    with pytest.raises(ValueError, match="does not fill"):
+        wp.array(np.arange(6.0), shape=(2, 4))
+    with pytest.raises(ValueError, match="ndim|dimensions"):
+        wp.array([1.0, 2.0], ndim=2)
+    with pytest.raises(TypeError, match="did you mean"):
+        wp.array([1.0], dtyp=float)
+    gradient = wp.zeros(3)
+    assert wp.array([1.0, 2.0, 3.0], grad=gradient).grad is gradient
+
+
+def test_memory_at_an_address():
+    memory = (ctypes.c_float * 6)(*range(6))
+    address = ctypes.addressof(memory)
+    a = wp.array(ptr=address, dtype=float, shape=(2, 3))
+    assert a.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert wp.array(ptr=address, dtype=float, shape=3, strides=(8,)).list() == [0, 2, 4]
+    with pytest.raises(ValueError, match="capacity"):
+        wp.array(ptr=address, dtype=float, shape=6, capacity=20)
+    with pytest.raises(TypeError, match="shape"):
+        wp.array(ptr=address, dtype=float)
+    with pytest.raises(ValueError, match="'ptr' is 0"):
+        wp.array(ptr=0, dtype=float, shape=2)
+
+
+def test_deleter_runs_when_the_last_view_is_gone():
+    memory = (ctypes.c_float * 6)()
+    calls = []
+    a = wp.array(ptr=ctypes.addressof(memory), dtype=float, shape=6, deleter=lambda *call: calls.append(call))
+    view = a[2:4]
+    del a
+    assert calls == []
+    del view
+    assert calls == [(ctypes.addressof(memory), 24)]
+
+
+@pytest.mark.seed("S-ARR-017")
+def test_from_numpy():
+    assert wp.from_numpy(np.zeros(3, np.int16)).dtype is wp.int16
+    assert wp.from_numpy(np.zeros((3, 3)), wp.vec3).shape == (3,)
+    a = wp.from_numpy(np.arange(6.0), dtype=wp.float32, shape=(3, 2), requires_grad=True)
+    assert a.shape == (3, 2) and a.requires_grad
+    with pytest.raises(TypeError, match="NumPy"):
+        wp.from_numpy([1, 2])
+
+
+@pytest.mark.seed("S-ARR-018")
+def test_cuda_memory_is_a_clear_error():
+    class OnCuda:
+        __cuda_array_interface__ = {"shape": (1,), "typestr": "<f4", "data": (64, False), "version": 3}
+
+    with pytest.raises(RuntimeError, match="CUDA"):
+        wp.array(OnCuda())
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_every_scalar_type_from_and_to_numpy(name):
+    r = np.array([0, 1, 1, 0, 1]).astype(SCALARS[name])
+    a = wp.array(r)
+    assert a.dtype is getattr(wp, name)
+    assert a.numpy().dtype == r.dtype
+    assert np.array_equal(a.numpy(), r)
+    assert np.array_equal(np.array(a), r)
+    b = wp.array(np.array([1, 0, 1], np.float64), dtype=getattr(wp, name))
+    assert b.numpy().tolist() == [1, 0, 1]
+
+
+def test_bfloat16_converts_through_float32():
+    a = wp.array([1.0, 2.5, -3.0], dtype=wp.bfloat16)
+    assert wp.array(a, dtype=float).list() == [1.0, 2.5, -3.0]
+    with pytest.raises(TypeError, match="bfloat16"):
+        a.numpy()
+    assert a.view(wp.uint16).list()[0] == 0x3F80
+
+
+@pytest.mark.parametrize("data", [np.zeros(3, complex), np.array(["a"]), np.array([object()]), "text", {"a": 1}])
+def test_data_without_an_element_type_is_an_error(data):
+    with pytest.raises(TypeError, match="no element type"):
+        wp.array(data)
+
+
+def test_foreign_byte_order_is_converted_when_dtype_is_given():
+    r = np.arange(3, dtype=">f4")
+    assert wp.array(r, dtype=float).list() == [0, 1, 2]
+
+
+def test_non_contiguous_data():
+    r = np.arange(24.0).reshape(4, 6)
+    assert np.array_equal(wp.array(r.T).numpy(), r.T)
+    assert np.array_equal(wp.array(r[::-1, ::2]).numpy(), r[::-1, ::2])
+    assert np.array_equal(wp.array(r[::2].astype(np.float32), dtype=wp.vec2).numpy().reshape(2, 6), r[::2])
+
+
+def test_buffers_and_array_interfaces():
+    import array as stdlib_array
+
+    class Wrapped:
+        def __init__(self, inner):
+            self.__array_interface__ = inner.__array_interface__
+
+    assert wp.array(stdlib_array.array("f", [1, 2])).list() == [1, 2]
+    assert wp.array(memoryview(b"\x01\x02")).list() == [1, 2]
+    r = np.arange(3.0)
+    assert wp.array(Wrapped(r)).list() == [0, 1, 2]
+
+
+@pytest.mark.seed("S-USE-012")
+@pytest.mark.seed("S-USE-013")
+def test_five_dimensions_are_an_error_that_says_so():
+    assert wp.zeros((1, 2, 3, 4), dtype=wp.mat22).numpy().shape == (1, 2, 3, 4, 2, 2)
+    with pytest.raises(RuntimeError, match="at most 4 dimensions"):
+        wp.zeros((1, 1, 1, 1, 1))
+    with pytest.raises(RuntimeError, match="at most 4 dimensions"):
+        wp.array(np.zeros((1, 1, 1, 1, 1)))
+    with pytest.raises(RuntimeError, match="at most 4 dimensions"):
+        wp.array(dtype=float, ndim=5)
+
+
+@pytest.mark.parametrize("shape", [-1, (3, -2), 1 << 62, (1 << 40, 1 << 40), (0, -1), 2**70, "3", 2.5, True, None, ()])
+def test_impossible_sizes_are_errors(shape):
+    with pytest.raises(RuntimeError):
+        wp.zeros(shape)
+
+
+def test_more_memory_than_there_is():
+    with pytest.raises(MemoryError):
+        wp.empty(1 << 58)
+
+
+def test_empty_arrays():
+    a = wp.zeros((3, 0, 2), requires_grad=True)
+    assert a.size == 0 and a.ptr is None and a.numpy().shape == (3, 0, 2)
+    assert a.list() == [] and wp.clone(a).shape == a.shape
+    a.fill_(1.0)
+    assert a[1:].shape == (2, 0, 2)
+
+
+def test_full_infers_its_dtype():
+    assert wp.full(2, 1).dtype is wp.int32
+    assert wp.full(2, 1.0).dtype is wp.float32
+    assert wp.full(2, True).dtype is wp.bool
+    assert wp.full(2, np.float64(1)).dtype is wp.float64
+    assert wp.full(2, wp.vec3(1.0, 2.0, 3.0)).numpy().tolist() == [[1, 2, 3]] * 2
+    assert wp.full(2, (1.0, 2.0)).dtype is wp.vec2
+    assert wp.full(2, 3, dtype=float).list() == [3.0, 3.0]
+    assert wp.full(1, 2.0, dtype=wp.vec3).numpy().tolist() == [[2, 2, 2]]
+    assert wp.ones(1, dtype=wp.mat22).numpy().tolist() == [[[1, 1], [1, 1]]]
+    with pytest.raises(TypeError):
+        wp.full(2, 1.5, dtype=int)
+    with pytest.raises(TypeError):
+        wp.full(2, "x", dtype=int)
+
+
+@pytest.mark.seed("S-ANN-001")
+@pytest.mark.seed("S-ANN-002")
+@pytest.mark.seed("S-ANN-003")
+@pytest.mark.seed("S-ANN-004")
+@pytest.mark.seed("S-ANN-005")
+@pytest.mark.seed("S-ANN-008")
+def test_spellings_of_an_annotation_are_equal():
+    one = [
+        wp.array(dtype=float),
+        wp.array[float],
+        wp.array1d(dtype=float),
+        wp.array1d[wp.float32],
+        wp.array(dtype=wp.float32, ndim=1),
+    ]
+    two = [wp.array(dtype=float, ndim=2), wp.array2d(dtype=wp.float32), wp.array2d[float], wp.array[float, 2]]
+    for group in (one, two):
+        assert len(set(group)) == 1 and all(a == group[0] for a in group)
+    assert one[0] != two[0] and wp.array[float] != wp.array[int]
+    assert wp.array4d[wp.vec3].ndim == 4 and wp.array3d[wp.vec3].dtype is wp.vec3
+    assert str(wp.array2d[wp.vec3]) == "array2d[vec3f]"
+
+
+def test_generic_annotations():
+    assert wp.array(dtype=typing.Any).dtype is typing.Any
+    assert wp.array2d[typing.Any] == wp.array(dtype=typing.Any, ndim=2)
+    assert wp.array[float] | None == typing.Optional[wp.array]
+    with pytest.raises(RuntimeError):
+        wp.array[str]
+
+
+def test_annotations_have_no_memory():
+    annotation = wp.array(dtype=float)
+    for use in (len, lambda a: a[0], lambda a: a.numpy(), lambda a: a.shape, list, lambda a: a.zero_(), np.asarray):
+        with pytest.raises((RuntimeError, BufferError)):
+            use(annotation)
+    assert annotation
+
+
+@pytest.mark.seed("S-ANN-007")
+def test_array2d_makes_arrays_too():
+    a = wp.array2d([[1.0, 2.0], [3.0, 4.0]], dtype=float)
+    assert isinstance(a, wp.array) and a.shape == (2, 2)
+    with pytest.raises(ValueError, match="expected 2 dimensions"):
+        wp.array2d([1.0, 2.0])
+    with pytest.raises(ValueError):
+        wp.array2d(dtype=float, ndim=3)
+
+
+@pytest.mark.seed("S-NPY-002")
+def test_dtypes_of_numpy():
+    assert wp.dtype_to_numpy(wp.float32) is np.float32
+    assert wp.dtype_to_numpy(wp.vec3d) is np.float64
+    for name, dtype in SCALARS.items():
+        assert wp.dtype_from_numpy(dtype) is getattr(wp, name)
+        assert wp.dtype_from_numpy(np.dtype(dtype)) is getattr(wp, name)
+    with pytest.raises(TypeError):
+        wp.dtype_from_numpy(complex)

@@ -1,0 +1,380 @@
+"""What arrays can do on the host, against NumPy."""
+
+import ctypes
+import gc
+import io
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import warp as wp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def counting(*shape, dtype=np.float32):
+    return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+
+
+@pytest.mark.seed("S-USE-001")
+@pytest.mark.seed("S-NPY-001")
+@pytest.mark.seed("S-NPY-003")
+def test_numpy_is_a_writable_view_that_keeps_the_memory():
+    a = wp.zeros(4)
+    view = a.numpy()
+    view[1] = 5
+    assert a.list() == [0, 5, 0, 0]
+    del a
+    gc.collect()
+    wp.full(4, 9.0)
+    assert view.tolist() == [0, 5, 0, 0]
+    assert view.flags.writeable and view.flags.aligned and view.flags.c_contiguous
+
+
+@pytest.mark.seed("S-USE-002")
+def test_gradient_can_be_set():
+    a = wp.zeros(3)
+    gradient = wp.ones(3)
+    a.grad = gradient
+    assert a.grad is gradient and a.requires_grad
+    a.requires_grad = False
+    assert a.grad is None
+    a.requires_grad = True
+    assert a.grad.list() == [0, 0, 0]
+    a.grad = None
+    assert not a.requires_grad
+    for wrong in (wp.zeros(4), wp.zeros(3, dtype=int), np.zeros(3), wp.zeros(6)[::2]):
+        with pytest.raises(RuntimeError):
+            a.grad = wrong
+
+
+def test_views_carry_their_part_of_the_gradient():
+    a = wp.zeros((4, 3), requires_grad=True)
+    a[1:3].grad.fill_(2.0)
+    a.T[0].grad.fill_(5.0)
+    expected = np.zeros((4, 3))
+    expected[1:3] = 2
+    expected[:, 0] = 5
+    assert np.array_equal(a.grad.numpy(), expected)
+    assert a.reshape(12).grad.shape == (12,)
+    assert not a.view(wp.int32).requires_grad
+    assert wp.clone(a).grad.numpy().tolist() == expected.tolist()
+
+
+def test_gradient_of_an_array_with_gaps_has_its_strides():
+    r = np.zeros((4, 6), np.float32)
+    a = wp.array(r[::-1, ::2], copy=False, requires_grad=True)
+    assert a.grad.strides == a.strides and a.grad.shape == a.shape
+    a.grad.fill_(1.0)
+    assert a.grad.numpy().sum() == 12
+
+
+@pytest.mark.seed("S-USE-003")
+def test_len_is_the_first_dimension():
+    assert len(wp.zeros((5, 2))) == 5
+    assert wp.zeros((5, 2)).length == 5
+
+
+@pytest.mark.seed("S-USE-004")
+def test_zero_clears_foreign_memory_too():
+    r = np.ones(5, np.float32)
+    wp.array(r, copy=False).zero_()
+    assert r.tolist() == [0] * 5
+
+
+@pytest.mark.seed("S-USE-005")
+def test_to_the_same_device_is_the_array_itself():
+    a = wp.zeros(3)
+    assert a.to("cpu") is a and a.to(a.device) is a
+    with pytest.raises(RuntimeError, match="cuda"):
+        a.to("cuda")
+
+
+@pytest.mark.seed("S-USE-006")
+@pytest.mark.seed("S-USE-007")
+def test_copy():
+    source = wp.array(counting(10))
+    target = wp.zeros(12)
+    wp.copy(target, source)
+    assert target.list() == [*range(10), 0, 0]
+    target.zero_()
+    wp.copy(target, source, dest_offset=3, src_offset=5, count=2)
+    assert target.list() == [0, 0, 0, 5, 6] + [0] * 7
+    wp.copy(target, source, 0, 8)
+    assert target.list()[:2] == [8, 9]
+    for arguments in ((11, 0, 0), (0, 9, 2), (-1, 0, 1), (0, 0, -1), (0, 11, 1)):
+        with pytest.raises(RuntimeError):
+            wp.copy(target, source, *arguments)
+    with pytest.raises(RuntimeError):
+        wp.copy(wp.zeros(9), source)
+    with pytest.raises(TypeError, match="astype"):
+        wp.copy(wp.zeros(10, dtype=int), source)
+
+
+def test_copy_between_strides_and_of_gradients():
+    r = counting(6, 8)
+    a = wp.array(r, requires_grad=True)
+    a.grad.fill_(3.0)
+    b = wp.zeros((8, 6), requires_grad=True)
+    wp.copy(b, a.T)
+    assert np.array_equal(b.numpy(), r.T) and b.grad.numpy().min() == 3
+    wp.copy(a[:, ::2], a[:, 1::2])
+    r[:, ::2] = r[:, 1::2]
+    assert np.array_equal(a.numpy(), r)
+
+
+def test_overlapping_copy():
+    r = counting(20)
+    a = wp.array(r)
+    wp.copy(a[3:], a[:17])
+    r[3:] = r[:17].copy()
+    assert np.array_equal(a.numpy(), r)
+    wp.copy(a, a[::-1])
+    assert np.array_equal(a.numpy(), r[::-1])
+
+
+@pytest.mark.seed("S-USE-008")
+@pytest.mark.seed("S-USE-009")
+def test_members():
+    a = wp.array(counting(2, 3), requires_grad=True)
+    assert (a.shape, a.strides, a.ndim, a.size) == ((2, 3), (12, 4), 2, 6)
+    assert a.capacity >= 24 and a.ptr == a.numpy().ctypes.data and a.is_contiguous and not a.pinned
+    assert a.device == "cpu" and a.vars == {} and a.dtype is wp.float32
+    assert a.flatten().shape == (6,) and a.T.shape == (3, 2)
+    assert a.contiguous() is a and a.T.contiguous().is_contiguous and not a.T.is_contiguous
+    assert a.astype(int).list() == [0, 1, 2, 3, 4, 5]
+    assert a.T.list() == [0, 3, 1, 4, 2, 5]
+    assert wp.array([wp.vec2(1.0, 2.0)]).list() == [wp.vec2(1.0, 2.0)]
+    a.note = "programs may hang things on arrays"
+    assert weakref.ref(a)() is a
+
+
+def test_view_reinterprets():
+    a = wp.array(counting(2, 6))
+    assert a.view(wp.uint32).numpy().tolist() == counting(2, 6).view(np.uint32).tolist()
+    assert a.view(wp.vec3).shape == (2, 2)
+    assert a.view(wp.vec3).view(float).shape == (2, 6)
+    a.view(wp.vec3)[0, 0] = (9, 8, 7)
+    assert a.numpy()[0, :3].tolist() == [9, 8, 7]
+    with pytest.raises(ValueError):
+        a.view(wp.vec4)
+    with pytest.raises(ValueError, match="contiguous"):
+        a[:, ::2].view(wp.vec3)
+
+
+def test_fill_and_assign():
+    a = wp.zeros((2, 3), dtype=wp.vec2)
+    assert a.fill_(wp.vec2(1.0, 2.0)) is a
+    assert a.numpy().reshape(-1, 2).tolist() == [[1, 2]] * 6
+    a[:, 1].fill_(7.0)
+    assert a.numpy()[:, 1].tolist() == [[7, 7]] * 2
+    with pytest.raises(TypeError):
+        a.fill_("x")
+    b = wp.zeros(3)
+    b.assign([1, 2, 3])
+    assert b.list() == [1, 2, 3]
+    b.assign(np.array([4.0, 5.0, 6.0]))
+    assert b.list() == [4, 5, 6]
+    b.assign(wp.array([7, 8, 9]))
+    assert b.list() == [7, 8, 9]
+    a.assign(np.arange(12.0).reshape(2, 3, 2))
+    assert a.numpy().ravel().tolist() == list(range(12))
+    with pytest.raises(RuntimeError):
+        b.assign([1, 2, 3, 4])
+    with pytest.raises(TypeError, match="fill_"):
+        b.assign(1.0)
+
+
+def test_cptr():
+    pointer = wp.array(counting(4)).cptr()
+    gc.collect()
+    assert pointer[2] == 2.0
+    assert list(wp.array([(1, 2, 3)], dtype=wp.vec3).cptr()[0]) == [1, 2, 3]
+    assert isinstance(wp.zeros(1, dtype=wp.int64).cptr().contents, ctypes.c_int64)
+
+
+@pytest.mark.seed("S-USE-010")
+def test_array_interface():
+    a = wp.array(counting(3, 4))
+    interface = a.T.__array_interface__
+    assert interface["shape"] == (4, 3) and interface["strides"] == (4, 16) and interface["typestr"] == "<f4"
+    assert interface["data"] == (a.ptr, False) and a.__array_interface__["strides"] is None
+    with pytest.raises(AttributeError, match="cpu"):
+        a.__cuda_array_interface__  # noqa: B018
+    assert not hasattr(wp.array(dtype=float), "__array_interface__")
+    assert np.shares_memory(np.asarray(a), a.numpy())
+    assert np.array(a, dtype=np.int64).tolist() == counting(3, 4).tolist()
+    assert a.__array__(np.float64).dtype == np.float64
+    assert not np.shares_memory(a.__array__(copy=True), a.numpy())
+
+
+@pytest.mark.seed("S-USE-011")
+def test_printing(capsys):
+    print(np.array(wp.array([1.0, 2.0, 3.0])))
+    print(wp.array([1.0, 2.0, 3.0]))
+    assert capsys.readouterr().out == "[1. 2. 3.]\n[1. 2. 3.]\n"
+    assert repr(wp.array([1, 2])) == "array([1, 2], dtype=int32)"
+
+
+def test_buffer_protocol():
+    a = wp.array(counting(2, 3))
+    view = memoryview(a)
+    assert (view.shape, view.strides, view.format, view.readonly) == ((2, 3), (12, 4), "f", False)
+    assert bytes(view) == counting(2, 3).tobytes()
+    assert memoryview(wp.zeros(2, dtype=wp.mat22)).shape == (2, 2, 2)
+    with pytest.raises(BufferError):
+        io.BytesIO().write(a.T)
+    with pytest.raises(BufferError):
+        memoryview(wp.zeros(2, dtype=wp.bfloat16))
+
+
+def test_iteration():
+    assert list(wp.array([1, 2, 3])) == [1, 2, 3]
+    assert [row.list() for row in wp.array(counting(2, 2))] == [[0, 1], [2, 3]]
+
+
+def test_index_errors():
+    a = wp.array(counting(3, 4))
+    for key in (3, -4, (0, 4), (0, 0, 0), (..., ...)):
+        with pytest.raises(IndexError):
+            a[key]
+    for key in (1.0, "x", None, [0, 1], np.array([0, 1]), True, wp.array([0, 1])):
+        with pytest.raises((TypeError, IndexError)):
+            a[key]
+    with pytest.raises(IndexError, match="out of range: dimension 1 has 4"):
+        a[0, 7] = 1.0
+    with pytest.raises(TypeError):
+        a[0, 0] = "x"
+    with pytest.raises(TypeError):
+        del a[0]
+    with pytest.raises(ValueError):
+        a[::0]
+
+
+def indices(size):
+    return st.one_of(st.integers(-size, size - 1), st.slices(size))
+
+
+@st.composite
+def array_and_key(draw):
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=4)))
+    count = draw(st.integers(1, len(shape)))
+    key = [draw(indices(n)) for n in shape[:count]]
+    if draw(st.booleans()):
+        split = draw(st.integers(0, count))
+        tail = len(key) - split
+        key = [draw(indices(n)) for n in shape[:split]] + [...] + [draw(indices(n)) for n in shape[len(shape) - tail :]]
+    return shape, key[0] if len(key) == 1 and draw(st.booleans()) else tuple(key)
+
+
+@settings(deadline=None, max_examples=300)
+@given(array_and_key())
+def test_indexing_reads_as_numpy_does(case):
+    shape, key = case
+    r = counting(*shape)
+    got, expected = wp.array(r)[key], r[key]
+    if expected.ndim == 0:
+        assert got == expected
+    else:
+        assert got.shape == expected.shape
+        assert np.array_equal(got.numpy(), expected)
+        assert np.array_equal(wp.clone(got).numpy(), expected)
+
+
+@settings(deadline=None, max_examples=200)
+@given(array_and_key(), st.integers(0, 4))
+def test_indexing_writes_as_numpy_does(case, kind):
+    shape, key = case
+    r = counting(*shape)
+    a = wp.array(r)
+    part = r[key]
+    if kind == 0 or part.ndim == 0:
+        value = 99.0
+    elif kind == 1:
+        value = np.random.default_rng(0).random(part.shape).astype(np.float32)
+    elif kind == 2:
+        value = wp.array(np.full(part.shape, 7, np.float32))
+    elif kind == 3:
+        value = np.arange(part.shape[-1])
+    else:
+        value = np.ones(part.shape, np.float64).tolist() if part.size > 0 else 1
+    a[key] = value
+    r[key] = value.numpy() if isinstance(value, wp.array) else value
+    assert np.array_equal(a.numpy(), r)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.randoms())
+def test_transpose_and_reshape_as_numpy_does(shape, random):
+    r = counting(*shape)
+    a = wp.array(r)
+    axes = list(range(len(shape)))
+    random.shuffle(axes)
+    assert np.array_equal(a.transpose(axes).numpy(), r.transpose(axes))
+    assert np.array_equal(a.T.numpy(), r.T)
+    assert np.array_equal(a.transpose(axes).contiguous().numpy(), r.transpose(axes))
+    assert np.array_equal(a.reshape((-1, shape[-1])).numpy(), r.reshape(-1, shape[-1]))
+    assert np.array_equal(a.reshape(-1).numpy(), r.reshape(-1))
+
+
+def test_reshape_errors():
+    a = wp.zeros((2, 3))
+    for shape in ((4, 2), (-1, 4), (-1, -1), (2, 3, 1, 1, 1), "x", (2.0, 3)):
+        with pytest.raises(RuntimeError):
+            a.reshape(shape)
+    with pytest.raises(RuntimeError, match="contiguous"):
+        a.T.reshape(6)
+    with pytest.raises(RuntimeError, match="contiguous"):
+        a.T.flatten()
+    with pytest.raises(ValueError):
+        a.transpose((0, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
+def test_large_transposes_and_fills(dtype):
+    r = np.random.default_rng(0).integers(0, 100, (1200, 900)).astype(dtype)
+    a = wp.array(r)
+    assert np.array_equal(a.T.contiguous().numpy(), r.T)
+    a[::3, ::-2].fill_(1)
+    r[::3, ::-2] = 1
+    assert np.array_equal(a.numpy(), r)
+
+
+def test_arrays_are_made_and_freed_on_many_threads():
+    errors = []
+
+    def work(seed):
+        random = np.random.default_rng(seed)
+        try:
+            for _ in range(300):
+                n = int(random.integers(1, 200000))
+                a = wp.full(n, float(seed))
+                assert a[n // 2] == seed and a.numpy()[-1] == seed
+        except Exception as error:  # reported below, on the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_gradient_cycles_are_collected():
+    a = wp.zeros(3)
+    b = wp.zeros(3)
+    a.grad, b.grad = b, a
+    gone = weakref.ref(a)
+    del a, b
+    gc.collect()
+    assert gone() is None
+
+
+def test_subclasses():
+    class Tagged(wp.array):
+        pass
+
+    a = Tagged([1.0, 2.0], dtype=float)
+    assert type(a) is Tagged and a.list() == [1, 2] and a[0:1].shape == (1,)
