@@ -106,7 +106,7 @@ void Emitter::emit_call_library(const Operation& operation) {
     Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto room = [&](std::int64_t bytes) {
         llvm::AllocaInst* slot = entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(bytes)));
-        slot->setAlignment(llvm::Align(16));
+        slot->setAlignment(llvm::Align(64));  // as much as a whole vector of results wants
         return slot;
     };
     llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
@@ -157,7 +157,7 @@ void Emitter::emit_call_library(const Operation& operation) {
     LaneValue whole{type, {}, {}};
     for (std::size_t l = 0; l < leaves.size(); ++l) {
         if (lanes_ == 1) whole.leaves.push_back(Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
-        else whole.leaves.push_back(Leaf::of_vector(from_memory(builder_.CreateLoad(lanes_of(passed(leaves[l])), slots[l]), leaves[l])));
+        else whole.leaves.push_back(Leaf::of_vector(from_memory(builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
     }
     set(result, std::move(whole));
 }
