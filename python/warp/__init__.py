@@ -28,6 +28,10 @@ from warp._weft import (
     Launch,
     UsageError,
     array,
+    array1d,
+    array2d,
+    array3d,
+    array4d,
     clear_kernel_cache,
     clone,
     copy,
@@ -36,18 +40,6 @@ from warp._weft import (
     from_numpy,
     full,
     full_like,
-    launch,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from warp import config, types
-from warp.arrays import array1d, array2d, array3d, array4d
-from warp.constants import *  # noqa: F403
-from warp.decorators import constant, func, kernel
-from warp.devices import (
-    ScopedDevice,
     get_cuda_device,
     get_cuda_device_count,
     get_cuda_devices,
@@ -57,10 +49,19 @@ from warp.devices import (
     is_cpu_available,
     is_cuda_available,
     is_device_available,
+    launch,
+    ones,
+    ones_like,
     set_device,
     synchronize,
     synchronize_device,
+    zeros,
+    zeros_like,
 )
+from warp import config, types
+from warp.constants import *  # noqa: F403
+from warp.decorators import constant, func, kernel
+from warp.devices import ScopedDevice
 from warp.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
 

@@ -64,13 +64,18 @@ def kernel(
     def make(function: Callable) -> Kernel:
         if not inspect.isfunction(function):
             raise UsageError(f"kernel(): expected a Python function, found {function!r}")
-        return Kernel(
+        made = Kernel(
             function,
             function.__name__,
             function.__module__ or "__main__",
             enable_backward=True if enable_backward is None else bool(enable_backward),
             **_code_options(module_options),
         )
+        made.__doc__ = function.__doc__
+        made.__name__ = function.__name__
+        made.__qualname__ = function.__qualname__
+        made.__wrapped__ = function
+        return made
 
     return make if f is None else make(f)
 

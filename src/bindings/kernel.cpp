@@ -174,9 +174,6 @@ void bind_kernels(nb::module_& m) {
         .def_ro("func", &PyKernel::function, "The Python function.")
         .def_ro("key", &PyKernel::key, "The kernel's name.")
         .def_ro("module", &PyKernel::module, "Name of the Python module that defined it.")
-        .def_prop_ro("__name__", [](const PyKernel& self) { return self.key; })
-        .def_prop_ro("__wrapped__", [](const PyKernel& self) { return self.function; })
-        .def_prop_ro("__doc__", [](const PyKernel& self) { return self.function.attr("__doc__"); })
         .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
         .def_prop_ro("enable_backward", [](const PyKernel& self) { return self.options.enable_backward; })
         .def(
