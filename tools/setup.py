@@ -126,6 +126,9 @@ def venv_version():
 def create_venv():
     if venv_version() != sys.version_info[:2]:
         run(sys.executable, "-m", "venv", "--clear", VENV)
+        # CMake remembers the headers and the version of the Python before.
+        (BUILD / "CMakeCache.txt").unlink(missing_ok=True)
+        (BUILD / "build.ninja").unlink(missing_ok=True)
 
 
 REQUIREMENTS_SCRIPT = """
