@@ -148,6 +148,11 @@ Binding from_python(nb::handle object, int depth) {
         return binding;
     }
     if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));
+    if (PyCallable_Check(raw)) {
+        const std::string name = text_attribute(object, "__name__");
+        return unsupported("the Python function '" + (name.empty() ? text_attribute(object.type(), "__name__") : name) +
+                           "' (call it in wp.static(...) or before the kernel)");
+    }
     Binding binding{.kind = Kind::object};
     binding.text = PyModule_Check(raw) ? "the module '" + text_attribute(object, "__name__") + "'"
                                        : "an object of the class '" + text_attribute(object.type(), "__name__") + "'";

@@ -227,7 +227,7 @@ def test_text_none_and_tuples():
 def test_what_kernels_cannot_use_is_named():
     assert "wp.sin" in meaning("math.sin")["text"]
     assert "@wp.func" in meaning("plain")["text"] and "sorted" in meaning("sorted")["text"]
-    for name in ("math.sin", "plain", "sorted"):
+    for name in ("math.sin", "plain", "sorted", "np.sin", "wp.types.vector"):
         assert meaning(name)["kind"] == "unsupported"
     assert meaning("math") == {"kind": "object", "text": "the module 'math'"}
     assert meaning("nowhere") == {"kind": "unknown"}
