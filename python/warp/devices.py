@@ -1,6 +1,37 @@
-"""The default device as a context."""
+"""Devices by name, and the default device as a context."""
 
-from warp._weft import get_device, set_device
+from warp._weft import (
+    Device,
+    get_cuda_device,
+    get_cuda_device_count,
+    get_cuda_devices,
+    get_device,
+    get_devices,
+    get_preferred_device,
+    is_cpu_available,
+    is_cuda_available,
+    is_device_available,
+    set_device,
+    synchronize,
+    synchronize_device,
+)
+
+__all__ = [
+    "Device",
+    "ScopedDevice",
+    "get_cuda_device",
+    "get_cuda_device_count",
+    "get_cuda_devices",
+    "get_device",
+    "get_devices",
+    "get_preferred_device",
+    "is_cpu_available",
+    "is_cuda_available",
+    "is_device_available",
+    "set_device",
+    "synchronize",
+    "synchronize_device",
+]
 
 
 class ScopedDevice:

@@ -201,7 +201,7 @@ def test_array_interface():
     assert interface["shape"] == (4, 3) and interface["strides"] == (4, 16) and interface["typestr"] == "<f4"
     assert interface["data"] == (a.ptr, False) and a.__array_interface__["strides"] is None
     with pytest.raises(AttributeError, match="cpu"):
-        a.__cuda_array_interface__  # noqa: B018
+        a.__cuda_array_interface__
     assert not hasattr(wp.array(dtype=float), "__array_interface__")
     assert np.shares_memory(np.asarray(a), a.numpy())
     assert np.array(a, dtype=np.int64).tolist() == counting(3, 4).tolist()
