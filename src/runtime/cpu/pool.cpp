@@ -29,7 +29,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -88,16 +88,17 @@ int configured_cpus() {
 
 std::atomic<int> thread_count{0};  // 0: not asked for yet
 
-// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Never lowered: it would also
-// bind other users of oneTBB in the process.
+// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Of all live controls the smallest
+// number binds, so that the one that is there goes before a larger one comes. Never below the number of CPUs: it would bind
+// other users of oneTBB in the process, too.
 void allow_workers(int count) {
-    static std::atomic<int> allowed{static_cast<int>(
-        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism))};
-    int before = allowed.load();
-    while (before < count) {
-        if (!allowed.compare_exchange_weak(before, count)) continue;
-        new tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));
-    }
+    static std::mutex mutex;
+    static tbb::global_control* control = nullptr;
+    const std::lock_guard lock(mutex);
+    constexpr auto kParallelism = tbb::global_control::max_allowed_parallelism;
+    if (static_cast<std::size_t>(count) <= tbb::global_control::active_value(kParallelism)) return;
+    delete control;
+    control = new tbb::global_control(kParallelism, static_cast<std::size_t>(count));
 }
 
 // ---- fork ----
@@ -174,13 +175,19 @@ double since_ns(Clock::time_point start) {
     return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-// About `wanted` threads, rounded to where a cut should fall: whole rows where they are shorter, else whole SIMD groups.
-std::int64_t aligned(double wanted, std::int64_t row, std::int64_t most) {
-    const double bounded = std::clamp(wanted, 1.0, static_cast<double>(most));
-    const auto count = static_cast<std::int64_t>(bounded);
-    const std::int64_t group = count < kLaneAlignment ? kWidestGroup : kLaneAlignment;
-    const std::int64_t unit = row > 1 && row <= count ? row : group;
-    return std::min(most, (count + unit - 1) / unit * unit);
+// Cuts fall on multiples of this, counted from thread 0: whole rows where a piece of `wanted` threads holds some, else whole
+// SIMD groups.
+std::int64_t cut_unit(std::int64_t wanted, std::int64_t row) {
+    if (row > 1 && row <= wanted) return row;
+    return wanted < kLaneAlignment ? kWidestGroup : kLaneAlignment;
+}
+
+// Where a piece that starts at `begin` and is worth about `wanted` threads ends.
+std::int64_t cut_after(std::int64_t begin, double wanted, std::int64_t row, std::int64_t end) {
+    if (wanted >= static_cast<double>(end - begin)) return end;
+    const std::int64_t count = std::max(static_cast<std::int64_t>(wanted), std::int64_t{1});
+    const std::int64_t unit = cut_unit(count, row);
+    return std::min(end, (begin + count + unit - 1) / unit * unit);
 }
 
 class Launch {
@@ -196,12 +203,12 @@ public:
     void run_in_steps(std::int64_t begin, std::int64_t end, double cost_ns) {
         double step = kStepNs / std::max(cost_ns, 1e-3);
         while (begin < end && !stopped_.load(std::memory_order_relaxed)) {
-            const std::int64_t count = aligned(step, row_, end - begin);
+            const std::int64_t cut = cut_after(begin, step, row_, end);
             const Clock::time_point start = Clock::now();
-            run(begin, begin + count);
-            begin += count;
+            run(begin, cut);
             const double took_ns = std::max(since_ns(start), 1.0);
-            step = static_cast<double>(count) * std::clamp(kStepNs / took_ns, 0.1, 4.0);
+            step = static_cast<double>(cut - begin) * std::clamp(kStepNs / took_ns, 0.1, 4.0);
+            begin = cut;
             poll();
         }
     }
@@ -242,11 +249,15 @@ bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
         return !launch.is_stopped();
     }
     const double wanted = std::clamp(total_ns / kPieceNs, 2.0, static_cast<double>(threads) * kPiecesPerThread);
-    const std::int64_t piece = aligned(static_cast<double>(count) / wanted, row, count);
-    const std::int64_t pieces = (count + piece - 1) / piece;
+    const auto rough = static_cast<std::int64_t>(static_cast<double>(count) / wanted) + 1;
+    const std::int64_t unit = cut_unit(rough, row);
+    // Piece k is [k * piece, (k + 1) * piece), so that cuts fall on multiples of the unit wherever `begin` is.
+    const std::int64_t piece = (rough + unit - 1) / unit * unit;
+    const std::int64_t first_piece = begin / piece;
+    const std::int64_t pieces = (end + piece - 1) / piece - first_piece;
     run_pieces(pieces, threads, [&](std::int64_t first, std::int64_t last) {
-        const std::int64_t from = begin + first * piece;
-        const std::int64_t to = std::min(end, begin + last * piece);
+        const std::int64_t from = std::max(begin, (first_piece + first) * piece);
+        const std::int64_t to = std::min(end, (first_piece + last) * piece);
         if (in_steps) {
             launch.run_in_steps(from, to, cost_ns);
         } else {
@@ -290,7 +301,7 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
 
     // The probe: one part in sixteen, and no more than the estimate allows it to be worth a microsecond or two.
     const double most = std::min(static_cast<double>(count) / 16.0, 2'000.0 / std::max(cost_ns, 1e-3));
-    const std::int64_t probe = aligned(std::max(most, 1.0), row, count);
+    const std::int64_t probe = cut_after(0, most, row, count);
     const Clock::time_point start = Clock::now();
     launch.run(0, probe);
     if (probe == count) return true;

@@ -99,7 +99,7 @@ TEST(Executable, reaches_functions_of_the_math_library_and_of_sleef) {
 TEST(Executable, prints_with_varying_arguments) {
     take_prints();
     const Executable executable(assemble(R"(
-        @format = private constant [12 x i8] c"%d %g %lld\0A\00\00"
+        @format = private constant [12 x i8] c"%d %g %lld\0A\00"
         declare i32 @weft_print(ptr, ...)
         define void @entry(ptr %arguments, ptr %context, i64 %begin, i64 %end) {
             %length = call i32 (ptr, ...) @weft_print(ptr @format, i32 -3, double 0.25, i64 1099511627776)

@@ -111,10 +111,9 @@ TEST_F(Pool, cuts_short_rows_at_their_ends_and_long_ones_at_whole_groups) {
     short_rows.each = std::chrono::nanoseconds(100);
     launch(short_rows, 70, 100.0);
     EXPECT_GT(short_rows.pieces.size(), 3u);
-    for (const auto& [begin, end] : short_rows.pieces)
-        if (end - begin >= 70) {
-            EXPECT_EQ(begin % 70, 0) << begin;
-        }
+    int inside_a_row = 0;  // the first piece after the part that was run as a probe
+    for (const auto& [begin, end] : short_rows.pieces) inside_a_row += begin % 70 != 0;
+    EXPECT_LE(inside_a_row, 1);
 
     Work one_row(200'000);
     one_row.each = std::chrono::nanoseconds(100);
