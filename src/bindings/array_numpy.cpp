@@ -103,25 +103,6 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
     return result;
 }
 
-// ---- functions ----
-
-nb::object dtype_to_numpy(nb::handle dtype) {
-    Type type = require_dtype(dtype, "dtype_to_numpy()");
-    require_plain(type, "dtype_to_numpy()");
-    return numpy::dtype(type.scalar()).attr("type");
-}
-
-nb::object dtype_from_numpy(nb::handle dtype) {
-    nb::object descriptor = numpy::module().attr("dtype")(dtype);
-    std::string code = nb::cast<std::string>(descriptor.attr("str"));  // "<f4"
-    for (const ScalarInfo& row : all_scalars()) {
-        if (row.id != Scalar::bf16 && code.front() != '>' && code.substr(1) == row.numpy) {
-            return dtype_to_python(Type::scalar(row.id));
-        }
-    }
-    throw UsageError("dtype_from_numpy()", "Weft has no type for the NumPy dtype " + code, ErrorCategory::type);
-}
-
 }  // namespace
 
 runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner) {
@@ -302,12 +283,6 @@ PyObject* cuda_array_interface(PyObject*, void*) {
         throw UsageError("array.__cuda_array_interface__", "the array is on 'cpu'. help: __array_interface__",
                          ErrorCategory::attribute);
     });
-}
-
-void bind_numpy_functions(nb::module_& m) {
-    m.def("dtype_to_numpy", &dtype_to_numpy, nb::arg("warp_dtype"),
-          "The NumPy scalar type of a dtype; of the components, for vectors and matrices.");
-    m.def("dtype_from_numpy", &dtype_from_numpy, nb::arg("numpy_dtype"), "The dtype of a NumPy dtype or scalar type.");
 }
 
 }  // namespace weft::bindings

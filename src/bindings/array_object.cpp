@@ -523,7 +523,6 @@ void bind_arrays(nb::module_& m) {
         m.attr(name) = nb::cast(ArrayMaker{ndim});
     }
     bind_array_functions(m);
-    bind_numpy_functions(m);
 }
 
 }  // namespace weft::bindings

@@ -133,6 +133,5 @@ PyObject* array_str(PyObject* self);
 PyObject* array_repr(PyObject* self);
 extern PyMethodDef array_methods[];
 void bind_array_functions(nb::module_& m);
-void bind_numpy_functions(nb::module_& m);
 
 }  // namespace weft::bindings

@@ -186,10 +186,6 @@ nb::object as_array(nb::handle object) {
     return nb::steal(result);
 }
 
-nb::object dtype(Scalar scalar) {
-    return nb::steal(reinterpret_cast<PyObject*>(api().descriptor_from_number(number_of(scalar))));
-}
-
 nb::object module() { return nb::module_::import_("numpy"); }
 
 }  // namespace weft::bindings::numpy

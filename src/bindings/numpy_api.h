@@ -55,8 +55,6 @@ nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const
 void copy_into(nb::handle destination, nb::handle source);
 // numpy.asarray(object).
 nb::object as_array(nb::handle object);
-// numpy.dtype of a scalar type.
-nb::object dtype(Scalar scalar);
 // The module itself.
 nb::object module();
 
