@@ -35,8 +35,11 @@ public:
         ir::Builder builder(*kernel, kernel->body);
         values_.push_back(builder.tid(0));
         for (int i = 0; i < 6; ++i) region(builder, 0);
-        for (Type type : {f32_type(), i32_type()}) {
-            builder.print(type.is_float() ? "%g\n" : "%d\n", {value(type, builder)});
+        // Half of the programs show all they have computed, so that every mistake is seen; the others leave much unused.
+        const bool shows_all = pick(2);
+        for (ir::Value* shown : std::vector<ir::Value*>(values_)) {
+            if (shown->type.is_vector()) shown = builder.extract(shown, {pick(3)});
+            if (shown->type.is_scalar() && (shows_all || pick(20) == 0)) builder.print("%g\n", {shown});
         }
         builder.return_({});
         return module;
@@ -61,6 +64,11 @@ private:
             }
         }
         return builder.constant(type, std::move(numbers));
+    }
+
+    // Mostly the first of two elements, so that accesses meet.
+    ir::Value* index(ir::Builder& builder) {
+        return pick(4) ? builder.integer(pick(3) == 0) : value(i32_type(), builder);
     }
 
     void region(ir::Builder& builder, int depth) {
@@ -98,11 +106,11 @@ private:
             case 11: define(builder.make(vec_, {get(f32_type()), get(f32_type()), get(f32_type())})); break;
             case 12: define(builder.extract(get(vec_), {pick(3)})); break;
             case 13: define(builder.insert(get(vec_), get(f32_type()), {pick(3)})); break;
-            case 14: define(builder.load(get(array_), {get(i32_type())})); break;
-            case 15: builder.store(get(array_), {get(i32_type())}, get(f32_type())); break;
+            case 14: define(builder.load(get(array_), {index(builder)})); break;
+            case 15: builder.store(get(array_), {index(builder)}, get(f32_type())); break;
             case 16:
                 if (pick(2)) {
-                    define(builder.atomic(Op::atomic_add, get(array_), {get(i32_type())}, {get(f32_type())}));
+                    define(builder.atomic(Op::atomic_add, get(array_), {index(builder)}, {get(f32_type())}));
                 } else if (callee_) {
                     ir::Value* const both = builder.call(callee_, {get(f32_type()), get(i32_type()), get(array_)});
                     define(builder.extract(both, {0}));
