@@ -7,9 +7,9 @@
 //   control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 //
-// Locals have no address. The scope maps each name to the value it has *here*; an assignment replaces the entry. Where two
-// paths meet (control/branch.cpp) the entries that differ become results of an `if_`; where a path goes round
-// (control/loops.cpp) they become carried values.
+// Locals have no address. The scope maps each name to the value it has *here*; an assignment replaces the entry.
+// Where two paths meet (control/branch.cpp) the entries that differ become results of an `if_`; where a path goes
+// round (control/loops.cpp) they become carried values.
 #pragma once
 
 #include <functional>
@@ -65,16 +65,16 @@ struct ModuleState {
 struct Actual {
     Value value;
     Span span;
-    std::string keyword;                       // "" for a positional one
+    std::string keyword;                             // "" for a positional one
     const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
 };
 
 // One step from a value to a part of it.
 struct PartStep {
     enum class Kind {
-        path,      // fixed components or a field: `path`
-        dynamic,   // components at run time: `indices`
-        several,   // a swizzle or a half of a transform: `components`, in order; always the last step
+        path,     // fixed components or a field: `path`
+        dynamic,  // components at run time: `indices`
+        several,  // a swizzle or a half of a transform: `components`, in order; always the last step
     } kind = Kind::path;
     std::vector<std::int64_t> path;
     std::vector<ir::Value*> indices;
@@ -84,16 +84,16 @@ struct PartStep {
 
 // Something that can be assigned: a local or an element of an array, and a part of it.
 struct Place {
-    std::string name;                   // a local, or
-    ir::Value* array = nullptr;         // memory: array and one index per dimension
+    std::string name;            // a local, or
+    ir::Value* array = nullptr;  // memory: array and one index per dimension
     std::vector<ir::Value*> indices;
     std::vector<PartStep> steps;
-    Type type;                          // of the part that the place names
+    Type type;  // of the part that the place names
     Span span;
 };
 
-// Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and gives the
-// value that stands for its one result; null where it stays a branch (infer/compare.cpp).
+// Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and
+// gives the value that stands for its one result; null where it stays a branch (infer/compare.cpp).
 ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
 
 class FunctionAnalyzer {
@@ -106,6 +106,8 @@ public:
 private:
     // ---- scope/names.cpp ----
     Value name(const syntax::Name& name, Span span);
+    Binding look_up(const std::string& name, Span span);
+    Binding look_up_attribute(const Binding& object, const std::string& name, Span span);
     Value from_binding(Binding binding, const std::string& spelled, Span span);
     // What a callee stands for, without writing IR; empty where that needs running code.
     std::optional<Binding> static_binding(const syntax::Expression& expression);
@@ -123,14 +125,14 @@ private:
     Value number(const syntax::IntegerLiteral& literal, Span span);
     // ---- infer/convert.cpp ----
     ir::Value* materialize(const Value& value, Span span);
-    ir::Value* array_of(const Value& value);             // applies pending indices
-    Value settle(const Value& value, Span span);         // gives literals their own type, inside tuples too
+    ir::Value* array_of(const Value& value);      // applies pending indices
+    Value settle(const Value& value, Span span);  // gives literals their own type, inside tuples too
     std::optional<Value> adapt(const Value& literal, Type type, Span span);
     Value expect(const Value& value, Type type, Span span, const std::string& what);  // literal adapts; else must match
-    ir::Value* index(const Value& value, Span span);     // an integer, as it is
+    ir::Value* index(const Value& value, Span span);                                  // an integer, as it is
     void flatten(const Value& value, Span span, std::vector<ir::Value*>& leaves);
     Value rebuild(const Value& shape, const std::vector<ir::Value*>& leaves, std::size_t& next);
-    Value from_ir(ir::Value* value);                     // tuples are taken apart
+    Value from_ir(ir::Value* value);  // tuples are taken apart
     bool can_be_carried(const Value& value) const;
     Value zero_like(const Value& value);
     // ---- infer/operators.cpp ----
@@ -198,7 +200,8 @@ private:
     void store_part(const Place& place, ir::Value* value);
 
     // ---- control/branch.cpp ----
-    // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one last.
+    // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one
+    // last.
     struct Work {
         const syntax::Block* block = nullptr;
         std::size_t next = 0;
@@ -219,8 +222,8 @@ private:
                 const std::function<Flow(Value&)>& else_arm, Value* result = nullptr);
     // Makes both arms yield a value and gives the result; a null side yields zeros that nobody reads.
     using Join = std::function<Value(const Value*, const Value*, const std::string& name)>;
-    Scope merge(Arm& then_arm, Arm& else_arm, std::vector<ir::Value*>& then_yields, std::vector<ir::Value*>& else_yields,
-                ir::Operation* operation, Value* result);
+    Scope merge(Arm& then_arm, Arm& else_arm, std::vector<ir::Value*>& then_yields,
+                std::vector<ir::Value*>& else_yields, ir::Operation* operation, Value* result);
     Local merge_local(const std::string& name, const Local* in_then, const Local* in_else, const Arm& then_arm,
                       const Arm& else_arm, const Join& join);
     Value merge_results(Arm& then_arm, Arm& else_arm, const Join& join);
@@ -238,7 +241,8 @@ private:
     std::optional<Range> range(const syntax::Expression& iterable);
     struct Counted {
         ir::Value *lo, *hi, *step;
-        ir::Value *first, *stride;  // null where the loop counts the variable itself; else variable = first +- k * stride
+        ir::Value *first,
+            *stride;  // null where the loop counts the variable itself; else variable = first +- k * stride
         bool backwards;
     };
     Counted count(const Range& range);
@@ -257,22 +261,23 @@ private:
         };
         ir::Operation* operation = nullptr;
         std::vector<Carried> carried;
-        std::vector<ir::Value*> inits;       // starting values, one per leaf
-        std::set<std::string> assigned;      // names that an iteration may change
-        std::set<std::string> rebound;       // of these, the ones that it gives a new meaning as a whole
+        std::vector<ir::Value*> inits;   // starting values, one per leaf
+        std::set<std::string> assigned;  // names that an iteration may change
+        std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
         std::vector<ir::Region*> argument_regions;
         Scope before;
-        bool is_guarded = false;             // a flag says whether the loop goes on
+        bool is_guarded = false;  // a flag says whether the loop goes on
         bool saved_skip_needed = false;
         Span span;
     };
     Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
     Flow for_loop(const syntax::For& loop, const Range& range, Span span);
     Flow while_loop(const syntax::While& loop, Span span);
-    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned, std::set<std::string> rebound,
-                         Span span);
+    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned,
+                         std::set<std::string> rebound, Span span);
     void enter_region(LoopBuild& loop, ir::Region* region);
-    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow, bool runs_at_least_once);
+    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow,
+                     bool runs_at_least_once);
 
     // ---- control/return.cpp ----
     void return_statement(const syntax::Return& statement, Span span, Flow& flow);

@@ -53,8 +53,9 @@ public:
     virtual ~Environment() = default;
     virtual Binding lookup(std::string_view name) = 0;
     virtual Binding attribute(const Binding& object, std::string_view name) = 0;
-    // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals known
-    // at compile time (variables of unrolled loops). Throws UsageError with Python's own message where it fails.
+    // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals
+    // known at compile time (variables of unrolled loops). Throws UsageError with Python's own message where it
+    // fails.
     struct Local {
         std::string name;
         Binding value;

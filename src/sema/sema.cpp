@@ -20,12 +20,18 @@ std::string ModuleState::unique_name(const std::string& wanted) const {
 }
 
 FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& source, ir::Function& function)
-    : module_(module), source_(source), tree_(*source.tree), function_(function), builder_(function, function.body),
-      reads_(*source.tree), local_names_(rebound_names(source.tree->body)) {}
+    : module_(module),
+      source_(source),
+      tree_(*source.tree),
+      function_(function),
+      builder_(function, function.body),
+      reads_(*source.tree),
+      local_names_(rebound_names(source.tree->body)) {}
 
 void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     if (!tree_.unsupported.empty()) {
-        fail(tree_.span, "'" + tree_.name + "' has " + tree_.unsupported + ", which kernels and their functions cannot have",
+        fail(tree_.span,
+             "'" + tree_.name + "' has " + tree_.unsupported + ", which kernels and their functions cannot have",
              {help("use plain parameters")}, ErrorCategory::syntax);
     }
     WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
@@ -35,7 +41,8 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     finish_function(run({Work{&tree_.body}}));
 }
 
-std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options, std::vector<Type> parameter_types) {
+std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options,
+                                    std::vector<Type> parameter_types) {
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
     ModuleState state{*module, options, {}, {}, 0, {}};

@@ -12,8 +12,8 @@
 namespace weft::sema {
 
 struct Options {
-    int max_unroll = 16;   // static loops up to this many iterations are unrolled
-    bool debug = false;    // keep asserts
+    int max_unroll = 16;  // static loops up to this many iterations are unrolled
+    bool debug = false;   // keep asserts
 };
 
 // The module's first function is the kernel. `parameter_types` are the kernel's, where its annotations are generic;

@@ -61,8 +61,10 @@ bool is_plain_data(Type type) {
 
 std::string describe(const Value& value) {
     switch (value.kind) {
-        case Value::Kind::nothing: return "nothing";
-        case Value::Kind::runtime: return value.type.python_name();
+        case Value::Kind::nothing:
+            return "nothing";
+        case Value::Kind::runtime:
+            return value.type.python_name();
         case Value::Kind::constant:
             if (!value.is_literal) return value.type.python_name();
             return (value.numbers[0].is_float ? "the float literal " : "the int literal ") + spelling(value.numbers[0]);
@@ -73,18 +75,27 @@ std::string describe(const Value& value) {
             }
             return text + ")";
         }
-        case Value::Kind::binding: break;
+        case Value::Kind::binding:
+            break;
     }
     const Binding& b = *value.binding;
     switch (b.kind) {
-        case Binding::Kind::string: return "the string \"" + b.text + "\"";
-        case Binding::Kind::none: return "None";
-        case Binding::Kind::type: return "the type " + b.type.python_name();
-        case Binding::Kind::builtin: return "the built-in function '" + b.text + "'";
-        case Binding::Kind::function: return "the function '" + b.function->tree->name + "'";
-        case Binding::Kind::object: return b.text.empty() ? "a Python object" : b.text;
-        case Binding::Kind::unsupported: return b.text;
-        default: return "an unknown name";
+        case Binding::Kind::string:
+            return "the string \"" + b.text + "\"";
+        case Binding::Kind::none:
+            return "None";
+        case Binding::Kind::type:
+            return "the type " + b.type.python_name();
+        case Binding::Kind::builtin:
+            return "the built-in function '" + b.text + "'";
+        case Binding::Kind::function:
+            return "the function '" + b.function->tree->name + "'";
+        case Binding::Kind::object:
+            return b.text.empty() ? "a Python object" : b.text;
+        case Binding::Kind::unsupported:
+            return b.text;
+        default:
+            return "an unknown name";
     }
 }
 
@@ -101,10 +112,13 @@ bool same_binding(const Binding& a, const Binding& b) {
 bool identical(const Value& a, const Value& b) {
     if (a.kind != b.kind) return false;
     switch (a.kind) {
-        case Value::Kind::nothing: return true;
-        case Value::Kind::runtime: return a.ir == b.ir && a.pending == b.pending;
+        case Value::Kind::nothing:
+            return true;
+        case Value::Kind::runtime:
+            return a.ir == b.ir && a.pending == b.pending;
         case Value::Kind::constant: {
-            if (!(a.type == b.type) || a.is_literal != b.is_literal || a.numbers.size() != b.numbers.size()) return false;
+            if (!(a.type == b.type) || a.is_literal != b.is_literal || a.numbers.size() != b.numbers.size())
+                return false;
             for (std::size_t i = 0; i < a.numbers.size(); ++i) {
                 if (!same_bits(a.numbers[i], b.numbers[i])) return false;
             }
@@ -116,7 +130,8 @@ bool identical(const Value& a, const Value& b) {
                 if (!identical(a.elements[i], b.elements[i])) return false;
             }
             return true;
-        case Value::Kind::binding: return a.binding == b.binding || same_binding(*a.binding, *b.binding);
+        case Value::Kind::binding:
+            return a.binding == b.binding || same_binding(*a.binding, *b.binding);
     }
     return false;
 }

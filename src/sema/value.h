@@ -1,8 +1,8 @@
 // What an expression of a kernel stands for while it is analysed: a value of the running kernel, or something that is
 // known already at compile time.
 //
-//   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it has
-//              dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself is
+//   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it
+//              has dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself is
 //              wanted (a view).
 //   constant   numbers known at compile time: literals, module constants, variables of unrolled loops. Becomes an IR
 //              constant where a runtime value is needed. A *literal* has no type of its own yet: it takes that of its
@@ -26,12 +26,12 @@ namespace weft::sema {
 
 struct Value {
     enum class Kind { nothing, runtime, constant, tuple, binding } kind = Kind::nothing;
-    Type type;                           // runtime, constant; for a literal the type it has when it stands alone
-    ir::Value* ir = nullptr;             // runtime
-    std::vector<ir::Value*> pending;     // runtime array: indices not yet applied
-    std::vector<Number> numbers;         // constant: one per component
-    bool is_literal = false;             // constant
-    std::vector<Value> elements;         // tuple
+    Type type;                        // runtime, constant; for a literal the type it has when it stands alone
+    ir::Value* ir = nullptr;          // runtime
+    std::vector<ir::Value*> pending;  // runtime array: indices not yet applied
+    std::vector<Number> numbers;      // constant: one per component
+    bool is_literal = false;          // constant
+    std::vector<Value> elements;      // tuple
     std::shared_ptr<const Binding> binding;
 
     static Value runtime(ir::Value* ir);
@@ -56,8 +56,8 @@ struct Value {
 
 // The type of a value; of a tuple, the tuple of its elements' types; none for bindings and nothing.
 Type type_of(const Value& value);
-// Scalars, numeric aggregates and structs of them: what an `if_` can yield and a loop can carry. Arrays stay traceable to a
-// parameter instead, which is what effects(), bounds checks and gradients rest on.
+// Scalars, numeric aggregates and structs of them: what an `if_` can yield and a loop can carry. Arrays stay
+// traceable to a parameter instead, which is what effects(), bounds checks and gradients rest on.
 bool is_plain_data(Type type);
 // "float32", "int literal 3", "tuple of (int32, float32)", "the type vec3f", "the function 'f'": for messages.
 std::string describe(const Value& value);
@@ -84,7 +84,7 @@ using Scope = std::map<std::string, Local, std::less<>>;
 
 // How control can leave a piece of code: a set of these.
 using Flow = unsigned;
-inline constexpr Flow kFalls = 1;      // runs off the end
+inline constexpr Flow kFalls = 1;  // runs off the end
 inline constexpr Flow kBreaks = 2;
 inline constexpr Flow kContinues = 4;
 inline constexpr Flow kReturns = 8;

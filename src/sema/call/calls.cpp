@@ -1,5 +1,5 @@
-// Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries have
-// no `expand`): tid, static, len, print, vector, matrix, range.
+// Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries
+// have no `expand`): tid, static, len, print, vector, matrix, range.
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -37,16 +37,20 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
             Value value = call_language_builtin(binding.text, call, span, handled);
             return handled ? value : call_builtin(binding.text, actuals(call), span);
         }
-        case Binding::Kind::type: return construct(binding.type, actuals(call), span);
-        case Binding::Kind::function: return call_function(binding.function, actuals(call), span);
+        case Binding::Kind::type:
+            return construct(binding.type, actuals(call), span);
+        case Binding::Kind::function:
+            return call_function(binding.function, actuals(call), span);
         default:
             fail(call.function->span, describe(callee) + " cannot be called in kernels",
-                 {help("decorate a Python function with @wp.func to call it from kernels; wp.static(...) runs any Python "
-                       "expression when the kernel is built")});
+                 {help(
+                     "decorate a Python function with @wp.func to call it from kernels; wp.static(...) runs any Python "
+                     "expression when the kernel is built")});
     }
 }
 
-Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled) {
+Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syntax::Call& call, Span span,
+                                              bool& handled) {
     handled = true;
     if (name == "static") return call_static(call, span);
     if (name == "tid") {
@@ -60,7 +64,8 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "vector") return anonymous_vector(actuals(call), span);
     if (name == "matrix") return anonymous_matrix(actuals(call), span);
     if (name == "range" || name == "reversed") {
-        fail(span, name + "() can only be what a for loop runs over in kernels", {help("write for i in " + name + "(...)")});
+        fail(span, name + "() can only be what a for loop runs over in kernels",
+             {help("write for i in " + name + "(...)")});
     }
     handled = false;
     return {};
@@ -77,7 +82,8 @@ Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span spa
         return Value::runtime(builder_.dim(value.ir, static_cast<int>(value.pending.size())));
     }
     if (type.is_numeric_aggregate()) return Value::integer(type.rows());
-    fail(arguments[0].span, describe(value) + " has no length", {help("arrays, vectors, matrices and tuples have one")});
+    fail(arguments[0].span, describe(value) + " has no length",
+         {help("arrays, vectors, matrices and tuples have one")});
 }
 
 // The coordinates of the thread. All calls of one kernel, and of the functions it calls, must ask for the same number.
@@ -88,7 +94,9 @@ Value FunctionAnalyzer::tid(int rank, Span span) {
     }
     if (module_.tid_rank != rank) {
         const auto counted = [](int n) { return std::to_string(n) + (n == 1 ? " coordinate" : " coordinates"); };
-        fail(span, "wp.tid() gives " + counted(rank) + " here and " + counted(module_.tid_rank) + " elsewhere in the same kernel",
+        fail(span,
+             "wp.tid() gives " + counted(rank) + " here and " + counted(module_.tid_rank) +
+                 " elsewhere in the same kernel",
              {note("the other call of wp.tid()", module_.tid_place),
               help("call wp.tid() once and pass the coordinates on")});
     }
@@ -101,13 +109,17 @@ Value FunctionAnalyzer::tid(int rank, Span span) {
 
 Value FunctionAnalyzer::call_static(const syntax::Call& call, Span span) {
     if (call.arguments.size() != 1 || !call.keywords.empty()) {
-        fail(span, "wp.static() takes one expression, got " + std::to_string(call.arguments.size() + call.keywords.size()));
+        fail(span,
+             "wp.static() takes one expression, got " + std::to_string(call.arguments.size() + call.keywords.size()));
     }
     Binding value = evaluate(*call.arguments[0]);
     if (value.kind == Binding::Kind::unsupported || value.kind == Binding::Kind::unknown) {
-        fail(call.arguments[0]->span, "wp.static() gave " + (value.text.empty() ? "nothing that" : value.text + ", which") +
-                                          " kernels can" + (value.text.empty() ? " use" : "not use"),
-             {help("it may give a number, a bool, a string, a vector or matrix, a type, a @wp.func or a tuple of these")});
+        fail(
+            call.arguments[0]->span,
+            "wp.static() gave " + (value.text.empty() ? "nothing that" : value.text + ", which") + " kernels can" +
+                (value.text.empty() ? " use" : "not use"),
+            {help(
+                "it may give a number, a bool, a string, a vector or matrix, a type, a @wp.func or a tuple of these")});
     }
     return from_binding(std::move(value), "wp.static(...)", span);
 }

@@ -1,6 +1,6 @@
-// Calls of @wp.func functions. A function is analysed once for each combination of argument types, when the first such call
-// is met, and becomes a function of the module; later calls share it. Names in it are looked up then, so a function may be
-// defined after the kernel that uses it.
+// Calls of @wp.func functions. A function is analysed once for each combination of argument types, when the first
+// such call is met, and becomes a function of the module; later calls share it. Names in it are looked up then, so a
+// function may be defined after the kernel that uses it.
 #include "sema/analyzer.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ std::string parameter_list(const FunctionSource& source) {
     for (std::size_t i = 0; i < source.tree->parameters.size(); ++i) {
         const syntax::Parameter& p = source.tree->parameters[i];
         text += (text.empty() ? "" : ", ") + p.name;
-        if (i < source.annotations.size() && !source.annotations[i].is_none()) text += ": " + source.annotations[i].python_name();
+        if (i < source.annotations.size() && !source.annotations[i].is_none())
+            text += ": " + source.annotations[i].python_name();
         if (p.has_default) text += " = ...";
     }
     return source.tree->name + "(" + text + ")";
@@ -64,9 +65,10 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
         std::size_t at = next;
         if (a.keyword.empty()) {
             if (next++ >= parameters.size()) {
-                fail(a.span, "'" + name + "' takes " + std::to_string(parameters.size()) +
-                                 (parameters.size() == 1 ? " argument, got " : " arguments, got ") +
-                                 std::to_string(arguments.size()),
+                fail(a.span,
+                     "'" + name + "' takes " + std::to_string(parameters.size()) +
+                         (parameters.size() == 1 ? " argument, got " : " arguments, got ") +
+                         std::to_string(arguments.size()),
                      {signature});
             }
         } else {

@@ -1,5 +1,5 @@
-// Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does, the
-// message lists what there is and why each does not fit.
+// Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does,
+// the message lists what there is and why each does not fit.
 #include "sema/analyzer.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMostOverloadsShown = 5;
 
-// The arguments in the order of an overload's parameters; null where one is left out. Says why where they do not go together.
+// The arguments in the order of an overload's parameters; null where one is left out. Says why where they do not go
+// together.
 struct Arranged {
     std::vector<const Actual*> slots;
     std::string why_not;
@@ -24,8 +25,9 @@ Arranged arrange(const builtins::Signature& signature, const std::vector<Actual>
         if (a.keyword.empty()) result.slots.push_back(&a);
     }
     if (result.slots.size() > parameters.size() && !is_variadic) {
-        result.why_not = "takes " + std::to_string(parameters.size()) + (parameters.size() == 1 ? " argument, " : " arguments, ") +
-                         std::to_string(arguments.size()) + " given";
+        result.why_not = "takes " + std::to_string(parameters.size()) +
+                         (parameters.size() == 1 ? " argument, " : " arguments, ") + std::to_string(arguments.size()) +
+                         " given";
         return result;
     }
     result.slots.resize(std::max(result.slots.size(), parameters.size()), nullptr);
@@ -130,13 +132,15 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
                 const Scalar from = number->is_float ? Scalar::f64 : Scalar::i64;
                 values.push_back(builder_.constant(type, {convert(*number, from, type.scalar())}));
             } else {
-                values.push_back(materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
+                values.push_back(
+                    materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
             }
             if (!parameter.is_inout) continue;
             if (!actual || !actual->expression || !std::holds_alternative<syntax::Name>(actual->expression->node) ||
                 !find_local(std::get<syntax::Name>(actual->expression->node).id)) {
                 fail(actual ? actual->span : span,
-                     "argument '" + parameter.name + "' of wp." + name + "() is changed by the call and must be a local variable",
+                     "argument '" + parameter.name + "' of wp." + name +
+                         "() is changed by the call and must be a local variable",
                      {help("assign the value to a variable first and pass that")});
             }
             inout.push_back(actual);
@@ -144,9 +148,11 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         builder_.span = span;
         builtins::Call call{builder_, values, match.types, match.sizes, {}};
         ir::Value* result = entry->expand(call);
-        WEFT_CHECK(call.inout.size() == inout.size(), std::string("builtin ") + name + " did not assign its inout arguments");
+        WEFT_CHECK(call.inout.size() == inout.size(),
+                   std::string("builtin ") + name + " did not assign its inout arguments");
         for (std::size_t i = 0; i < inout.size(); ++i) {
-            assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]), inout[i]->span);
+            assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
+                        inout[i]->span);
         }
         return result ? from_ir(result) : Value{};
     }
@@ -161,7 +167,8 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         const Type type = type_of(a.value);
         if (!type.is_scalar() || a.value.is_literal) continue;
         if (first && !(*first == type)) {
-            notes.push_back(help("values never convert by themselves; convert one side, as in wp." + first->python_name() + "(...)"));
+            notes.push_back(help("values never convert by themselves; convert one side, as in wp." +
+                                 first->python_name() + "(...)"));
             break;
         }
         first = type;

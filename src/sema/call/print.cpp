@@ -1,5 +1,5 @@
-// print(a, b, ...) and wp.printf(format, ...): both become one `print` operation with a printf format, whose operands are
-// scalars of a few wide types.
+// print(a, b, ...) and wp.printf(format, ...): both become one `print` operation with a printf format, whose operands
+// are scalars of a few wide types.
 //
 //   print("speed", v, n)   →   print "speed %g %g %g %d\n", v.x, v.y, v.z, n
 #include "sema/analyzer.h"
@@ -51,11 +51,13 @@ Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
         if (type.is_numeric_aggregate()) {
             for (std::int64_t row = 0; row < type.rows(); ++row) {
                 for (std::int64_t col = 0; col < type.cols(); ++col) {
-                    paths.push_back(type.is_matrix() ? std::vector<std::int64_t>{row, col} : std::vector<std::int64_t>{row});
+                    paths.push_back(type.is_matrix() ? std::vector<std::int64_t>{row, col}
+                                                     : std::vector<std::int64_t>{row});
                 }
             }
         } else if (type.is_struct()) {
-            for (std::size_t field = 0; field < type.fields().size(); ++field) paths.push_back({static_cast<std::int64_t>(field)});
+            for (std::size_t field = 0; field < type.fields().size(); ++field)
+                paths.push_back({static_cast<std::int64_t>(field)});
         } else {
             fail(place, "print() cannot show " + type.python_name(), {help("print elements, or the shape")});
         }
@@ -117,7 +119,9 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         }
         // Flags, width and precision are taken over, the length modifier follows from the argument.
         std::string flags;
-        for (++i; i < given.size() && (std::isdigit(static_cast<unsigned char>(given[i])) || std::string("-+ #0.").find(given[i]) != std::string::npos); ++i) {
+        for (++i; i < given.size() && (std::isdigit(static_cast<unsigned char>(given[i])) ||
+                                       std::string("-+ #0.").find(given[i]) != std::string::npos);
+             ++i) {
             flags += given[i];
         }
         while (i < given.size() && std::string("hlzjt").find(given[i]) != std::string::npos) ++i;
@@ -125,11 +129,13 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         const std::string conversion = "%" + flags + (letter ? std::string(1, letter) : "");
         if (!letter || std::string("diuxXocfFeEgGs").find(letter) == std::string::npos) {
             fail(format_span, "'" + conversion + "' is no conversion of wp.printf()",
-                 {help("use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings")}, ErrorCategory::value);
+                 {help("use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings")},
+                 ErrorCategory::value);
         }
         if (next >= arguments.size()) {
-            fail(format_span, "the format asks for more values than the " + std::to_string(arguments.size() - 1) + " given",
-                 {}, ErrorCategory::value);
+            fail(format_span,
+                 "the format asks for more values than the " + std::to_string(arguments.size() - 1) + " given", {},
+                 ErrorCategory::value);
         }
         const Actual& a = arguments[next++];
         const bool wants_float = std::string("fFeEgG").find(letter) != std::string::npos;
@@ -144,11 +150,13 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         }
         const Type type = type_of(a.value);
         if (!type.is_scalar() || type.is_float() != wants_float) {
-            fail(a.span, "'" + conversion + "' needs " + (wants_float ? "a float" : "an integer") + ", not " + describe(a.value),
-                 {note("the format", format_span),
-                  help(type.is_numeric_aggregate() ? "give the components one by one, or use print()"
-                       : wants_float               ? "write %d, or convert with float(...)"
-                                                   : "write %g, or convert with int(...)")});
+            fail(
+                a.span,
+                "'" + conversion + "' needs " + (wants_float ? "a float" : "an integer") + ", not " + describe(a.value),
+                {note("the format", format_span),
+                 help(type.is_numeric_aggregate() ? "give the components one by one, or use print()"
+                      : wants_float               ? "write %d, or convert with float(...)"
+                                                  : "write %g, or convert with int(...)")});
         }
         ir::Value* value = materialize(a.value, a.span);
         const Printed p = printed(type.scalar());
@@ -156,8 +164,8 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         format += flags + (letter == 'c' ? "" : p.length) + letter;
     }
     if (next < arguments.size()) {
-        fail(arguments[next].span, "the format has no conversion for this value",
-             {note("the format", format_span)}, ErrorCategory::value);
+        fail(arguments[next].span, "the format has no conversion for this value", {note("the format", format_span)},
+             ErrorCategory::value);
     }
     builder_.span = span;
     builder_.print(format, scalars);

@@ -1,55 +1,46 @@
 // Statements without control flow: assignments, expression statements, assert.
 #include "sema/analyzer.h"
+#include "sema/overloaded.h"
 
 namespace weft::sema {
-
-namespace {
-
-template <class... F>
-struct Overloaded : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
-
-}  // namespace
 
 void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow) {
     const Span span = statement.span;
     builder_.span = span;
-    std::visit(Overloaded{
-                   [&](const syntax::Assign& s) { assign(s); },
-                   [&](const syntax::AnnotatedAssign& s) { annotated_assign(s, span); },
-                   [&](const syntax::AugmentedAssign& s) { augmented_assign(s, span); },
-                   [&](const syntax::ExpressionStatement& s) {
-                       // A docstring or a stray constant says nothing to the kernel.
-                       if (!std::holds_alternative<syntax::StringLiteral>(s.value->node)) expression(*s.value);
-                   },
-                   [&](const syntax::Return& s) { return_statement(s, span, flow); },
-                   [&](const syntax::Break&) {
-                       if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
-                       leave(true, false);
-                       flow = kBreaks;
-                   },
-                   [&](const syntax::Continue&) {
-                       if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
-                       leave(false, false);
-                       flow = kContinues;
-                   },
-                   [&](const syntax::Pass&) {},
-                   [&](const syntax::Assert& s) { assert_(s, span); },
-                   // if, for and while are run by run(), which knows what follows them.
-                   [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
-                   [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
-                   [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
-                   [&](const syntax::UnsupportedStatement& s) {
-                       fail(span, "'" + s.what + "' is not supported in kernels",
-                            {help("kernels know assignments, if, for over range(), while, break, continue, return, assert "
-                                  "and calls")},
-                            ErrorCategory::syntax);
-                   },
-               },
-               statement.node);
+    std::visit(
+        Overloaded{
+            [&](const syntax::Assign& s) { assign(s); },
+            [&](const syntax::AnnotatedAssign& s) { annotated_assign(s, span); },
+            [&](const syntax::AugmentedAssign& s) { augmented_assign(s, span); },
+            [&](const syntax::ExpressionStatement& s) {
+                // A docstring or a stray constant says nothing to the kernel.
+                if (!std::holds_alternative<syntax::StringLiteral>(s.value->node)) expression(*s.value);
+            },
+            [&](const syntax::Return& s) { return_statement(s, span, flow); },
+            [&](const syntax::Break&) {
+                if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
+                leave(true, false);
+                flow = kBreaks;
+            },
+            [&](const syntax::Continue&) {
+                if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
+                leave(false, false);
+                flow = kContinues;
+            },
+            [&](const syntax::Pass&) {},
+            [&](const syntax::Assert& s) { assert_(s, span); },
+            // if, for and while are run by run(), which knows what follows them.
+            [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
+            [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
+            [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
+            [&](const syntax::UnsupportedStatement& s) {
+                fail(span, "'" + s.what + "' is not supported in kernels",
+                     {help("kernels know assignments, if, for over range(), while, break, continue, return, assert "
+                           "and calls")},
+                     ErrorCategory::syntax);
+            },
+        },
+        statement.node);
 }
 
 void FunctionAnalyzer::assign(const syntax::Assign& assign) {
@@ -106,11 +97,13 @@ void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, 
             elements.push_back(read_part(value, step));
         }
     } else {
-        fail(value_span, describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
+        fail(value_span,
+             describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
              {help("tuples, vectors and the result of wp.tid() can be unpacked")});
     }
     if (elements.size() != targets.elements.size()) {
-        fail(target_span, std::to_string(targets.elements.size()) + " targets for " + std::to_string(elements.size()) + " values",
+        fail(target_span,
+             std::to_string(targets.elements.size()) + " targets for " + std::to_string(elements.size()) + " values",
              {note("the values are " + describe(value), value_span)}, ErrorCategory::value);
     }
     for (std::size_t i = 0; i < elements.size(); ++i) assign_to(*targets.elements[i], elements[i], value_span);
@@ -161,7 +154,8 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
         builder_.assert_(truth(condition, statement.condition->span), message);
         return;
     }
-    // A release build has no asserts, but a mistake in one is a mistake in both builds: analysed into a region that is dropped.
+    // A release build has no asserts, but a mistake in one is a mistake in both builds: analysed into a region that
+    // is dropped.
     const Scope before = scope_;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));

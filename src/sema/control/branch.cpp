@@ -6,7 +6,8 @@
 //   * different values of one type: both arms yield theirs, the result of the `if_` is the name's value from here on
 //         if c: x = 1.0                 %x2 = if %c { yield 1.0 } else { yield %x1 }
 //   * different types: an error that shows both places;
-//   * a value in one arm only: the name may have no value from here on; using it is an error that shows where it had one.
+//   * a value in one arm only: the name may have no value from here on; using it is an error that shows where it had
+//     one.
 //
 // An arm that always exits (return, break, continue) has no say in the last two. What follows the `if` then only runs
 // when the other arm was taken, so it is moved into that arm, and no flag has to be tested:
@@ -38,7 +39,8 @@ bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
 
 Flow FunctionAnalyzer::run(WorkList work) {
     const auto is_done = [](const WorkList& list) {
-        return std::all_of(list.begin(), list.end(), [](const Work& w) { return !w.target && w.next >= w.block->size(); });
+        return std::all_of(list.begin(), list.end(),
+                           [](const Work& w) { return !w.target && w.next >= w.block->size(); });
     };
     while (!work.empty()) {
         Work& top = work.back();
@@ -108,7 +110,8 @@ Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& 
     }
     const bool saved_skip_needed = skip_needed_;
     if (!took_rest) {
-        const bool has_rest = std::any_of(work.begin(), work.end(), [](const Work& w) { return w.target || w.next < w.block->size(); });
+        const bool has_rest =
+            std::any_of(work.begin(), work.end(), [](const Work& w) { return w.target || w.next < w.block->size(); });
         skip_needed_ |= has_rest && (possible_exits(statement.then_block) | possible_exits(statement.else_block));
         afterwards_.push_back(&work);
     }
@@ -168,8 +171,14 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
         const Value from_a = x ? *x : in(a, [&] { return zero_like(*y); });
         const Value from_b = y ? *y : in(b, [&] { return zero_like(*x); });
         std::vector<ir::Value*> a_leaves, b_leaves, results;
-        in(a, [&] { flatten(from_a, a.span, a_leaves); return 0; });
-        in(b, [&] { flatten(from_b, b.span, b_leaves); return 0; });
+        in(a, [&] {
+            flatten(from_a, a.span, a_leaves);
+            return 0;
+        });
+        in(b, [&] {
+            flatten(from_b, b.span, b_leaves);
+            return 0;
+        });
         for (ir::Value* leaf : a_leaves) results.push_back(function_.add_result(operation, leaf->type, name));
         a_yields.insert(a_yields.end(), a_leaves.begin(), a_leaves.end());
         b_yields.insert(b_yields.end(), b_leaves.begin(), b_leaves.end());
@@ -203,8 +212,10 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             const Value* x = in_a ? &in_a->value : is_flag ? &no : nullptr;
             const Value* y = in_b ? &in_b->value : is_flag ? &no : nullptr;
             if (!is_flag && ((x && !can_be_carried(*x)) || (y && !can_be_carried(*y)))) {
-                fail(result_place_, "a function can return " + describe(x ? *x : *y) + " only where every path ends in the same return",
-                     {help("return plain data, or move the branch to the caller")});
+                fail(
+                    result_place_,
+                    "a function can return " + describe(x ? *x : *y) + " only where every path ends in the same return",
+                    {help("return plain data, or move the branch to the caller")});
             }
             Local local;
             local.assigned = (in_a ? in_a : in_b)->assigned;
@@ -259,7 +270,8 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
             const Local *first = in_a, *second = in_b;
             if (second->assigned.line < first->assigned.line) std::swap(first, second);
             fail(second->assigned,
-                 "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) + " on another path",
+                 "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) +
+                     " on another path",
                  {note("the other path: " + describe(first->value), first->assigned),
                   help("where paths meet a variable must have one type; convert one value or use two names")});
         }
@@ -294,8 +306,10 @@ Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
     y = settle(y, b.span);
     if (!(type_of(x) == type_of(y)) || !can_be_carried(x) || !can_be_carried(y)) {
         std::vector<Note> notes;
-        if (type_of(x).is_scalar() && type_of(y).is_scalar()) notes.push_back(help("convert one of them, as in wp." + type_of(x).python_name() + "(...)"));
-        else notes.push_back(help("choose between numbers, vectors, matrices or structs of one type"));
+        if (type_of(x).is_scalar() && type_of(y).is_scalar())
+            notes.push_back(help("convert one of them, as in wp." + type_of(x).python_name() + "(...)"));
+        else
+            notes.push_back(help("choose between numbers, vectors, matrices or structs of one type"));
         fail(a.span, "this chooses between " + describe(a.result) + " and " + describe(b.result), std::move(notes));
     }
     return join(&x, &y, {});

@@ -1,14 +1,15 @@
-// Loops. A local that the body changes is carried: it enters each iteration as an argument of the body's region, leaves it
-// through `yield`, and is a result of the loop afterwards.
+// Loops. A local that the body changes is carried: it enters each iteration as an argument of the body's region,
+// leaves it through `yield`, and is a result of the loop afterwards.
 //
 //   s = 0.0                          %s = for %k in 0 .. %n step 1 carry (%s0 = 0.0) {
 //   for k in range(n):                 %v = load %x[%k];  %s1 = add %s0, %v
 //       s += x[k]                      yield %s1
 //                                    }
 //
-// Which locals these are is read from the text (scope/walk.h) before the body is analysed. What only the body tells (the value
-// that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is put together when
-// its body is done, with the starting values before it. Short loops with known bounds are unrolled (Options::max_unroll).
+// Which locals these are is read from the text (scope/walk.h) before the body is analysed. What only the body tells
+// (the value that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is
+// put together when its body is done, with the starting values before it. Short loops with known bounds are unrolled
+// (Options::max_unroll).
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -16,12 +17,15 @@ namespace weft::sema {
 namespace {
 
 constexpr const char* kCannotCarry =
-    "changes in the course of a loop, which kernels can only express for numbers, vectors, matrices and structs of them";
+    "changes in the course of a loop, which kernels can only express for numbers, vectors, matrices and structs of "
+    "them";
 
 }  // namespace
 
 Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
-    if (loop.has_else) fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")}, ErrorCategory::syntax);
+    if (loop.has_else)
+        fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")},
+             ErrorCategory::syntax);
     const std::optional<Range> r = range(*loop.iterable);
     if (const auto values = unrolled_values(loop, r)) {
         for (auto value = values->rbegin(); value != values->rend(); ++value) {
@@ -36,8 +40,9 @@ Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkLis
     return flow;
 }
 
-FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned,
-                                                         std::set<std::string> rebound, Span span) {
+FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax::Block& body,
+                                                         std::set<std::string> assigned, std::set<std::string> rebound,
+                                                         Span span) {
     LoopBuild loop;
     loop.operation = function_.new_operation(op, span);
     loop.assigned = std::move(assigned);
@@ -80,7 +85,9 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
     // What cannot be carried may still be used until the body gives the name another meaning in each iteration.
     for (const std::string& name : loop.rebound) {
         const auto found = scope_.find(name);
-        if (found == scope_.end() || found->second.state != Local::State::assigned || can_be_carried(found->second.value)) continue;
+        if (found == scope_.end() || found->second.state != Local::State::assigned ||
+            can_be_carried(found->second.value))
+            continue;
         found->second.state = Local::State::unusable;
         found->second.reason = kCannotCarry;
     }
@@ -109,13 +116,16 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     for (const auto& carried : loop.carried) {
         const Local& after = after_body.at(carried.name);
         const std::string name = "'" + carried.name + "'";
-        if (after.state != Local::State::assigned) fail(after.assigned, name + " " + (after.reason.empty() ? "has no value on some paths" : after.reason));
+        if (after.state != Local::State::assigned)
+            fail(after.assigned, name + " " + (after.reason.empty() ? "has no value on some paths" : after.reason));
         if (!(type_of(after.value) == type_of(carried.before.value))) {
-            fail(after.assigned, name + " becomes " + describe(after.value) + " in this loop and is " +
-                                     describe(carried.before.value) + " before it",
+            fail(after.assigned,
+                 name + " becomes " + describe(after.value) + " in this loop and is " + describe(carried.before.value) +
+                     " before it",
                  {note("before the loop: " + describe(carried.before.value), carried.before.assigned),
                   help("a variable that a loop changes must keep its type; start with a value of the right type, as in "
-                       "wp." + type_of(after.value).python_name() + "(...)")});
+                       "wp." +
+                       type_of(after.value).python_name() + "(...)")});
         }
         yield(after.value, after.assigned);
     }
@@ -124,7 +134,8 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         const auto is = after_body.find(name);
         if (was == loop.before.end() || is == after_body.end() || was->second.state != Local::State::assigned) continue;
         if (can_be_carried(was->second.value) || loop.rebound.contains(name)) continue;
-        if (!identical(was->second.value, is->second.value)) fail(is->second.assigned, "'" + name + "' " + kCannotCarry);
+        if (!identical(was->second.value, is->second.value))
+            fail(is->second.assigned, "'" + name + "' " + kCannotCarry);
     }
 
     // The flag of a while loop stands right after the carried locals: its condition reads it.
@@ -157,14 +168,17 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     for (const auto& [name, local] : after_body) {
         if (name == kReturned || name == kResult) {
             if (!returns) continue;
-            if (!can_be_carried(local.value)) fail(local.assigned, describe(local.value) + " cannot be returned from inside a loop", {help("keep an index in the loop and return after it")});
+            if (!can_be_carried(local.value))
+                fail(local.assigned, describe(local.value) + " cannot be returned from inside a loop",
+                     {help("keep an index in the loop and return after it")});
             add(name, local);
             continue;
         }
         if (name[0] == '$' || local.state != Local::State::assigned) continue;
         const auto was = loop.before.find(name);
         if (was != loop.before.end() && was->second.state == Local::State::assigned) continue;
-        if (runs_at_least_once && !local.missing_at_exit && can_be_carried(local.value) && is_needed(name)) add(name, local);
+        if (runs_at_least_once && !local.missing_at_exit && can_be_carried(local.value) && is_needed(name))
+            add(name, local);
     }
     if (is_for) {
         if (loop.is_guarded) function_.add_argument(body, bool_type(), "go");
@@ -210,8 +224,10 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         std::size_t at = a.first;
         Local local = a.local;
         local.value = rebuild(a.local.value, results, at);
-        if (a.name == kReturned) returned = local.value.ir;
-        else scope_.insert_or_assign(a.name, std::move(local));
+        if (a.name == kReturned)
+            returned = local.value.ir;
+        else
+            scope_.insert_or_assign(a.name, std::move(local));
     }
     if (returned) {
         Local skip;
@@ -256,7 +272,9 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span sp
 //   body can hand values on
 //                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
-    if (loop.has_else) fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")}, ErrorCategory::syntax);
+    if (loop.has_else)
+        fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")},
+             ErrorCategory::syntax);
     std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
     const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
     assigned.insert(by_condition.begin(), by_condition.end());

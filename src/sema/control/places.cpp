@@ -1,8 +1,9 @@
 // Places: what stands left of an assignment, found once and then read and written.
 //
-// A local has no address; writing a part of it makes a new whole:      v.y = 2.0        →   %v1 = insert %v0, 2.0 at 1
+// A local has no address; writing a part of it makes a new whole:
+//     v.y = 2.0        →   %v1 = insert %v0, 2.0 at 1
 // In memory just the part is written, so that other threads may write the rest:
-//                                                                      a[i].y = 2.0     →   store (components %a)[%i, 1], 2.0
+//     a[i].y = 2.0     →   store (components %a)[%i, 1], 2.0
 #include "sema/analyzer.h"
 
 #include <set>
@@ -125,7 +126,8 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
              {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);
     }
-    const std::string what = is_memory(place) ? "the value stored here" : "the value assigned to this part of '" + place.name + "'";
+    const std::string what =
+        is_memory(place) ? "the value stored here" : "the value assigned to this part of '" + place.name + "'";
     ir::Value* part = materialize(expect(value, place.type, value_span, what), value_span);
     if (!place.steps.empty() && place.steps.back().kind == PartStep::Kind::several) {
         const auto& components = place.steps.back().components;
@@ -165,8 +167,8 @@ ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<Pa
     return builder_.insert(whole, part, step.path);
 }
 
-// Fields are followed through `member`, components through `components`: views of the parts of all elements. Where neither
-// goes further (halves of transforms, parts of a quaternion), the rest is read, changed and stored.
+// Fields are followed through `member`, components through `components`: views of the parts of all elements. Where
+// neither goes further (halves of transforms, parts of a quaternion), the rest is read, changed and stored.
 void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
     ir::Value* array = place.array;
     std::vector<ir::Value*> indices = place.indices;

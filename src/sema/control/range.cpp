@@ -36,7 +36,8 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
     for (const Actual& a : arguments) {
         if (!type_of(a.value).is_int() || a.value.is_binding()) {
             fail(a.span, "the bounds of range() must be integers, not " + describe(a.value),
-                 type_of(a.value).is_float() ? std::vector<Note>{help("write int(...) to convert")} : std::vector<Note>{});
+                 type_of(a.value).is_float() ? std::vector<Note>{help("write int(...) to convert")}
+                                             : std::vector<Note>{});
         }
         if (a.value.is_literal || typed) continue;
         typed = &a;
@@ -66,7 +67,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
 //   range(a, b, 2)             →  for %k in %a .. %b step 2
 // Any other one is counted from 0 to its number of iterations, and the variable computed:
 //   range(a, b, s)             →  n = (b - a + (s > 0 ? s - 1 : s + 1)) / s;  for %k in 0 .. %n { i = a + k * s }
-//   reversed(range(a, b, s))   →  the same n;                                 for %k in 0 .. %n { i = a + (n - 1) * s - k * s }
+//   reversed(range(a, b, s))   →  the same n;  for %k in 0 .. %n { i = a + (n - 1) * s - k * s }
 FunctionAnalyzer::Counted FunctionAnalyzer::count(const Range& r) {
     const Type type = r.type;
     const bool is_signed = info(type.scalar()).is_signed();
@@ -113,7 +114,8 @@ ir::Value* FunctionAnalyzer::loop_variable(const Counted& counted, ir::Value* k)
 }
 
 // The values of the variable where the loop is taken apart, in order; empty optional where it is a loop in the IR too.
-std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax::For& loop, const std::optional<Range>& r) {
+std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax::For& loop,
+                                                                    const std::optional<Range>& r) {
     const bool leaves = (possible_exits(loop.body) & (kBreaks | kContinues)) != 0;
     std::vector<Value> values;
     if (r) {

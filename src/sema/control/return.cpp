@@ -1,7 +1,7 @@
 // Leaving: break, continue and return, as values.
 //
-// Four hidden locals record that a path has left. They are merged like all locals, cost nothing where every path agrees,
-// and are dropped where nobody asks:
+// Four hidden locals record that a path has left. They are merged like all locals, cost nothing where every path
+// agrees, and are dropped where nobody asks:
 //
 //   $skip      the rest of this block is not run          asked by the code after a branch that may leave
 //   $go        the loop goes on                           the guard of `for_`, the condition of `while_`
@@ -45,7 +45,8 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
     }
     if (function_.is_kernel) {
         if (!value.is_nothing()) {
-            fail(place, "kernels cannot return a value", {help("write it to an array that is an argument of the kernel")});
+            fail(place, "kernels cannot return a value",
+                 {help("write it to an array that is an argument of the kernel")});
         }
         leave(true, true);
         return;

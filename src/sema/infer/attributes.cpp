@@ -76,7 +76,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         const Binding& binding = *object.binding;
         Binding found;
         if (binding.kind == Binding::Kind::object || binding.kind == Binding::Kind::type) {
-            found = source_.environment->attribute(binding, name);
+            found = look_up_attribute(binding, name, span);
         }
         if (found.kind == Binding::Kind::unknown) {
             fail(span, describe(object) + " has no attribute '" + name + "'",
@@ -139,8 +139,10 @@ Value FunctionAnalyzer::read_part(const Value& object, const PartStep& step) {
 
 ir::Value* FunctionAnalyzer::extract_part(ir::Value* object, const PartStep& step) {
     switch (step.kind) {
-        case PartStep::Kind::path: return builder_.extract(object, step.path);
-        case PartStep::Kind::dynamic: return builder_.extract_at(object, step.indices);
+        case PartStep::Kind::path:
+            return builder_.extract(object, step.path);
+        case PartStep::Kind::dynamic:
+            return builder_.extract_at(object, step.indices);
         case PartStep::Kind::several: {
             std::vector<ir::Value*> parts;
             for (const std::int64_t c : step.components) parts.push_back(builder_.extract(object, {c}));

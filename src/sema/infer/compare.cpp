@@ -1,7 +1,7 @@
 // Comparisons and the operators with branches: and, or, a if c else b.
 //
-// `a and b` runs b only where a holds. Where b is cheap and cannot fail (no load, no division, no call), running it always is
-// cheaper than a branch:
+// `a and b` runs b only where a holds. Where b is cheap and cannot fail (no load, no division, no call), running it
+// always is cheaper than a branch:
 //
 //   x > 0 and y > 0        →  and %x_positive, %y_positive
 //   i < n and a[i] > 0     →  if %i_below { %v = load %a[%i]; yield cmp.gt %v, 0 } else { yield false }
@@ -17,16 +17,26 @@ namespace {
 const char* sign_of(syntax::CompareOperator op) {
     using Operator = syntax::CompareOperator;
     switch (op) {
-        case Operator::lt: return "<";
-        case Operator::le: return "<=";
-        case Operator::gt: return ">";
-        case Operator::ge: return ">=";
-        case Operator::eq: return "==";
-        case Operator::ne: return "!=";
-        case Operator::is: return "is";
-        case Operator::is_not: return "is not";
-        case Operator::in: return "in";
-        case Operator::not_in: return "not in";
+        case Operator::lt:
+            return "<";
+        case Operator::le:
+            return "<=";
+        case Operator::gt:
+            return ">";
+        case Operator::ge:
+            return ">=";
+        case Operator::eq:
+            return "==";
+        case Operator::ne:
+            return "!=";
+        case Operator::is:
+            return "is";
+        case Operator::is_not:
+            return "is not";
+        case Operator::in:
+            return "in";
+        case Operator::not_in:
+            return "not in";
     }
     throw InternalError("unknown comparison");
 }
@@ -34,13 +44,20 @@ const char* sign_of(syntax::CompareOperator op) {
 ir::Op op_of(syntax::CompareOperator op) {
     using Operator = syntax::CompareOperator;
     switch (op) {
-        case Operator::lt: return ir::Op::cmp_lt;
-        case Operator::le: return ir::Op::cmp_le;
-        case Operator::gt: return ir::Op::cmp_gt;
-        case Operator::ge: return ir::Op::cmp_ge;
-        case Operator::eq: return ir::Op::cmp_eq;
-        case Operator::ne: return ir::Op::cmp_ne;
-        default: throw InternalError("not a comparison of numbers");
+        case Operator::lt:
+            return ir::Op::cmp_lt;
+        case Operator::le:
+            return ir::Op::cmp_le;
+        case Operator::gt:
+            return ir::Op::cmp_gt;
+        case Operator::ge:
+            return ir::Op::cmp_ge;
+        case Operator::eq:
+            return ir::Op::cmp_eq;
+        case Operator::ne:
+            return ir::Op::cmp_ne;
+        default:
+            throw InternalError("not a comparison of numbers");
     }
 }
 
@@ -50,15 +67,47 @@ bool is_equality(syntax::CompareOperator op) {
 
 bool is_cheap_and_safe(const ir::Operation& operation) {
     switch (operation.op) {
-        case ir::Op::neg: case ir::Op::abs: case ir::Op::invert: case ir::Op::floor: case ir::Op::ceil: case ir::Op::trunc:
-        case ir::Op::add: case ir::Op::sub: case ir::Op::mul: case ir::Op::min: case ir::Op::max: case ir::Op::copysign:
-        case ir::Op::and_: case ir::Op::or_: case ir::Op::xor_: case ir::Op::shl: case ir::Op::shr: case ir::Op::fma:
-        case ir::Op::cmp_lt: case ir::Op::cmp_le: case ir::Op::cmp_gt: case ir::Op::cmp_ge: case ir::Op::cmp_eq:
-        case ir::Op::cmp_ne: case ir::Op::isnan: case ir::Op::isinf: case ir::Op::isfinite: case ir::Op::select:
-        case ir::Op::cast: case ir::Op::bitcast: case ir::Op::constant: case ir::Op::make: case ir::Op::splat:
-        case ir::Op::extract: case ir::Op::insert: case ir::Op::dim: case ir::Op::is_null: case ir::Op::tid:
+        case ir::Op::neg:
+        case ir::Op::abs:
+        case ir::Op::invert:
+        case ir::Op::floor:
+        case ir::Op::ceil:
+        case ir::Op::trunc:
+        case ir::Op::add:
+        case ir::Op::sub:
+        case ir::Op::mul:
+        case ir::Op::min:
+        case ir::Op::max:
+        case ir::Op::copysign:
+        case ir::Op::and_:
+        case ir::Op::or_:
+        case ir::Op::xor_:
+        case ir::Op::shl:
+        case ir::Op::shr:
+        case ir::Op::fma:
+        case ir::Op::cmp_lt:
+        case ir::Op::cmp_le:
+        case ir::Op::cmp_gt:
+        case ir::Op::cmp_ge:
+        case ir::Op::cmp_eq:
+        case ir::Op::cmp_ne:
+        case ir::Op::isnan:
+        case ir::Op::isinf:
+        case ir::Op::isfinite:
+        case ir::Op::select:
+        case ir::Op::cast:
+        case ir::Op::bitcast:
+        case ir::Op::constant:
+        case ir::Op::make:
+        case ir::Op::splat:
+        case ir::Op::extract:
+        case ir::Op::insert:
+        case ir::Op::dim:
+        case ir::Op::is_null:
+        case ir::Op::tid:
             return true;
-        default: return false;
+        default:
+            return false;
     }
 }
 
@@ -256,8 +305,10 @@ Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t from, Span
         return kFalls;
     };
     Value result;
-    if (op.is_and) branch(condition, span, run_rest, decided, &result);
-    else branch(condition, span, decided, run_rest, &result);
+    if (op.is_and)
+        branch(condition, span, run_rest, decided, &result);
+    else
+        branch(condition, span, decided, run_rest, &result);
     if (result.is_runtime()) {
         if (ir::Value* flat = flatten_branch(builder_, builder_.region())) return Value::runtime(flat);
     }

@@ -1,8 +1,8 @@
 // Calls of types: wp.float64(x), wp.vec3(1.0, 2.0, 3.0), MyStruct(), wp.vector(...), wp.matrix(...).
 //
-// A scalar constructor converts from any scalar: that is the explicit conversion of the language. Constructors of vectors and
-// matrices convert literals only; typed components must have the right type (P-69), but a whole vector of the same length
-// converts, as that can only be meant.
+// A scalar constructor converts from any scalar: that is the explicit conversion of the language. Constructors of
+// vectors and matrices convert literals only; typed components must have the right type (P-69), but a whole vector of
+// the same length converts, as that can only be meant.
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 
@@ -24,7 +24,8 @@ Value FunctionAnalyzer::construct(Type type, const std::vector<Actual>& argument
     const std::string name = type.python_name();
     if (type.is_scalar()) {
         refuse_keywords(arguments, name);
-        if (arguments.empty()) return Value::constant(type, {info(type.scalar()).is_float() ? Number::real(0.0) : Number::integer(0)});
+        if (arguments.empty())
+            return Value::constant(type, {info(type.scalar()).is_float() ? Number::real(0.0) : Number::integer(0)});
         if (arguments.size() > 1) {
             fail(span, name + "() takes one value, got " + std::to_string(arguments.size()));
         }
@@ -49,7 +50,9 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
     if (value.is_constant()) {
         const Number n = value.numbers[0];
         if (value.is_literal && !n.is_float && !literal_fits(n, type.scalar()) && type.is_int()) {
-            fail(span, "the integer " + spelling(n) + " does not fit " + name + ", whose range is " + range_text(type.scalar()),
+            fail(span,
+                 "the integer " + spelling(n) + " does not fit " + name + ", whose range is " +
+                     range_text(type.scalar()),
                  {help("write wp.int64(" + spelling(n) + ")")}, ErrorCategory::value);
         }
         const Scalar from = value.is_literal ? (n.is_float ? Scalar::f64 : Scalar::i64) : value.type.scalar();
@@ -88,7 +91,8 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
         }
     }
     // A quaternion from its vector part and its real part.
-    if (type.is(Kind::quaternion) && arguments.size() == 2 && type_of(arguments[0].value) == Type::vector(type.scalar(), 3)) {
+    if (type.is(Kind::quaternion) && arguments.size() == 2 &&
+        type_of(arguments[0].value) == Type::vector(type.scalar(), 3)) {
         ir::Value* v = materialize(arguments[0].value, arguments[0].span);
         std::vector<ir::Value*> parts = {builder_.extract(v, {0}), builder_.extract(v, {1}), builder_.extract(v, {2}),
                                          component(arguments[1], "the real part of " + name)};
@@ -98,7 +102,10 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
         std::string takes = "nothing, ";
         if (!type.is(Kind::quaternion)) takes += "one value for all components, ";
         takes += std::to_string(type.components()) + " components, or another " +
-                 (type.is_matrix() ? "matrix" : type.is_vector() ? "vector" : "quaternion") + " of this shape";
+                 (type.is_matrix()   ? "matrix"
+                  : type.is_vector() ? "vector"
+                                     : "quaternion") +
+                 " of this shape";
         std::string found;
         for (const Actual& a : arguments) found += (found.empty() ? "" : ", ") + describe(a.value);
         fail(span, name + "() takes " + takes + "; got (" + found + ")");
@@ -108,8 +115,8 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
     std::vector<Number> numbers;
     std::vector<Value> values;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        values.push_back(expect(arguments[i].value, scalar, arguments[i].span,
-                                "component " + std::to_string(i) + " of " + name));
+        values.push_back(
+            expect(arguments[i].value, scalar, arguments[i].span, "component " + std::to_string(i) + " of " + name));
         is_constant &= values.back().is_constant();
         if (is_constant) numbers.push_back(values.back().numbers[0]);
     }
@@ -125,10 +132,14 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     const Actual *p = nullptr, *q = nullptr;
     std::vector<const Actual*> positional;
     for (const Actual& a : arguments) {
-        if (a.keyword == "p") p = &a;
-        else if (a.keyword == "q") q = &a;
-        else if (!a.keyword.empty()) fail(a.span, name + "() has no parameter '" + a.keyword + "'", {help("it has p and q")});
-        else positional.push_back(&a);
+        if (a.keyword == "p")
+            p = &a;
+        else if (a.keyword == "q")
+            q = &a;
+        else if (!a.keyword.empty())
+            fail(a.span, name + "() has no parameter '" + a.keyword + "'", {help("it has p and q")});
+        else
+            positional.push_back(&a);
     }
     if (positional.size() == 1 && type_of(positional[0]->value).is(Kind::transform)) {
         if (type_of(positional[0]->value) == type) return positional[0]->value;
@@ -137,7 +148,8 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     if (positional.size() == 7 && !p && !q) {
         std::vector<ir::Value*> parts;
         for (const Actual* a : positional) {
-            parts.push_back(materialize(expect(a->value, type.scalar_type(), a->span, "a component of " + name), a->span));
+            parts.push_back(
+                materialize(expect(a->value, type.scalar_type(), a->span, "a component of " + name), a->span));
         }
         return Value::runtime(builder_.make(type, parts));
     }
@@ -147,12 +159,16 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     }
     if (positional.size() > 0) p = positional[0];
     if (positional.size() > 1) q = positional[1];
-    ir::Value* p_value = p ? materialize(expect(p->value, position, p->span, "p of " + name), p->span) : builder_.zero(position);
+    ir::Value* p_value =
+        p ? materialize(expect(p->value, position, p->span, "p of " + name), p->span) : builder_.zero(position);
     // No rotation given: the identity where a position is, else all zero as every type's empty constructor.
     ir::Value* q_value = nullptr;
-    if (q) q_value = materialize(expect(q->value, rotation, q->span, "q of " + name), q->span);
-    else if (p) q_value = builder_.constant(rotation, {Number::real(0), Number::real(0), Number::real(0), Number::real(1)});
-    else q_value = builder_.zero(rotation);
+    if (q)
+        q_value = materialize(expect(q->value, rotation, q->span, "q of " + name), q->span);
+    else if (p)
+        q_value = builder_.constant(rotation, {Number::real(0), Number::real(0), Number::real(0), Number::real(1)});
+    else
+        q_value = builder_.zero(rotation);
     std::vector<ir::Value*> parts;
     for (std::int64_t i = 0; i < 3; ++i) parts.push_back(builder_.extract(p_value, {i}));
     for (std::int64_t i = 0; i < 4; ++i) parts.push_back(builder_.extract(q_value, {i}));
@@ -169,8 +185,8 @@ Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& a
         if (!a.keyword.empty()) {
             const std::optional<int> found = type.field_index(a.keyword);
             if (!found) {
-                fail(a.span, name + " has no field '" + a.keyword + "'", did_you_mean(a.keyword, attribute_candidates(type)),
-                     ErrorCategory::attribute);
+                fail(a.span, name + " has no field '" + a.keyword + "'",
+                     did_you_mean(a.keyword, attribute_candidates(type)), ErrorCategory::attribute);
             }
             field = static_cast<std::size_t>(*found);
         } else if (next++ >= fields.size()) {
@@ -182,7 +198,8 @@ Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& a
     std::vector<ir::Value*> parts;
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (by_field[i]) {
-            const Value value = expect(by_field[i]->value, fields[i].type, by_field[i]->span, "field '" + fields[i].name + "' of " + name);
+            const Value value = expect(by_field[i]->value, fields[i].type, by_field[i]->span,
+                                       "field '" + fields[i].name + "' of " + name);
             parts.push_back(materialize(value, by_field[i]->span));
         } else if (is_plain_data(fields[i].type)) {
             parts.push_back(builder_.zero(fields[i].type));
@@ -253,10 +270,14 @@ Value FunctionAnalyzer::anonymous_vector(const std::vector<Actual>& arguments, S
     const Anonymous parts = split(arguments, "vector", "length");
     std::int64_t length = 0;
     if (parts.shape.size() > 1) fail(span, "length of wp.vector() must be one number");
-    if (!parts.shape.empty()) length = parts.shape[0];
-    else if (parts.components.size() == 1 && type_of(parts.components[0].value).is_vector()) length = type_of(parts.components[0].value).rows();
-    else if (parts.components.size() > 1) length = static_cast<std::int64_t>(parts.components.size());
-    else fail(span, "wp.vector() needs its length", {help("write wp.vector(length=3, dtype=float)")});
+    if (!parts.shape.empty())
+        length = parts.shape[0];
+    else if (parts.components.size() == 1 && type_of(parts.components[0].value).is_vector())
+        length = type_of(parts.components[0].value).rows();
+    else if (parts.components.size() > 1)
+        length = static_cast<std::int64_t>(parts.components.size());
+    else
+        fail(span, "wp.vector() needs its length", {help("write wp.vector(length=3, dtype=float)")});
     return construct_aggregate(Type::vector(parts.dtype->scalar(), static_cast<int>(length)), parts.components, span);
 }
 
@@ -265,7 +286,8 @@ Value FunctionAnalyzer::anonymous_matrix(const std::vector<Actual>& arguments, S
     if (parts.shape.size() != 2) {
         fail(span, "wp.matrix() needs its shape", {help("write wp.matrix(..., shape=(3, 2))")});
     }
-    const Type type = Type::matrix(parts.dtype->scalar(), static_cast<int>(parts.shape[0]), static_cast<int>(parts.shape[1]));
+    const Type type =
+        Type::matrix(parts.dtype->scalar(), static_cast<int>(parts.shape[0]), static_cast<int>(parts.shape[1]));
     return construct_aggregate(type, parts.components, span);
 }
 

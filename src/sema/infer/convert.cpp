@@ -1,5 +1,5 @@
-// From analysed values to IR values, and the rule for literals: a literal takes the type that is asked for where it fits;
-// a value that has a type never changes it by itself (seed 004, Type conversions).
+// From analysed values to IR values, and the rule for literals: a literal takes the type that is asked for where it
+// fits; a value that has a type never changes it by itself (seed 004, Type conversions).
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 
@@ -11,7 +11,8 @@ ir::Value* FunctionAnalyzer::array_of(const Value& value) {
 
 ir::Value* FunctionAnalyzer::materialize(const Value& value, Span span) {
     switch (value.kind) {
-        case Value::Kind::runtime: return array_of(value);
+        case Value::Kind::runtime:
+            return array_of(value);
         case Value::Kind::constant: {
             const Value settled = settle(value, span);
             return builder_.constant(settled.type, settled.numbers);
@@ -21,8 +22,10 @@ ir::Value* FunctionAnalyzer::materialize(const Value& value, Span span) {
             for (const Value& element : value.elements) parts.push_back(materialize(element, span));
             return builder_.make(type_of(settle(value, span)), parts);
         }
-        case Value::Kind::nothing: fail(span, "this call returns nothing, so it cannot be used as a value");
-        case Value::Kind::binding: break;
+        case Value::Kind::nothing:
+            fail(span, "this call returns nothing, so it cannot be used as a value");
+        case Value::Kind::binding:
+            break;
     }
     fail(span, describe(value) + " is no value that a kernel can compute with");
 }
@@ -37,6 +40,10 @@ Value FunctionAnalyzer::settle(const Value& value, Span span) {
     const Number number = value.numbers[0];
     const Scalar scalar = number.is_float ? Scalar::f32 : Scalar::i32;
     if (!literal_fits(number, scalar)) {
+        if (number.is_float) {
+            fail(span, "the number " + spelling(number) + " is too large for float32",
+                 {help("write wp.float64(" + spelling(number) + ")")}, ErrorCategory::value);
+        }
         fail(span, "the integer " + spelling(number) + " does not fit int32, whose range is " + range_text(scalar),
              {help("write wp.int64(" + spelling(number) + ")")}, ErrorCategory::value);
     }
@@ -48,8 +55,9 @@ std::optional<Value> FunctionAnalyzer::adapt(const Value& literal, Type type, Sp
     const Number number = literal.numbers[0];
     if (literal_fits(number, type.scalar())) return Value::constant(type, {literal_as(number, type.scalar())});
     if (!number.is_float && type.is_int()) {
-        fail(span, "the integer " + spelling(number) + " does not fit " + type.python_name() + ", whose range is " +
-                       range_text(type.scalar()),
+        fail(span,
+             "the integer " + spelling(number) + " does not fit " + type.python_name() + ", whose range is " +
+                 range_text(type.scalar()),
              {help("write wp.int64(" + spelling(number) + ") and make the other operand a wp.int64 too")},
              ErrorCategory::value);
     }

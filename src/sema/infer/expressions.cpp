@@ -1,20 +1,10 @@
 // Expressions: one case per construct, the work done in the files beside this one.
 #include "sema/analyzer.h"
+#include "sema/overloaded.h"
 
 #include <limits>
 
 namespace weft::sema {
-
-namespace {
-
-template <class... F>
-struct Overloaded : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
-
-}  // namespace
 
 Value FunctionAnalyzer::expression(const syntax::Expression& e) {
     const Span saved = builder_.span;
@@ -77,7 +67,8 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
             },
             [&](const syntax::Unsupported& n) -> Value {
                 fail(span, n.what + " is not supported in kernels",
-                     {help("kernels know arithmetic, comparisons, calls, subscripts and attributes; wp.static(...) runs any "
+                     {help("kernels know arithmetic, comparisons, calls, subscripts and attributes; wp.static(...) "
+                           "runs any "
                            "Python expression when the kernel is built")},
                      ErrorCategory::syntax);
             },

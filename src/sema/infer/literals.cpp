@@ -24,7 +24,8 @@ std::uint64_t highest(Scalar scalar) {
 
 // Results of the type's own arithmetic wrap; those of literals must stay exact.
 std::optional<Number> integer(Scalar scalar, __int128 value, bool exact) {
-    if (exact && (value < std::numeric_limits<std::int64_t>::min() || value > std::numeric_limits<std::int64_t>::max())) {
+    if (exact &&
+        (value < std::numeric_limits<std::int64_t>::min() || value > std::numeric_limits<std::int64_t>::max())) {
         return std::nullopt;
     }
     return convert(Number::integer(static_cast<std::int64_t>(value)), Scalar::i64, scalar);
@@ -59,12 +60,18 @@ std::optional<Number> fold_integers(syntax::BinaryOperator op, Scalar scalar, Nu
     const __int128 x = wide(scalar, a), y = wide(scalar, b);
     const int bits = info(scalar).bits;
     switch (op) {
-        case Operator::add: return integer(scalar, x + y, exact);
-        case Operator::sub: return integer(scalar, x - y, exact);
-        case Operator::mul: return integer(scalar, x * y, exact);
-        case Operator::div: return y == 0 ? std::nullopt : integer(scalar, x / y, exact);
-        case Operator::mod: return y == 0 ? std::nullopt : integer(scalar, x % y, exact);
-        case Operator::floordiv: return y == 0 ? std::nullopt : integer(scalar, floor_division(x, y), exact);
+        case Operator::add:
+            return integer(scalar, x + y, exact);
+        case Operator::sub:
+            return integer(scalar, x - y, exact);
+        case Operator::mul:
+            return integer(scalar, x * y, exact);
+        case Operator::div:
+            return y == 0 ? std::nullopt : integer(scalar, x / y, exact);
+        case Operator::mod:
+            return y == 0 ? std::nullopt : integer(scalar, x % y, exact);
+        case Operator::floordiv:
+            return y == 0 ? std::nullopt : integer(scalar, floor_division(x, y), exact);
         case Operator::pow: {
             const std::optional<__int128> result = exact ? power(x, y) : std::nullopt;
             return result ? integer(scalar, *result, exact) : std::nullopt;
@@ -72,11 +79,16 @@ std::optional<Number> fold_integers(syntax::BinaryOperator op, Scalar scalar, Nu
         case Operator::lshift:
             if (y < 0 || y >= bits || (exact && y > 62)) return std::nullopt;
             return integer(scalar, x * (static_cast<__int128>(1) << static_cast<int>(y)), exact);
-        case Operator::rshift: return y < 0 || y >= bits ? std::nullopt : integer(scalar, x >> static_cast<int>(y), exact);
-        case Operator::bit_or: return integer(scalar, x | y, exact);
-        case Operator::bit_xor: return integer(scalar, x ^ y, exact);
-        case Operator::bit_and: return integer(scalar, x & y, exact);
-        case Operator::matmul: break;
+        case Operator::rshift:
+            return y < 0 || y >= bits ? std::nullopt : integer(scalar, x >> static_cast<int>(y), exact);
+        case Operator::bit_or:
+            return integer(scalar, x | y, exact);
+        case Operator::bit_xor:
+            return integer(scalar, x ^ y, exact);
+        case Operator::bit_and:
+            return integer(scalar, x & y, exact);
+        case Operator::matmul:
+            break;
     }
     return std::nullopt;
 }
@@ -85,14 +97,29 @@ std::optional<Number> fold_floats(syntax::BinaryOperator op, Scalar scalar, doub
     using Operator = syntax::BinaryOperator;
     double result = 0.0;
     switch (op) {
-        case Operator::add: result = x + y; break;
-        case Operator::sub: result = x - y; break;
-        case Operator::mul: result = x * y; break;
-        case Operator::div: result = x / y; break;
-        case Operator::mod: result = std::fmod(x, y); break;
-        case Operator::floordiv: result = std::floor(x / y); break;
-        case Operator::pow: result = std::pow(x, y); break;
-        default: return std::nullopt;
+        case Operator::add:
+            result = x + y;
+            break;
+        case Operator::sub:
+            result = x - y;
+            break;
+        case Operator::mul:
+            result = x * y;
+            break;
+        case Operator::div:
+            result = x / y;
+            break;
+        case Operator::mod:
+            result = std::fmod(x, y);
+            break;
+        case Operator::floordiv:
+            result = std::floor(x / y);
+            break;
+        case Operator::pow:
+            result = std::pow(x, y);
+            break;
+        default:
+            return std::nullopt;
     }
     return convert(Number::real(result), Scalar::f64, scalar);
 }
@@ -101,13 +128,20 @@ template <class T>
 bool compare(syntax::CompareOperator op, T x, T y) {
     using Operator = syntax::CompareOperator;
     switch (op) {
-        case Operator::lt: return x < y;
-        case Operator::le: return x <= y;
-        case Operator::gt: return x > y;
-        case Operator::ge: return x >= y;
-        case Operator::eq: return x == y;
-        case Operator::ne: return x != y;
-        default: throw InternalError("fold: not a comparison of numbers");
+        case Operator::lt:
+            return x < y;
+        case Operator::le:
+            return x <= y;
+        case Operator::gt:
+            return x > y;
+        case Operator::ge:
+            return x >= y;
+        case Operator::eq:
+            return x == y;
+        case Operator::ne:
+            return x != y;
+        default:
+            throw InternalError("fold: not a comparison of numbers");
     }
 }
 
@@ -129,7 +163,10 @@ bool same_bits(Number a, Number b) {
 
 bool literal_fits(Number literal, Scalar scalar) {
     const ScalarInfo& s = info(scalar);
-    if (s.is_float()) return true;
+    if (s.is_float()) {
+        const double value = literal.as_double();
+        return !std::isfinite(value) || std::isfinite(convert(Number::real(value), Scalar::f64, scalar).f);
+    }
     if (literal.is_float || s.kind == ScalarKind::boolean) return false;
     if (literal.i < lowest(scalar)) return false;
     return literal.i < 0 || static_cast<std::uint64_t>(literal.i) <= highest(scalar);
@@ -140,7 +177,9 @@ Number literal_as(Number literal, Scalar scalar) {
     return literal.is_float ? convert(literal, Scalar::f64, scalar) : convert(literal, Scalar::i64, scalar);
 }
 
-std::string range_text(Scalar scalar) { return std::to_string(lowest(scalar)) + " to " + std::to_string(highest(scalar)); }
+std::string range_text(Scalar scalar) {
+    return std::to_string(lowest(scalar)) + " to " + std::to_string(highest(scalar));
+}
 
 std::optional<Number> fold(syntax::BinaryOperator op, Scalar scalar, Number a, Number b, bool exact) {
     if (info(scalar).is_float()) return fold_floats(op, scalar, a.as_double(), b.as_double());

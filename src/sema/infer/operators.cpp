@@ -1,5 +1,5 @@
-// Arithmetic: constants are folded here; everything else is a call of the builtin table under the operator's name, so that
-// the rules for operand types stand in one table.
+// Arithmetic: constants are folded here; everything else is a call of the builtin table under the operator's name, so
+// that the rules for operand types stand in one table.
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 
@@ -15,29 +15,46 @@ struct OperatorName {
 OperatorName name_of(syntax::BinaryOperator op) {
     using Operator = syntax::BinaryOperator;
     switch (op) {
-        case Operator::add: return {"+", "add"};
-        case Operator::sub: return {"-", "sub"};
-        case Operator::mul: return {"*", "mul"};
-        case Operator::matmul: return {"@", "matmul"};
-        case Operator::div: return {"/", "div"};
-        case Operator::floordiv: return {"//", "floordiv"};
-        case Operator::mod: return {"%", "mod"};
-        case Operator::pow: return {"**", "pow"};
-        case Operator::lshift: return {"<<", "lshift"};
-        case Operator::rshift: return {">>", "rshift"};
-        case Operator::bit_or: return {"|", "bit_or"};
-        case Operator::bit_xor: return {"^", "bit_xor"};
-        case Operator::bit_and: return {"&", "bit_and"};
+        case Operator::add:
+            return {"+", "add"};
+        case Operator::sub:
+            return {"-", "sub"};
+        case Operator::mul:
+            return {"*", "mul"};
+        case Operator::matmul:
+            return {"@", "matmul"};
+        case Operator::div:
+            return {"/", "div"};
+        case Operator::floordiv:
+            return {"//", "floordiv"};
+        case Operator::mod:
+            return {"%", "mod"};
+        case Operator::pow:
+            return {"**", "pow"};
+        case Operator::lshift:
+            return {"<<", "lshift"};
+        case Operator::rshift:
+            return {">>", "rshift"};
+        case Operator::bit_or:
+            return {"|", "bit_or"};
+        case Operator::bit_xor:
+            return {"^", "bit_xor"};
+        case Operator::bit_and:
+            return {"&", "bit_and"};
     }
     throw InternalError("unknown binary operator");
 }
 
 OperatorName name_of(syntax::UnaryOperator op) {
     switch (op) {
-        case syntax::UnaryOperator::negate: return {"-", "neg"};
-        case syntax::UnaryOperator::plus: return {"+", "pos"};
-        case syntax::UnaryOperator::invert: return {"~", "invert"};
-        case syntax::UnaryOperator::logical_not: return {"not", "unot"};
+        case syntax::UnaryOperator::negate:
+            return {"-", "neg"};
+        case syntax::UnaryOperator::plus:
+            return {"+", "pos"};
+        case syntax::UnaryOperator::invert:
+            return {"~", "invert"};
+        case syntax::UnaryOperator::logical_not:
+            return {"not", "unot"};
     }
     throw InternalError("unknown unary operator");
 }
@@ -122,7 +139,8 @@ ir::Value* FunctionAnalyzer::truth(const Value& value, Span span) {
     // An array is true unless it was passed as None.
     if (type.is_array()) return builder_.unary(ir::Op::invert, builder_.is_null(materialize(value, span)));
     fail(span, "a condition must be a bool or a number, not " + describe(value),
-         {help(type.is_numeric_aggregate() ? "compare components, or write wp.length(v) > 0.0" : "compare it with something")});
+         {help(type.is_numeric_aggregate() ? "compare components, or write wp.length(v) > 0.0"
+                                           : "compare it with something")});
 }
 
 Value FunctionAnalyzer::logical_not(const Value& value, Span span) {

@@ -15,20 +15,24 @@ Value FunctionAnalyzer::subscript(const syntax::Subscript& subscript, Span span)
     return subscript_of(expression(*subscript.object), subscript.indices, span);
 }
 
-Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
+Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices,
+                                     Span span) {
     if (object.is_tuple()) {
         const Value i = indices.size() == 1 ? expression(*indices[0]) : Value{};
         if (!i.is_constant_integer()) {
-            fail(span, "a tuple needs one index that is known at compile time",
-                 {help("array.shape and other tuples have elements of their own: index with a number or with the variable "
-                       "of an unrolled loop")},
-                 ErrorCategory::index);
+            fail(
+                span, "a tuple needs one index that is known at compile time",
+                {help(
+                    "array.shape and other tuples have elements of their own: index with a number or with the variable "
+                    "of an unrolled loop")},
+                ErrorCategory::index);
         }
         const std::int64_t size = static_cast<std::int64_t>(object.elements.size());
         const std::int64_t at = i.numbers[0].i < 0 ? i.numbers[0].i + size : i.numbers[0].i;
         if (at < 0 || at >= size) {
-            fail(span, "index " + std::to_string(i.numbers[0].i) + " is outside a tuple of " + std::to_string(size) +
-                           plural(object.elements.size(), " element", " elements"),
+            fail(span,
+                 "index " + std::to_string(i.numbers[0].i) + " is outside a tuple of " + std::to_string(size) +
+                     plural(object.elements.size(), " element", " elements"),
                  {}, ErrorCategory::index);
         }
         return object.elements[at];
@@ -53,10 +57,12 @@ std::vector<ir::Value*> FunctionAnalyzer::array_indices(const Value& array,
     std::vector<ir::Value*> all = array.pending;
     if (static_cast<int>(indices.size()) > ndim) {
         const Span span = indices[ndim]->span;
-        fail(span, std::to_string(indices.size()) + " indices for " + array.type.python_name() + ", which has " +
-                       std::to_string(ndim) + plural(ndim, " dimension", " dimensions"),
-             {help(array.type.element().is_numeric_aggregate() ? "components of an element need brackets of their own: a[i][0]"
-                                                               : "give one index per dimension")},
+        fail(span,
+             std::to_string(indices.size()) + " indices for " + array.type.python_name() + ", which has " +
+                 std::to_string(ndim) + plural(ndim, " dimension", " dimensions"),
+             {help(array.type.element().is_numeric_aggregate()
+                       ? "components of an element need brackets of their own: a[i][0]"
+                       : "give one index per dimension")},
              ErrorCategory::index);
     }
     for (const syntax::ExpressionPtr& e : indices) {
@@ -75,8 +81,9 @@ std::vector<ir::Value*> FunctionAnalyzer::array_indices(const Value& array,
 PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
     const std::size_t most = type.is_matrix() ? 2 : 1;
     if (indices.empty() || indices.size() > most) {
-        fail(span, std::to_string(indices.size()) + " indices for " + type.python_name() + ", which takes " +
-                       (most == 2 ? "1 or 2" : "1"),
+        fail(span,
+             std::to_string(indices.size()) + " indices for " + type.python_name() + ", which takes " +
+                 (most == 2 ? "1 or 2" : "1"),
              {}, ErrorCategory::index);
     }
     PartStep step;
@@ -89,8 +96,9 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
             const std::int64_t size = axis == 0 ? type.rows() : type.cols();
             std::int64_t& at = i.numbers[0].i;
             if (at < -size || at >= size) {
-                fail(indices[axis]->span, "index " + std::to_string(at) + " is outside " + type.python_name() + ", which has " +
-                                              std::to_string(size) + (type.is_matrix() ? (axis == 0 ? " rows" : " columns") : " components"),
+                fail(indices[axis]->span,
+                     "index " + std::to_string(at) + " is outside " + type.python_name() + ", which has " +
+                         std::to_string(size) + (type.is_matrix() ? (axis == 0 ? " rows" : " columns") : " components"),
                      {}, ErrorCategory::index);
             }
             if (at < 0) at += size;
@@ -101,8 +109,10 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
     }
     step.kind = is_fixed ? PartStep::Kind::path : PartStep::Kind::dynamic;
     for (std::size_t axis = 0; axis < values.size(); ++axis) {
-        if (is_fixed) step.path.push_back(values[axis].numbers[0].i);
-        else step.indices.push_back(index(values[axis], indices[axis]->span));
+        if (is_fixed)
+            step.path.push_back(values[axis].numbers[0].i);
+        else
+            step.indices.push_back(index(values[axis], indices[axis]->span));
     }
     return step;
 }

@@ -1,8 +1,30 @@
-// Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then whatever the
-// environment knows.
+// Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then
+// whatever the environment knows.
 #include "sema/analyzer.h"
 
+#include <algorithm>
+
 namespace weft::sema {
+
+namespace {
+
+// What wp.static can be given as a plain Python value.
+bool is_python_value(const Binding& binding) {
+    switch (binding.kind) {
+        case Binding::Kind::constant:
+        case Binding::Kind::string:
+        case Binding::Kind::none:
+        case Binding::Kind::type:
+        case Binding::Kind::object:
+            return true;
+        case Binding::Kind::tuple:
+            return std::all_of(binding.elements.begin(), binding.elements.end(), is_python_value);
+        default:
+            return false;
+    }
+}
+
+}  // namespace
 
 const Local* FunctionAnalyzer::find_local(const std::string& name) const {
     const auto found = scope_.find(name);
@@ -12,20 +34,22 @@ const Local* FunctionAnalyzer::find_local(const std::string& name) const {
 Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     if (const Local* local = find_local(name.id)) {
         switch (local->state) {
-            case Local::State::assigned: return local->value;
+            case Local::State::assigned:
+                return local->value;
             case Local::State::maybe:
                 fail(span, "'" + name.id + "' may have no value here: it is assigned on some paths only",
                      {note("assigned here", local->assigned),
                       help("assign '" + name.id + "' before the branch or loop, or on every path")},
                      ErrorCategory::name);
-            case Local::State::unusable: fail(span, "'" + name.id + "' " + local->reason, {note("assigned here", local->assigned)});
+            case Local::State::unusable:
+                fail(span, "'" + name.id + "' " + local->reason, {note("assigned here", local->assigned)});
         }
     }
     if (local_names_.contains(name.id)) {
         fail(span, "'" + name.id + "' is used before it is assigned",
              {note("a name that the function assigns anywhere is a local variable of it")}, ErrorCategory::name);
     }
-    Binding binding = source_.environment->lookup(name.id);
+    Binding binding = look_up(name.id, span);
     if (binding.kind == Binding::Kind::unknown) {
         std::vector<std::string> candidates = source_.environment->names();
         for (const auto& [local, _] : scope_) {
@@ -42,20 +66,42 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
     switch (binding.kind) {
         case Binding::Kind::constant: {
             WEFT_CHECK(!binding.numbers.empty(), "a constant binding has no numbers");
-            if (binding.is_literal && !binding.type.is_bool()) return Value::literal(binding.numbers[0]);
+            // An int that only fits uint64 has that type; its bits would not tell it from a negative one.
+            const bool is_untyped = binding.is_literal && !binding.type.is_bool() && !(binding.type == u64_type());
+            if (is_untyped) return Value::literal(binding.numbers[0]);
             return Value::constant(binding.type, std::move(binding.numbers));
         }
         case Binding::Kind::tuple: {
             std::vector<Value> elements;
-            for (Binding& element : binding.elements) elements.push_back(from_binding(std::move(element), spelled, span));
+            for (Binding& element : binding.elements)
+                elements.push_back(from_binding(std::move(element), spelled, span));
             return Value::tuple(std::move(elements));
         }
         case Binding::Kind::unsupported:
             fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
                  {help("pass arrays and values that change as arguments; constants may be Python numbers, vectors and "
                        "matrices, or wp.constant(...)")});
-        case Binding::Kind::unknown: fail(span, "'" + spelled + "' is not defined", {}, ErrorCategory::name);
-        default: return Value::of_binding(std::move(binding));
+        case Binding::Kind::unknown:
+            fail(span, "'" + spelled + "' is not defined", {}, ErrorCategory::name);
+        default:
+            return Value::of_binding(std::move(binding));
+    }
+}
+
+// What Python itself objects to (a property that raises) is shown at the place that asked.
+Binding FunctionAnalyzer::look_up(const std::string& name, Span span) {
+    try {
+        return source_.environment->lookup(name);
+    } catch (const UsageError& error) {
+        fail(span, error.what(), {}, error.category);
+    }
+}
+
+Binding FunctionAnalyzer::look_up_attribute(const Binding& object, const std::string& name, Span span) {
+    try {
+        return source_.environment->attribute(object, name);
+    } catch (const UsageError& error) {
+        fail(span, error.what(), {}, error.category);
     }
 }
 
@@ -63,12 +109,13 @@ std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression
     if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
         if (const Local* local = find_local(name->id)) return to_binding(local->value);
         if (local_names_.contains(name->id)) return std::nullopt;
-        return source_.environment->lookup(name->id);
+        return look_up(name->id, expression.span);
     }
     if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) {
         const std::optional<Binding> object = static_binding(*attribute->object);
-        if (!object || (object->kind != Binding::Kind::object && object->kind != Binding::Kind::type)) return std::nullopt;
-        return source_.environment->attribute(*object, attribute->name);
+        if (!object || (object->kind != Binding::Kind::object && object->kind != Binding::Kind::type))
+            return std::nullopt;
+        return look_up_attribute(*object, attribute->name, expression.span);
     }
     return std::nullopt;
 }
@@ -109,7 +156,7 @@ std::vector<Environment::Local> FunctionAnalyzer::constant_locals() const {
     for (const auto& [name, local] : scope_) {
         if (name[0] == '$' || local.state != Local::State::assigned) continue;
         Binding binding = to_binding(local.value);
-        if (binding.kind != Binding::Kind::unknown) constants.push_back({name, std::move(binding)});
+        if (is_python_value(binding)) constants.push_back({name, std::move(binding)});
     }
     return constants;
 }
@@ -118,10 +165,12 @@ Binding FunctionAnalyzer::evaluate(const syntax::Expression& expression) {
     try {
         return source_.environment->evaluate(expression.id, constant_locals());
     } catch (const UsageError& error) {
-        fail(expression.span, std::string("wp.static() failed: ") + error.what(),
-             {help("the expression is evaluated by Python when the kernel is built; it can use globals, closure variables "
-                   "and variables of unrolled loops, but no values of the running kernel")},
-             error.category);
+        fail(
+            expression.span, error.what(),
+            {help(
+                "the expression is evaluated by Python when the kernel is built; it can use globals, closure variables "
+                "and variables of unrolled loops, but no values of the running kernel")},
+            error.category);
     }
 }
 

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "sema/overloaded.h"
+
 namespace weft::sema {
 
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 using Visit = std::function<void(const syntax::Expression&)>;
 
@@ -136,7 +131,8 @@ void plain_names(const syntax::Expression& target, std::set<std::string>& names)
 
 using Targets = void (*)(const syntax::Expression&, std::set<std::string>&);
 
-std::set<std::string> names_of_targets(const syntax::Block& block, Targets target_names, const InoutNames& inout_names) {
+std::set<std::string> names_of_targets(const syntax::Block& block, Targets target_names,
+                                       const InoutNames& inout_names) {
     std::set<std::string> names;
     walk(
         block,
@@ -165,7 +161,9 @@ std::set<std::string> assigned_names(const syntax::Block& block, const InoutName
     return names_of_targets(block, target_names, inout_names);
 }
 
-std::set<std::string> rebound_names(const syntax::Block& block) { return names_of_targets(block, plain_names, nullptr); }
+std::set<std::string> rebound_names(const syntax::Block& block) {
+    return names_of_targets(block, plain_names, nullptr);
+}
 
 std::set<std::string> assigned_names(const syntax::Expression& expression, const InoutNames& inout_names) {
     std::set<std::string> names;
@@ -208,7 +206,9 @@ Reads::Reads(const syntax::Function& function) {
         if (const auto* name = std::get_if<syntax::Name>(&e.node)) positions_[name->id].push_back(position);
     };
     // A target that is a plain name is no read; x[i] = v and x += v do read x.
-    const auto is_plain = [](const syntax::Expression& target) { return std::holds_alternative<syntax::Name>(target.node); };
+    const auto is_plain = [](const syntax::Expression& target) {
+        return std::holds_alternative<syntax::Name>(target.node);
+    };
     const std::function<void(const syntax::Block&)> number = [&](const syntax::Block& block) {
         for (const auto& statement : block) {
             const int begin = position;

@@ -20,13 +20,16 @@ inline const Type ints = Type::array(i32_type(), 1);
 inline const Type vectors = Type::array(Type::vector(Scalar::f32, 3), 1);
 inline const Type untyped = Type::none();
 
-inline std::unique_ptr<ir::Module> analyzed(const std::shared_ptr<FunctionSource>& source, const Options& options = {}) {
+inline std::unique_ptr<ir::Module> analyzed(const std::shared_ptr<FunctionSource>& source,
+                                            const Options& options = {}) {
     auto module = analyze(*source, options);
     ir::verify(*module);
     return module;
 }
 
-inline std::string printed(const std::shared_ptr<FunctionSource>& source) { return ir::print(*analyzed(source), false); }
+inline std::string printed(const std::shared_ptr<FunctionSource>& source) {
+    return ir::print(*analyzed(source), false);
+}
 
 // The message, place and notes of the error that analysis must give.
 inline std::string error_of(const std::shared_ptr<FunctionSource>& source) {

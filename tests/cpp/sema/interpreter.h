@@ -1,5 +1,6 @@
-// Runs small IR modules, so that tests can say what a kernel computes instead of how it is written. Numbers are doubles (which
-// hold every int32), aggregates lists of them; arrays of scalars and vectors. Only what the tests of this room use.
+// Runs small IR modules, so that tests can say what a kernel computes instead of how it is written. Numbers are
+// doubles (which hold every int32), aggregates lists of them; arrays of scalars and vectors. Only what the tests of
+// this room use.
 #pragma once
 
 #include <cmath>
@@ -19,8 +20,8 @@ struct Memory {
 
 struct Datum {
     std::vector<double> numbers;
-    Memory* memory = nullptr;  // an array; `numbers` are the indices fixed by views
-    bool by_component = false; // seen through `components`
+    Memory* memory = nullptr;   // an array; `numbers` are the indices fixed by views
+    bool by_component = false;  // seen through `components`
 };
 
 class Interpreter {
@@ -76,22 +77,38 @@ private:
     static double arithmetic(ir::Op op, Type type, double x, double y) {
         const bool is_int = !info(type.scalar()).is_float();
         switch (op) {
-            case ir::Op::add: return x + y;
-            case ir::Op::sub: return x - y;
-            case ir::Op::mul: return x * y;
-            case ir::Op::div: return is_int ? (y == 0 ? 0 : std::trunc(x / y)) : x / y;
-            case ir::Op::rem: return std::fmod(x, y);
-            case ir::Op::min: return std::min(x, y);
-            case ir::Op::max: return std::max(x, y);
-            case ir::Op::and_: return static_cast<double>(static_cast<long>(x) & static_cast<long>(y));
-            case ir::Op::or_: return static_cast<double>(static_cast<long>(x) | static_cast<long>(y));
-            case ir::Op::cmp_lt: return x < y;
-            case ir::Op::cmp_le: return x <= y;
-            case ir::Op::cmp_gt: return x > y;
-            case ir::Op::cmp_ge: return x >= y;
-            case ir::Op::cmp_eq: return x == y;
-            case ir::Op::cmp_ne: return x != y;
-            default: throw std::runtime_error(std::string("the test interpreter lacks ") + ir::op_name(op));
+            case ir::Op::add:
+                return x + y;
+            case ir::Op::sub:
+                return x - y;
+            case ir::Op::mul:
+                return x * y;
+            case ir::Op::div:
+                return is_int ? (y == 0 ? 0 : std::trunc(x / y)) : x / y;
+            case ir::Op::rem:
+                return std::fmod(x, y);
+            case ir::Op::min:
+                return std::min(x, y);
+            case ir::Op::max:
+                return std::max(x, y);
+            case ir::Op::and_:
+                return static_cast<double>(static_cast<long>(x) & static_cast<long>(y));
+            case ir::Op::or_:
+                return static_cast<double>(static_cast<long>(x) | static_cast<long>(y));
+            case ir::Op::cmp_lt:
+                return x < y;
+            case ir::Op::cmp_le:
+                return x <= y;
+            case ir::Op::cmp_gt:
+                return x > y;
+            case ir::Op::cmp_ge:
+                return x >= y;
+            case ir::Op::cmp_eq:
+                return x == y;
+            case ir::Op::cmp_ne:
+                return x != y;
+            default:
+                throw std::runtime_error(std::string("the test interpreter lacks ") + ir::op_name(op));
         }
     }
 
@@ -102,12 +119,16 @@ private:
                 for (const Number& n : o.numbers) out.numbers.push_back(n.as_double());
                 break;
             case ir::Op::make:
-                for (const ir::Value* v : o.operands) out.numbers.insert(out.numbers.end(), get(v).numbers.begin(), get(v).numbers.end());
+                for (const ir::Value* v : o.operands)
+                    out.numbers.insert(out.numbers.end(), get(v).numbers.begin(), get(v).numbers.end());
                 break;
-            case ir::Op::splat: out.numbers.assign(o.results[0]->type.components(), scalar(o.operands[0])); break;
+            case ir::Op::splat:
+                out.numbers.assign(o.results[0]->type.components(), scalar(o.operands[0]));
+                break;
             case ir::Op::extract: {
                 const Type type = o.operands[0]->type;
-                const std::int64_t at = type.is_matrix() && o.ints.size() == 2 ? o.ints[0] * type.cols() + o.ints[1] : o.ints[0];
+                const std::int64_t at =
+                    type.is_matrix() && o.ints.size() == 2 ? o.ints[0] * type.cols() + o.ints[1] : o.ints[0];
                 out.numbers = {get(o.operands[0]).numbers.at(at)};
                 break;
             }
@@ -115,7 +136,9 @@ private:
                 out = get(o.operands[0]);
                 out.numbers.at(o.ints[0]) = scalar(o.operands[1]);
                 break;
-            case ir::Op::extract_at: out.numbers = {get(o.operands[0]).numbers.at(static_cast<std::size_t>(scalar(o.operands[1])))}; break;
+            case ir::Op::extract_at:
+                out.numbers = {get(o.operands[0]).numbers.at(static_cast<std::size_t>(scalar(o.operands[1])))};
+                break;
             case ir::Op::insert_at:
                 out = get(o.operands[0]);
                 out.numbers.at(static_cast<std::size_t>(scalar(o.operands[2]))) = scalar(o.operands[1]);
@@ -123,8 +146,12 @@ private:
             case ir::Op::neg:
                 for (const double x : get(o.operands[0]).numbers) out.numbers.push_back(-x);
                 break;
-            case ir::Op::invert: out.numbers = {scalar(o.operands[0]) == 0.0 ? 1.0 : 0.0}; break;
-            case ir::Op::select: out = scalar(o.operands[0]) != 0.0 ? get(o.operands[1]) : get(o.operands[2]); break;
+            case ir::Op::invert:
+                out.numbers = {scalar(o.operands[0]) == 0.0 ? 1.0 : 0.0};
+                break;
+            case ir::Op::select:
+                out = scalar(o.operands[0]) != 0.0 ? get(o.operands[1]) : get(o.operands[2]);
+                break;
             case ir::Op::cast:
                 for (const double x : get(o.operands[0]).numbers) {
                     out.numbers.push_back(info(o.results[0]->type.scalar()).is_float() ? x : std::trunc(x));
@@ -150,12 +177,24 @@ private:
                 out = get(o.operands[0]);
                 out.by_component = true;
                 break;
-            case ir::Op::dim: out.numbers = {static_cast<double>(get(o.operands[0]).memory->shape.at(o.ints[0]))}; break;
-            case ir::Op::is_null: out.numbers = {get(o.operands[0]).memory ? 0.0 : 1.0}; break;
-            case ir::Op::tid: out.numbers = {static_cast<double>(thread.at(o.ints[0]))}; break;
-            case ir::Op::print: printed.push_back(o.text); return;
-            case ir::Op::if_: bind(o.results, region(o.body(scalar(o.operands[0]) != 0.0 ? 0 : 1))); return;
-            case ir::Op::for_: for_(o); return;
+            case ir::Op::dim:
+                out.numbers = {static_cast<double>(get(o.operands[0]).memory->shape.at(o.ints[0]))};
+                break;
+            case ir::Op::is_null:
+                out.numbers = {get(o.operands[0]).memory ? 0.0 : 1.0};
+                break;
+            case ir::Op::tid:
+                out.numbers = {static_cast<double>(thread.at(o.ints[0]))};
+                break;
+            case ir::Op::print:
+                printed.push_back(o.text);
+                return;
+            case ir::Op::if_:
+                bind(o.results, region(o.body(scalar(o.operands[0]) != 0.0 ? 0 : 1)));
+                return;
+            case ir::Op::for_:
+                for_(o);
+                return;
             case ir::Op::while_: {
                 std::vector<Datum> carried;
                 for (const ir::Value* v : o.operands) carried.push_back(get(v));

@@ -13,8 +13,9 @@ TEST(Control, NamesChangedInOneArmAreMerged) {
 }
 
 TEST(Control, NamesSetInBothArmsAreDefinite) {
-    const auto kernel = function("both", {{"out", floats}, {"k", i32}},
-                                 block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3.0))), set(sub("out", 0), "c")));
+    const auto kernel =
+        function("both", {{"out", floats}, {"k", i32}},
+                 block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3.0))), set(sub("out", 0), "c")));
     EXPECT_EQ(run(kernel, {0}, {1})[0], 2);
     EXPECT_EQ(run(kernel, {0}, {0})[0], 3);
 }
@@ -28,17 +29,18 @@ TEST(Control, NamesSetInOneArmOnlyAreReportedAtTheirUse) {
 }
 
 TEST(Control, TypesMustAgreeWherePathsMeet) {
-    const std::string error = error_of(function("types", {{"out", floats}, {"k", i32}},
-                                                block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3))), set(sub("out", 0), "c"))));
+    const std::string error =
+        error_of(function("types", {{"out", floats}, {"k", i32}},
+                          block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3))), set(sub("out", 0), "c"))));
     EXPECT_HAS(error, "'c' is int32 here and float32 on another path");
     EXPECT_HAS(error, "types.py:4");
     EXPECT_HAS(error, "types.py:3");
 }
 
 TEST(Control, TemporariesOfArmsAreNotYielded) {
-    const std::string text = printed(function(
-        "temporary", {{"out", floats}, {"k", i32}},
-        block(if_(X("k") > 0, block(set("t", 2.0), set(sub("out", 0), "t")), block(set("t", 3.0), set(sub("out", 1), "t"))))));
+    const std::string text = printed(function("temporary", {{"out", floats}, {"k", i32}},
+                                              block(if_(X("k") > 0, block(set("t", 2.0), set(sub("out", 0), "t")),
+                                                        block(set("t", 3.0), set(sub("out", 1), "t"))))));
     EXPECT_LACKS(text, "= if");
 }
 
@@ -53,18 +55,20 @@ TEST(Control, EarlyReturnMovesTheRestIntoTheOtherArm) {
 }
 
 TEST(Control, ReturnInsideNestedIfSkipsTheRest) {
-    const auto kernel = function(
-        "nested", {{"out", floats}, {"a", i32}, {"b", i32}},
-        block(set("x", 0.0), if_(X("a") > 0, block(if_(X("b") > 0, block(return_())), set("x", 1.0)), block(set("x", 2.0))),
-              set(sub("out", 0), X("x") + 10.0)));
+    const auto kernel =
+        function("nested", {{"out", floats}, {"a", i32}, {"b", i32}},
+                 block(set("x", 0.0),
+                       if_(X("a") > 0, block(if_(X("b") > 0, block(return_())), set("x", 1.0)), block(set("x", 2.0))),
+                       set(sub("out", 0), X("x") + 10.0)));
     EXPECT_EQ(run(kernel, {0}, {1, 1})[0], 0);
     EXPECT_EQ(run(kernel, {0}, {1, 0})[0], 11);
     EXPECT_EQ(run(kernel, {0}, {0, 1})[0], 12);
 }
 
 TEST(Control, DynamicLoopsCarryWhatTheyChange) {
-    const auto kernel = function("sum", {{"out", ints}, {"n", i32}},
-                                 block(set("s", 0), for_("k", n_range(), block(add_to("s", "k"))), set(sub("out", 0), "s")));
+    const auto kernel =
+        function("sum", {{"out", ints}, {"n", i32}},
+                 block(set("s", 0), for_("k", n_range(), block(add_to("s", "k"))), set(sub("out", 0), "s")));
     EXPECT_EQ(run(kernel, {0}, {5})[0], 10);
     EXPECT_EQ(run(kernel, {7}, {0})[0], 0);
 }
@@ -73,7 +77,8 @@ TEST(Control, RangesOfEveryKindMatchPython) {
     // Digits in the order in which the loop meets them.
     const auto digits = [](X range) {
         return function("digits", {{"out", ints}, {"a", i32}, {"b", i32}, {"c", i32}},
-                        block(set("s", 0), for_("k", std::move(range), block(set("s", X("s") * 10 + "k"))), set(sub("out", 0), "s")));
+                        block(set("s", 0), for_("k", std::move(range), block(set("s", X("s") * 10 + "k"))),
+                              set(sub("out", 0), "s")));
     };
     EXPECT_EQ(run(digits(call("range", "a", "b")), {0}, {1, 4, 0})[0], 123);
     EXPECT_EQ(run(digits(call("range", "a", "b", "c")), {0}, {1, 8, 3})[0], 147);
@@ -91,17 +96,22 @@ TEST(Control, RangesOfEveryKindMatchPython) {
 }
 
 TEST(Control, ShortStaticLoopsAreUnrolled) {
-    const auto kernel = function("unrolled", {{"out", ints}},
-                                 block(set("v", tuple(4, 5, 6)), for_("k", call("range", 3), block(add_to(sub("out", 0), sub("v", "k") * call("wp.static", "k"))))));
+    const auto kernel = function(
+        "unrolled", {{"out", ints}},
+        block(set("v", tuple(4, 5, 6)),
+              for_("k", call("range", 3), block(add_to(sub("out", 0), sub("v", "k") * call("wp.static", "k"))))));
     EXPECT_EQ(run(kernel, {0})[0], 17);
     EXPECT_LACKS(printed(kernel), "for ");
-    const auto longer = function("rolled", {{"out", ints}}, block(for_("k", call("range", 17), block(set(sub("out", "k"), "k")))));
+    const auto longer =
+        function("rolled", {{"out", ints}}, block(for_("k", call("range", 17), block(set(sub("out", "k"), "k")))));
     EXPECT_HAS(printed(longer), "for ");
 }
 
 TEST(Control, ReturnInsideAnUnrolledLoopStopsIt) {
-    const auto kernel = function("stop", {{"out", ints}, {"n", i32}},
-                                 block(for_("k", call("range", 4), block(if_(X("k") == "n", block(return_())), set(sub("out", 0), X("k") + 1)))));
+    const auto kernel =
+        function("stop", {{"out", ints}, {"n", i32}},
+                 block(for_("k", call("range", 4),
+                            block(if_(X("k") == "n", block(return_())), set(sub("out", 0), X("k") + 1)))));
     EXPECT_EQ(run(kernel, {0}, {2})[0], 2);
     EXPECT_EQ(run(kernel, {0}, {0})[0], 0);
     EXPECT_EQ(run(kernel, {0}, {9})[0], 4);
@@ -115,21 +125,22 @@ TEST(Control, LoopsOverTuplesAndVectors) {
 }
 
 TEST(Control, BreakAndContinue) {
-    const auto kernel = function(
-        "skip", {{"out", ints}, {"n", i32}},
-        block(set("s", 0),
-              for_("k", n_range(),
-                   block(if_(X("k") == 2, block(continue_())), if_(X("k") > 4, block(break_())), set("s", X("s") * 10 + "k"))),
-              set(sub("out", 0), "s")));
+    const auto kernel = function("skip", {{"out", ints}, {"n", i32}},
+                                 block(set("s", 0),
+                                       for_("k", n_range(),
+                                            block(if_(X("k") == 2, block(continue_())),
+                                                  if_(X("k") > 4, block(break_())), set("s", X("s") * 10 + "k"))),
+                                       set(sub("out", 0), "s")));
     EXPECT_EQ(run(kernel, {0}, {9})[0], 134);
     EXPECT_EQ(run(kernel, {0}, {4})[0], 13);
     EXPECT_HAS(printed(kernel), "guarded");
 }
 
 TEST(Control, BreakKeepsWhatTheIterationHasDone) {
-    const auto kernel = function("found", {{"out", ints}, {"n", i32}},
-                                 block(set("at", -X(1)), for_("k", n_range(), block(if_(X("k") * "k" > 10, block(set("at", "k"), break_())))),
-                                       set(sub("out", 0), "at")));
+    const auto kernel = function(
+        "found", {{"out", ints}, {"n", i32}},
+        block(set("at", -X(1)), for_("k", n_range(), block(if_(X("k") * "k" > 10, block(set("at", "k"), break_())))),
+              set(sub("out", 0), "at")));
     EXPECT_EQ(run(kernel, {0}, {9})[0], 4);
     EXPECT_EQ(run(kernel, {0}, {3})[0], -1);
 }
@@ -146,12 +157,13 @@ TEST(Control, BreakInsideANestedIfSkipsTheRestOfTheBody) {
 }
 
 TEST(Control, ReturnFromNestedLoopsLeavesThemAll) {
-    const auto kernel = function(
-        "deep", {{"out", ints}, {"n", i32}},
-        block(for_("i", n_range(),
-                   block(for_("j", n_range(), block(add_to(sub("out", 0), 1), if_(X("i") * 10 + "j" == 12, block(return_())))),
-                         add_to(sub("out", 1), 1))),
-              set(sub("out", 2), 1)));
+    const auto kernel =
+        function("deep", {{"out", ints}, {"n", i32}},
+                 block(for_("i", n_range(),
+                            block(for_("j", n_range(),
+                                       block(add_to(sub("out", 0), 1), if_(X("i") * 10 + "j" == 12, block(return_())))),
+                                  add_to(sub("out", 1), 1))),
+                       set(sub("out", 2), 1)));
     EXPECT_EQ(run(kernel, {0, 0, 0}, {3}), (std::vector<double>{6, 1, 0}));
     EXPECT_EQ(run(kernel, {0, 0, 0}, {2}), (std::vector<double>{4, 2, 1}));
 }
@@ -159,47 +171,59 @@ TEST(Control, ReturnFromNestedLoopsLeavesThemAll) {
 TEST(Control, WhileLoopsWithBreakAndShortCircuit) {
     const auto kernel = function(
         "collatz", {{"out", ints}, {"n", i32}},
-        block(set("x", "n"), set("steps", 0),
-              while_(X("x") > 1, block(if_(X("steps") == 100, block(break_())),
-                                       if_(X("x") % 2 == 0, block(set("x", X("x") / 2)), block(set("x", X("x") * 3 + 1))), add_to("steps", 1))),
-              set(sub("out", 0), "steps")));
+        block(
+            set("x", "n"), set("steps", 0),
+            while_(X("x") > 1, block(if_(X("steps") == 100, block(break_())),
+                                     if_(X("x") % 2 == 0, block(set("x", X("x") / 2)), block(set("x", X("x") * 3 + 1))),
+                                     add_to("steps", 1))),
+            set(sub("out", 0), "steps")));
     EXPECT_EQ(run(kernel, {0}, {27})[0], 100);
     EXPECT_EQ(run(kernel, {0}, {6})[0], 8);
     EXPECT_EQ(run(kernel, {0}, {1})[0], 0);
 }
 
 TEST(Control, EndlessLoopsDefineWhatTheyAssign) {
-    const auto kernel = function("endless", {{"out", ints}, {"n", i32}},
-                                 block(set("k", 0), while_(true, block(set("square", X("k") * "k"), if_(X("square") > "n", block(break_())), add_to("k", 1))),
-                                       set(sub("out", 0), "square")));
+    const auto kernel = function(
+        "endless", {{"out", ints}, {"n", i32}},
+        block(set("k", 0),
+              while_(true, block(set("square", X("k") * "k"), if_(X("square") > "n", block(break_())), add_to("k", 1))),
+              set(sub("out", 0), "square")));
     EXPECT_EQ(run(kernel, {0}, {10})[0], 16);
 }
 
 TEST(Control, StaticTripCountsDefineWhatTheyAssign) {
-    const auto kernel = function("counted", {{"out", ints}, {"n", i32}},
-                                 block(for_("k", call("range", 20), block(set("last", X("k") * "n"))), set(sub("out", 0), X("last") + "k")));
+    const auto kernel = function(
+        "counted", {{"out", ints}, {"n", i32}},
+        block(for_("k", call("range", 20), block(set("last", X("k") * "n"))), set(sub("out", 0), X("last") + "k")));
     EXPECT_EQ(run(kernel, {0}, {2})[0], 57);
-    EXPECT_HAS(error_of(function("dynamic", {{"out", ints}, {"n", i32}}, block(for_("k", n_range(), block(set("last", "k"))), set(sub("out", 0), "last")))),
+    EXPECT_HAS(error_of(function("dynamic", {{"out", ints}, {"n", i32}},
+                                 block(for_("k", n_range(), block(set("last", "k"))), set(sub("out", 0), "last")))),
                "'last' may have no value here");
-    EXPECT_HAS(error_of(function("broken", {{"out", ints}, {"n", i32}},
-                                 block(for_("k", call("range", 20), block(if_(X("k") == "n", block(break_())), set("last", "k"))), set(sub("out", 0), "last")))),
+    EXPECT_HAS(error_of(function(
+                   "broken", {{"out", ints}, {"n", i32}},
+                   block(for_("k", call("range", 20), block(if_(X("k") == "n", block(break_())), set("last", "k"))),
+                         set(sub("out", 0), "last")))),
                "'last' may have no value here");
 }
 
 TEST(Control, CarriedNamesKeepTheirType) {
-    const std::string error = error_of(function("grow", {{"out", floats}, {"n", i32}},
-                                                block(set("s", 0), for_("k", n_range(), block(set("s", 1.0))), set(sub("out", 0), "s"))));
+    const std::string error =
+        error_of(function("grow", {{"out", floats}, {"n", i32}},
+                          block(set("s", 0), for_("k", n_range(), block(set("s", 1.0))), set(sub("out", 0), "s"))));
     EXPECT_HAS(error, "'s' becomes float32 in this loop and is int32 before it");
     EXPECT_HAS(error, "grow.py:4");
     EXPECT_HAS(error, "grow.py:2");
 }
 
 TEST(Control, ViewsMayBeReboundWithinAnIterationOnly) {
-    const auto fine = function("rows", {{"a", floats2}, {"n", i32}}, block(for_("k", n_range(), block(set("row", sub("a", "k")), set(sub("row", 0), 1.0)))));
+    const auto fine = function("rows", {{"a", floats2}, {"n", i32}},
+                               block(for_("k", n_range(), block(set("row", sub("a", "k")), set(sub("row", 0), 1.0)))));
     analyzed(fine);
-    EXPECT_HAS(error_of(function("rows", {{"a", floats2}, {"n", i32}},
-                                 block(set("row", sub("a", 0)), for_("k", n_range(), block(set(sub("row", 0), 1.0), set("row", sub("a", "k"))))))),
-               "changes in the course of a loop");
+    EXPECT_HAS(
+        error_of(function("rows", {{"a", floats2}, {"n", i32}},
+                          block(set("row", sub("a", 0)),
+                                for_("k", n_range(), block(set(sub("row", 0), 1.0), set("row", sub("a", "k"))))))),
+        "changes in the course of a loop");
 }
 
 TEST(Control, ConditionsThatChangeLocalsMoveIntoTheBody) {
@@ -212,9 +236,12 @@ TEST(Control, ConditionsThatChangeLocalsMoveIntoTheBody) {
 
 TEST(Control, UnsupportedPlacesAreReported) {
     EXPECT_HAS(error_of(function("bad", {}, block(break_()))), "'break' outside a loop");
-    EXPECT_HAS(error_of(function("bad", {{"a", floats}}, block(for_("x", "a", block())))), "write for i in range(len(a))");
-    EXPECT_HAS(error_of(function("bad", {}, block(for_("x", call("range", 1.5), block())))), "bounds of range() must be integers");
-    EXPECT_HAS(error_of(function("bad", {}, block(for_("x", call("range", 0, 4, 0), block())))), "step of range() must not be 0");
+    EXPECT_HAS(error_of(function("bad", {{"a", floats}}, block(for_("x", "a", block())))),
+               "write for i in range(len(a))");
+    EXPECT_HAS(error_of(function("bad", {}, block(for_("x", call("range", 1.5), block())))),
+               "bounds of range() must be integers");
+    EXPECT_HAS(error_of(function("bad", {}, block(for_("x", call("range", 0, 4, 0), block())))),
+               "step of range() must not be 0");
     EXPECT_HAS(error_of(function("bad", {}, block(return_(1)))), "kernels cannot return a value");
 }
 

@@ -9,58 +9,76 @@ std::map<std::string, Binding> with_function(const std::shared_ptr<FunctionSourc
 
 TEST(Functions, AreInstantiatedOncePerArgumentTypes) {
     const auto square = function("square", {{"x", untyped}}, block(return_(X("x") * "x")));
-    const auto kernel = function("use", {{"out", floats}},
-                                 block(set(sub("out", 0), call("square", sub("out", 0))), set(sub("out", 1), call("square", sub("out", 1))),
-                                       set(sub("out", 2), call("float", call("square", 3)))),
-                                 with_function(square));
+    const auto kernel = function(
+        "use", {{"out", floats}},
+        block(set(sub("out", 0), call("square", sub("out", 0))), set(sub("out", 1), call("square", sub("out", 1))),
+              set(sub("out", 2), call("float", call("square", 3)))),
+        with_function(square));
     EXPECT_EQ(run(kernel, {2, 3, 0}), (std::vector<double>{4, 9, 9}));
     EXPECT_EQ(analyzed(kernel)->functions.size(), 3u);
 }
 
 TEST(Functions, ReturnSeveralValues) {
     const auto both = function("both", {{"x", f32}}, block(return_(tuple(X("x") + 1.0, X("x") * 2.0))));
-    const auto kernel = function("use", {{"out", floats}}, block(set(tuple("a", "b"), call("both", sub("out", 0))), set(sub("out", 0), X("a") + "b")),
-                                 with_function(both));
+    const auto kernel =
+        function("use", {{"out", floats}},
+                 block(set(tuple("a", "b"), call("both", sub("out", 0))), set(sub("out", 0), X("a") + "b")),
+                 with_function(both));
     const auto module = analyzed(kernel);
     EXPECT_TRUE(module->functions[1]->result.is_tuple());
 }
 
 TEST(Functions, ReturnFromInsideALoop) {
-    const auto find = function("find", {{"a", ints}, {"wanted", i32}},
-                               block(for_("k", call("range", call("len", "a")), block(if_(sub("a", "k") == "wanted", block(return_("k"))))), return_(-X(1))));
-    const auto kernel = function("use", {{"out", ints}, {"wanted", i32}}, block(set(sub("out", 0), call("find", "out", "wanted"))), with_function(find));
+    const auto find = function(
+        "find", {{"a", ints}, {"wanted", i32}},
+        block(for_("k", call("range", call("len", "a")), block(if_(sub("a", "k") == "wanted", block(return_("k"))))),
+              return_(-X(1))));
+    const auto kernel = function("use", {{"out", ints}, {"wanted", i32}},
+                                 block(set(sub("out", 0), call("find", "out", "wanted"))), with_function(find));
     EXPECT_EQ(run(kernel, {5, 6, 7}, {7})[0], 2);
     EXPECT_EQ(run(kernel, {5, 6, 7}, {8})[0], -1);
 }
 
 TEST(Functions, ReturnFromNestedLoopsCarriesTheValueOut) {
-    const auto find = function(
-        "find", {{"n", i32}, {"wanted", i32}},
-        block(for_("i", call("range", "n"), block(for_("j", call("range", "n"), block(if_(X("i") * "j" == "wanted", block(return_(X("i") * 10 + "j")))))))
-              , return_(-X(1))));
-    const auto kernel = function("use", {{"out", ints}, {"wanted", i32}}, block(set(sub("out", 0), call("find", 5, "wanted"))), with_function(find));
+    const auto find =
+        function("find", {{"n", i32}, {"wanted", i32}},
+                 block(for_("i", call("range", "n"),
+                            block(for_("j", call("range", "n"),
+                                       block(if_(X("i") * "j" == "wanted", block(return_(X("i") * 10 + "j"))))))),
+                       return_(-X(1))));
+    const auto kernel = function("use", {{"out", ints}, {"wanted", i32}},
+                                 block(set(sub("out", 0), call("find", 5, "wanted"))), with_function(find));
     EXPECT_EQ(run(kernel, {0}, {6})[0], 23);
     EXPECT_EQ(run(kernel, {0}, {11})[0], -1);
 }
 
 TEST(Functions, EveryPathMustReturn) {
     const auto sometimes = function("sometimes", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x")))));
-    const std::string error = error_of(function("use", {{"out", floats}}, block(set(sub("out", 0), call("sometimes", 1.0))), with_function(sometimes)));
+    const std::string error = error_of(function(
+        "use", {{"out", floats}}, block(set(sub("out", 0), call("sometimes", 1.0))), with_function(sometimes)));
     EXPECT_HAS(error, "'sometimes' does not return a value on every path");
     EXPECT_HAS(error, "called from here");
     EXPECT_HAS(error, "use.py:2");
-    const auto always = function("always", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x")), block(return_(0.0)))));
-    EXPECT_EQ(run(function("use", {{"out", floats}}, block(set(sub("out", 0), call("always", sub("out", 0)))), with_function(always)), {3})[0], 3);
+    const auto always =
+        function("always", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x")), block(return_(0.0)))));
+    EXPECT_EQ(run(function("use", {{"out", floats}}, block(set(sub("out", 0), call("always", sub("out", 0)))),
+                           with_function(always)),
+                  {3})[0],
+              3);
 }
 
 TEST(Functions, ReturnsMustAgree) {
-    const auto mixed = function("mixed", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x"))), return_(call("int", 1))));
-    EXPECT_HAS(error_of(function("use", {}, block(do_(call("mixed", 1.0))), with_function(mixed))), "returns int32 here and float32 elsewhere");
+    const auto mixed =
+        function("mixed", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x"))), return_(call("int", 1))));
+    EXPECT_HAS(error_of(function("use", {}, block(do_(call("mixed", 1.0))), with_function(mixed))),
+               "returns int32 here and float32 elsewhere");
 }
 
 TEST(Functions, ArgumentsAreChecked) {
     const auto f = function("f", {{"a", f32}, {"b", f64}}, block(return_("a")));
-    const auto error = [&](X made) { return error_of(function("use", {{"x", f32}}, block(set("r", std::move(made))), with_function(f))); };
+    const auto error = [&](X made) {
+        return error_of(function("use", {{"x", f32}}, block(set("r", std::move(made))), with_function(f)));
+    };
     EXPECT_HAS(error(call("f", "x")), "argument 'b' of 'f' is missing");
     EXPECT_HAS(error(call("f", "x")), "f(a: float32, b: float64)");
     EXPECT_HAS(error(call("f", "x", 1.0, 2.0)), "'f' takes 2 arguments, got 3");
@@ -72,7 +90,10 @@ TEST(Functions, ArgumentsAreChecked) {
 TEST(Functions, DefaultsFillMissingArguments) {
     const auto f = function("f", {{"a", f32}, {"b", f32}}, block(return_(X("a") + "b")));
     f->defaults = {Binding{}, literal(Number::real(10.0))};
-    EXPECT_EQ(run(function("use", {{"out", floats}}, block(set(sub("out", 0), call("f", sub("out", 0)))), with_function(f)), {1})[0], 11);
+    EXPECT_EQ(
+        run(function("use", {{"out", floats}}, block(set(sub("out", 0), call("f", sub("out", 0)))), with_function(f)),
+            {1})[0],
+        11);
 }
 
 TEST(Functions, RecursionNamesTheCycle) {
@@ -84,11 +105,13 @@ TEST(Functions, RecursionNamesTheCycle) {
 }
 
 TEST(Functions, ViewsAndFunctionsAreArguments) {
-    const auto fill = function("fill", {{"row", floats}, {"f", untyped}}, block(set(sub("row", 0), call("f", sub("row", 0)))));
+    const auto fill =
+        function("fill", {{"row", floats}, {"f", untyped}}, block(set(sub("row", 0), call("f", sub("row", 0)))));
     const auto twice = function("twice", {{"x", f32}}, block(return_(X("x") * 2.0)));
     auto globals = with_function(fill);
     globals["twice"] = function_binding(twice);
-    const auto module = analyzed(function("use", {{"a", floats2}}, block(do_(call("fill", sub("a", 1), "twice"))), globals));
+    const auto module =
+        analyzed(function("use", {{"a", floats2}}, block(do_(call("fill", sub("a", 1), "twice"))), globals));
     Memory a{{2, 2}, {1, 2, 3, 4}};
     Interpreter interpreter;
     interpreter.run(*module->functions[0], {Datum{{}, &a}});
@@ -102,7 +125,10 @@ TEST(Functions, NothingCannotBeUsedAsAValue) {
 
 TEST(Functions, TidInAFunctionMakesTheKernelsRank) {
     const auto f = function("where", {}, block(set(tuple("i", "j"), call("wp.tid")), return_(X("i") + "j")));
-    EXPECT_EQ(analyzed(function("use", {{"out", ints}}, block(set(sub("out", 0), call("where"))), with_function(f)))->functions[0]->tid_rank, 2);
+    EXPECT_EQ(analyzed(function("use", {{"out", ints}}, block(set(sub("out", 0), call("where"))), with_function(f)))
+                  ->functions[0]
+                  ->tid_rank,
+              2);
 }
 
 }  // namespace

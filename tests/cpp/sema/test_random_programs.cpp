@@ -1,5 +1,5 @@
-// Random programs of assignments, branches, loops, break, continue and return: what the analysed function computes must be
-// what the syntax tree says when it is walked as Python would. The walk shares nothing with the analysis.
+// Random programs of assignments, branches, loops, break, continue and return: what the analysed function computes
+// must be what the syntax tree says when it is walked as Python would. The walk shares nothing with the analysis.
 #include <map>
 #include <optional>
 #include <random>
@@ -24,10 +24,14 @@ public:
         if (const auto* n = std::get_if<syntax::Binary>(&e.node)) {
             const long x = value(*n->left), y = value(*n->right);
             switch (n->op) {
-                case syntax::BinaryOperator::add: return x + y;
-                case syntax::BinaryOperator::sub: return x - y;
-                case syntax::BinaryOperator::mul: return x * y;
-                default: return x % y;
+                case syntax::BinaryOperator::add:
+                    return x + y;
+                case syntax::BinaryOperator::sub:
+                    return x - y;
+                case syntax::BinaryOperator::mul:
+                    return x * y;
+                default:
+                    return x % y;
             }
         }
         if (const auto* n = std::get_if<syntax::BoolOp>(&e.node)) {
@@ -55,7 +59,8 @@ public:
             names[std::get<syntax::Name>(n->targets[0]->node).id] = value(*n->value);
             return Exit::none;
         }
-        if (const auto* n = std::get_if<syntax::If>(&s.node)) return run(value(*n->condition) ? n->then_block : n->else_block);
+        if (const auto* n = std::get_if<syntax::If>(&s.node))
+            return run(value(*n->condition) ? n->then_block : n->else_block);
         if (std::holds_alternative<syntax::Break>(s.node)) return Exit::breaks;
         if (std::holds_alternative<syntax::Continue>(s.node)) return Exit::continues;
         if (const auto* n = std::get_if<syntax::Return>(&s.node)) {
@@ -102,19 +107,27 @@ private:
     X atom() { return pick(3) ? name() : X(pick(5)); }
     X condition() {
         switch (pick(4)) {
-            case 0: return atom() == atom();
-            case 1: return all_of(name() < 50, atom() < atom());
-            case 2: return any_of(atom() == atom(), (name() % 3) == pick(3));
-            default: return name() < atom() * 7;
+            case 0:
+                return atom() == atom();
+            case 1:
+                return all_of(name() < 50, atom() < atom());
+            case 2:
+                return any_of(atom() == atom(), (name() % 3) == pick(3));
+            default:
+                return name() < atom() * 7;
         }
     }
     // Kept small, so that integers of both walks agree.
     X expression() {
         switch (pick(4)) {
-            case 0: return (atom() * 3 + atom()) % 101;
-            case 1: return (atom() + atom()) % 97;
-            case 2: return either(condition(), atom(), atom());
-            default: return atom();
+            case 0:
+                return (atom() * 3 + atom()) % 101;
+            case 1:
+                return (atom() + atom()) % 97;
+            case 2:
+                return either(condition(), atom(), atom());
+            default:
+                return atom();
         }
     }
     S assignment() { return set(name(), expression()); }
@@ -127,10 +140,12 @@ private:
     void add(syntax::Block& to, int depth, bool in_loop) {
         const int choice = pick(10);
         if (depth > 0 && choice < 3) {
-            to.push_back(if_(condition(), body(depth - 1, in_loop), pick(2) ? body(depth - 1, in_loop) : syntax::Block{}).node);
+            to.push_back(
+                if_(condition(), body(depth - 1, in_loop), pick(2) ? body(depth - 1, in_loop) : syntax::Block{}).node);
         } else if (depth > 0 && choice < 5) {
             const std::string k = "k" + std::to_string(loops_++);
-            to.push_back(for_(X(k.c_str()), call("range", pick(2) ? X(1 + pick(4)) : name() % 5), body(depth - 1, true)).node);
+            to.push_back(
+                for_(X(k.c_str()), call("range", pick(2) ? X(1 + pick(4)) : name() % 5), body(depth - 1, true)).node);
         } else if (depth > 0 && choice == 5) {
             // A counter that the body changes first bounds every while loop.
             const std::string w = "w" + std::to_string(loops_++);
@@ -138,7 +153,8 @@ private:
             syntax::Block inner = body(depth - 1, true);
             inner.insert(inner.begin(), std::move(set(X(w.c_str()), X(w.c_str()) + 1).node));
             X more = X(w.c_str()) < 1 + pick(4);
-            to.push_back(while_(pick(2) ? std::move(more) : all_of(std::move(more), condition()), std::move(inner)).node);
+            to.push_back(
+                while_(pick(2) ? std::move(more) : all_of(std::move(more), condition()), std::move(inner)).node);
         } else if (in_loop && choice == 6) {
             to.push_back(if_(condition(), block(break_())).node);
         } else if (in_loop && choice == 7) {
@@ -168,7 +184,8 @@ TEST(RandomPrograms, ComputeWhatTheirTreeSays) {
             const auto number = [](long n) { return Datum{{static_cast<double>(n)}}; };
             Interpreter interpreter;
             interpreter.run(*module->functions[0], {Datum{{}, &out}, number(a), number(b), number(c)});
-            ASSERT_EQ(static_cast<long>(out.data[0]), walk.result) << "seed " << seed << " trial " << trial << "\n" << ir::print(*module);
+            ASSERT_EQ(static_cast<long>(out.data[0]), walk.result) << "seed " << seed << " trial " << trial << "\n"
+                                                                   << ir::print(*module);
         }
     }
 }

@@ -62,7 +62,9 @@ std::vector<syntax::ExpressionPtr> list(T&&... items) {
     return result;
 }
 
-inline X binary(syntax::BinaryOperator op, X a, X b) { return X::of(syntax::Binary{op, std::move(a.node), std::move(b.node)}); }
+inline X binary(syntax::BinaryOperator op, X a, X b) {
+    return X::of(syntax::Binary{op, std::move(a.node), std::move(b.node)});
+}
 inline X operator+(X a, X b) { return binary(syntax::BinaryOperator::add, std::move(a), std::move(b)); }
 inline X operator-(X a, X b) { return binary(syntax::BinaryOperator::sub, std::move(a), std::move(b)); }
 inline X operator*(X a, X b) { return binary(syntax::BinaryOperator::mul, std::move(a), std::move(b)); }
@@ -119,7 +121,8 @@ X any_of(T&&... operands) {
     return X::of(syntax::BoolOp{false, list(std::forward<T>(operands)...)});
 }
 inline X either(X condition, X then_value, X else_value) {
-    return X::of(syntax::IfExpression{std::move(condition.node), std::move(then_value.node), std::move(else_value.node)});
+    return X::of(
+        syntax::IfExpression{std::move(condition.node), std::move(then_value.node), std::move(else_value.node)});
 }
 
 struct S {
@@ -155,7 +158,9 @@ inline S if_(X condition, syntax::Block then_block, syntax::Block else_block = {
 inline S for_(X target, X iterable, syntax::Block body) {
     return S::of(syntax::For{std::move(target.node), std::move(iterable.node), std::move(body)});
 }
-inline S while_(X condition, syntax::Block body) { return S::of(syntax::While{std::move(condition.node), std::move(body)}); }
+inline S while_(X condition, syntax::Block body) {
+    return S::of(syntax::While{std::move(condition.node), std::move(body)});
+}
 inline S return_(X value = {}) { return S::of(syntax::Return{std::move(value.node)}); }
 inline S break_() { return S::of(syntax::Break{}); }
 inline S continue_() { return S::of(syntax::Continue{}); }
@@ -193,8 +198,8 @@ inline Binding boolean(bool value) {
     return b;
 }
 
-// Knows `wp.<builtin>`, the Python names of functions and types, and what a test puts into `globals`. wp.static(name) gives a
-// constant local or a global.
+// Knows `wp.<builtin>`, the Python names of functions and types, and what a test puts into `globals`. wp.static(name)
+// gives a constant local or a global.
 class FakeEnvironment : public Environment {
 public:
     std::map<std::string, Binding> globals;
@@ -215,12 +220,18 @@ public:
     }
     Binding attribute(const Binding&, std::string_view name) override {
         const std::map<std::string, Type, std::less<>> types = {
-            {"vec2", Type::vector(Scalar::f32, 2)},   {"vec3", Type::vector(Scalar::f32, 3)},
-            {"vec3d", Type::vector(Scalar::f64, 3)},  {"mat22", Type::matrix(Scalar::f32, 2, 2)},
-            {"float16", Type::scalar(Scalar::f16)},   {"float32", f32_type()},
-            {"float64", f64_type()},                  {"int8", Type::scalar(Scalar::i8)},
-            {"int32", i32_type()},                    {"int64", i64_type()},
-            {"uint32", u32_type()},                   {"transform", Type::transform(Scalar::f32)},
+            {"vec2", Type::vector(Scalar::f32, 2)},
+            {"vec3", Type::vector(Scalar::f32, 3)},
+            {"vec3d", Type::vector(Scalar::f64, 3)},
+            {"mat22", Type::matrix(Scalar::f32, 2, 2)},
+            {"float16", Type::scalar(Scalar::f16)},
+            {"float32", f32_type()},
+            {"float64", f64_type()},
+            {"int8", Type::scalar(Scalar::i8)},
+            {"int32", i32_type()},
+            {"int64", i64_type()},
+            {"uint32", u32_type()},
+            {"transform", Type::transform(Scalar::f32)},
         };
         if (const auto found = types.find(name); found != types.end()) return type_binding(found->second);
         for (const char* language : {"static", "tid", "printf", "vector", "matrix"}) {
@@ -230,10 +241,11 @@ public:
     }
     Binding evaluate(int id, const std::vector<Local>& constants) override {
         std::string wanted;
-        walk(tree->body, [](const syntax::Statement&) {},
-             [&](const syntax::Expression& e) {
-                 if (e.id == id) wanted = std::get<syntax::Name>(e.node).id;
-             });
+        walk(
+            tree->body, [](const syntax::Statement&) {},
+            [&](const syntax::Expression& e) {
+                if (e.id == id) wanted = std::get<syntax::Name>(e.node).id;
+            });
         for (const Local& local : constants) {
             if (local.name == wanted) return local.value;
         }
