@@ -234,6 +234,47 @@ void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& val
     with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
 }
 
+// The last index of an access, where the lanes are neighbours in most groups and everything before it is uniform:
+// then one test decides between a wide access and a gather. Null for other accesses.
+const ir::Value* Emitter::run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
+    if (lanes_ == 1 || indices.empty() || !plan_.shape(indices.back()).runs || !leaf(indices.back()).varying()) return nullptr;
+    LaneValue& view = value(array);
+    Leaf& stride = view.leaves[static_cast<std::size_t>(stride_leaf(array->type)) + indices.size() - 1];
+    if (view.leaves[kDataLeaf].varying() || stride.varying() || constant_or(stride.scalar, 0) == 0) return nullptr;
+    for (const ir::Value* index : indices.drop_back())
+        if (!leaf(index).uniform()) return nullptr;
+    return indices.back();
+}
+
+// before: value = load a[i, index]
+// after:  if index == index[0] + (0, 1, 2, ...): value = wide load at index[0]; else: value = gather
+LaneValue Emitter::load_run(const ir::Value* index, const std::function<LaneValue()>& load) {
+    LaneValue& place = value(index);
+    llvm::Value* numbers = vector(place.leaves[0]);
+    llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
+    llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
+    llvm::Value* neighbours = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
+    llvm::BasicBlock *wide = new_block("run"), *scattered = new_block("gather"), *after = new_block("run.done");
+    builder_.CreateCondBr(neighbours, wide, scattered);
+
+    builder_.SetInsertPoint(wide);
+    LaneValue saved = place;
+    place.leaves[0] = Leaf::of_linear(first, 1);
+    LaneValue at_once = load();
+    value(index) = std::move(saved);
+    for (Leaf& leaf : at_once.leaves) vector(leaf);
+    llvm::BasicBlock* from_wide = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+
+    builder_.SetInsertPoint(scattered);
+    LaneValue gathered = load();
+    llvm::BasicBlock* from_gather = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+
+    builder_.SetInsertPoint(after);
+    return merge(at_once.type, true, at_once, from_wide, gathered, from_gather);
+}
+
 void Emitter::emit_load(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     Type type = operation.result()->type;
@@ -246,7 +287,10 @@ void Emitter::emit_load(const Operation& operation) {
             for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
         return result;
     };
-    if (!options_.debug) return set(operation.result(), load());
+    if (!options_.debug) {
+        const ir::Value* run = run_index(operation.operands[0], indices);
+        return set(operation.result(), run ? load_run(run, load) : load());
+    }
 
     llvm::Value* ok = check_access(operation, indices);
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");

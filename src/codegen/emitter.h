@@ -80,10 +80,13 @@ private:
     llvm::Value* here(llvm::Value* value);
     llvm::Value* pack(llvm::Value* bits);
     llvm::Value* unpack(llvm::Value* packed);
+    llvm::Value* spread_bool(llvm::Value* scalar);
     bool packs(llvm::Type* type) const;
     llvm::Value* any_lane(llvm::Value* mask);
     llvm::Value* mask_bits(llvm::Value* mask);  // an integer, one bit per lane
+    llvm::Value* lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b);
     llvm::Value* both(llvm::Value* mask, llvm::Value* condition);
+    llvm::Value* choose_bools(llvm::Value* condition, llvm::Value* a, llvm::Value* b);
     llvm::Value* active_lanes();  // mask_ as a vector, all true where it is null
     // Applies `make` to the operands: as scalars where all are uniform, else as vectors.
     template <typename Make>
@@ -104,7 +107,6 @@ private:
     Leaf zero_leaf(const LeafType& type, bool as_vector);
     LaneValue zero_value(Type type, bool as_vector);
     LaneValue blend(llvm::Value* condition, LaneValue& a, LaneValue& b);
-    void materialise(LaneValue& value);
 
     LaneValue& value(const ir::Value* v);
     Leaf& leaf(const ir::Value* v) { return value(v).leaves[0]; }
@@ -181,6 +183,8 @@ private:
     void store_leaf(const Address& address, const LeafType& type, Leaf& value);
     llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
     llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
+    const ir::Value* run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
+    LaneValue load_run(const ir::Value* index, const std::function<LaneValue()>& load);
     void emit_load(const ir::Operation& operation);
     void emit_store(const ir::Operation& operation);
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
@@ -215,8 +219,9 @@ private:
     struct Loop;
     void open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
                    llvm::ArrayRef<ir::Value*> inits, llvm::Value* active);
-    void close_loop(Loop& loop, const std::vector<ir::Value*>& yielded, llvm::Value* active);
-    void finish_loop(Loop& loop, const std::vector<ir::Value*>& results);
+    void gather_next(Loop& loop, const std::vector<ir::Value*>& yielded);
+    Leaf kept(Leaf& fresh, Leaf& old);
+    void close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active);
     llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
 
     // ---- emit_outside.cpp ----

@@ -247,7 +247,7 @@ def test_no_implicit_conversion():
 def test_casts_make_it_right():
     @wp.kernel
     def k(x: wp.array[float], y: wp.float64, n: int):
-        x[0] = float(y) + float(n) + float(int(2.9)) + float(wp.uint8(300))
+        x[0] = float(y) + float(n) + float(int(2.9)) + float(wp.uint8(n + 296))
 
     x = wp.zeros(1)
     wp.launch(k, dim=1, inputs=[x, 0.5, 4])

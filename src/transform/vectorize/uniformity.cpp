@@ -27,6 +27,7 @@ using ir::Value;
 
 constexpr LaneShape kUniform{LaneShape::Kind::uniform, 0};
 constexpr LaneShape kVarying{LaneShape::Kind::varying, 0};
+constexpr LaneShape kRuns{LaneShape::Kind::varying, 0, true};
 
 LaneShape linear(std::int64_t stride) {
     return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride};
@@ -112,9 +113,25 @@ private:
                 return integer_shape(operation);
             case Op::select:
                 if (operands[1] == operands[2]) return shape(operands[1]);
-                return uniform(operands[0]) ? join(shape(operands[1]), shape(operands[2])) : kVarying;
+                return uniform(operands[0]) ? join(shape(operands[1]), shape(operands[2]))
+                                            : choice(operation.result()->type, operands[1], operands[2]);
+            case Op::min: case Op::max:
+                return all_uniform(operands) ? kUniform : choice(operation.result()->type, operands[0], operands[1]);
+            case Op::rem:
+                if (all_uniform(operands)) return kUniform;
+                return index_type(operation.result()->type) && near_linear(operands[0]) && uniform(operands[1]) ? kRuns : kVarying;
             default: return all_uniform(operands) ? kUniform : kVarying;
         }
+    }
+
+    // Narrow integers wrap within a group all the time: only 32 and 64 bits are looked at as indices.
+    static bool index_type(Type type) { return type.is_int() && info(type.scalar()).bits >= 32; }
+    // Neighbours in most groups.
+    bool near_linear(const Value* value) const { return shape(value) == linear(1) || shape(value).runs; }
+    // One of two values, lane by lane: an index clamped or wrapped at a border is still a run away from it.
+    LaneShape choice(Type type, const Value* a, const Value* b) const {
+        auto fits = [&](const Value* v) { return near_linear(v) || uniform(v); };
+        return index_type(type) && fits(a) && fits(b) && (near_linear(a) || near_linear(b)) ? kRuns : kVarying;
     }
 
     // The rules that keep an index linear.
@@ -122,11 +139,15 @@ private:
         const auto& operands = operation.operands;
         if (all_uniform(operands)) return kUniform;
         Type type = operation.result()->type;
-        // Narrow integers wrap within a group all the time: only indices of 32 and 64 bits stay linear.
-        if (!type.is_int() || info(type.scalar()).bits < 32) return kVarying;
+        if (!index_type(type)) return kVarying;
         LaneShape a = shape(operands[0]);
         LaneShape b = operands.size() > 1 ? shape(operands[1]) : kUniform;
-        if (a == kVarying || b == kVarying) return kVarying;
+        if (a.kind == LaneShape::Kind::varying || b.kind == LaneShape::Kind::varying) {
+            bool moved = operation.op == Op::add || operation.op == Op::cast || operation.op == Op::bitcast ||
+                         (operation.op == Op::sub && b == kUniform);
+            bool from_index = index_type(operands[0]->type);
+            return moved && from_index && ((a.runs && b == kUniform) || (a == kUniform && b.runs)) ? kRuns : kVarying;
+        }
         switch (operation.op) {
             case Op::add: return linear(a.stride + b.stride);
             case Op::sub: return linear(a.stride - b.stride);
@@ -166,7 +187,7 @@ private:
         for (std::size_t i = 0; i < operation.results.size(); ++i) {
             if (then_values[i] == else_values[i]) raise(operation.result(i), shape(then_values[i]));
             else if (branch) raise(operation.result(i), join(shape(then_values[i]), shape(else_values[i])));
-            else raise(operation.result(i), kVarying);
+            else raise(operation.result(i), choice(operation.result(i)->type, then_values[i], else_values[i]));
         }
     }
 
@@ -239,7 +260,7 @@ void remark_on(const Region& region, VectorPlan& plan) {
             bool indexed = false;
             for (int axis = 1; axis <= ndim; ++axis)
                 indexed |= plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
-            if (indexed && !unit)
+            if (indexed && !unit && !plan.shape(last).runs)
                 plan.remarks.push_back({operation->span, std::string(operation->op == Op::load ? "reads" : "writes") +
                                                              " scattered elements: neighbouring threads do not touch "
                                                              "neighbouring elements of the last dimension"});
