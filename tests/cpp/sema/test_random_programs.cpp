@@ -169,7 +169,7 @@ private:
 
 TEST(RandomPrograms, ComputeWhatTheirTreeSays) {
     const std::vector<Parameter> parameters = {{"a", i32}, {"b", i32}, {"c", i32}};
-    for (unsigned seed = 0; seed < 1000; ++seed) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
         const auto f = function("f", parameters, Generator(seed).program());
         const auto kernel = function("use", {{"out", ints}, {"a", i32}, {"b", i32}, {"c", i32}},
                                      block(set(sub("out", 0), call("f", "a", "b", "c"))), {{"f", function_binding(f)}});
