@@ -138,13 +138,20 @@ void Emitter::emit_masked_if(const Operation& operation) {
 }
 
 // ---- loops ----
+//
+// A uniform loop tests at the top; LLVM turns it over. A masked one is written turned over, because that is what keeps its
+// mask in a register of full width from one iteration to the next:
+//
+//     before:  active = lanes that make a first iteration; if none, go to exit
+//     body:    active and carried values are phis; ...; active = lanes that make another one; if any, go to body
+//     exit:    results are phis of the initial values and the last ones
 
 struct Emitter::Loop {
     struct Carried {
-        const ir::Value* argument = nullptr;
         std::vector<Phi> phis;    // the value in the loop
-        std::vector<Phi> finals;  // the result of each lane, where the loop is masked and the value is not varying
-        bool blended = false;     // lanes that are done keep their value in `phis`
+        std::vector<Phi> finals;  // masked, value not varying: the same for each lane, as it left the loop
+        LaneValue next;           // what the latch hands on
+        bool used = false;        // the result is
     };
     bool masked = false;
     llvm::BasicBlock *before = nullptr, *header = nullptr, *body = nullptr, *exit = nullptr;
@@ -153,16 +160,18 @@ struct Emitter::Loop {
     std::vector<Carried> carried;
 };
 
-// Opens the header block with phis for what is carried. `active` is the mask of the first iteration (masked loops).
+// Opens the block that the loop comes back to, with phis for what is carried. `active` is the mask of the first iteration
+// of a masked loop, null for a uniform one. The arguments stand for the phis from here on.
 void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
                         llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
     loop.masked = active != nullptr;
     loop.outer_mask = mask_;
     loop.before = builder_.GetInsertBlock();
     loop.header = new_block("loop");
-    loop.body = new_block("body");
+    loop.body = loop.masked ? loop.header : new_block("body");
     loop.exit = new_block("endloop");
-    builder_.CreateBr(loop.header);
+    if (loop.masked) builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
+    else builder_.CreateBr(loop.header);
     builder_.SetInsertPoint(loop.header);
     if (loop.masked) {
         loop.active = open_phi({Scalar::boolean, false, 0}, true, 0);
@@ -171,9 +180,9 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
     }
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const ir::Value* argument = arguments[i];
-        Loop::Carried carried{argument, {}, {}, false};
-        bool in_lanes = varying(argument), used = uses_[results[i]] > 0;
-        carried.blended = loop.masked && in_lanes && used;
+        Loop::Carried carried;
+        carried.used = uses_[results[i]] > 0;
+        bool in_lanes = varying(argument);
         LaneValue& init = value(inits[i]);
         LaneValue current{argument->type, {}, {}};
         std::vector<LeafType> types = leaf_types(argument->type);
@@ -181,7 +190,7 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
             carried.phis.push_back(open_phi(types[l], in_lanes, step_of(argument)));
             add_incoming(carried.phis.back(), init.leaves[l], loop.before);
             current.leaves.push_back(carried.phis.back().leaf);
-            if (!loop.masked || in_lanes || !used) continue;
+            if (!loop.masked || in_lanes || !carried.used) continue;
             carried.finals.push_back(open_phi(types[l], true, 0));
             add_incoming(carried.finals.back(), init.leaves[l], loop.before);
         }
@@ -190,35 +199,65 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
     }
 }
 
-// Ends the body: `yielded` go round, `active` (masked loops) says which lanes go with them.
-void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& yielded, llvm::Value* active) {
+// What goes round: the yielded values; in a masked loop, lanes that take no part keep the value they had.
+void Emitter::gather_next(Loop& loop, const std::vector<ir::Value*>& yielded) {
+    for (std::size_t i = 0; i < loop.carried.size(); ++i) {
+        Loop::Carried& carried = loop.carried[i];
+        carried.next = value(yielded[i]);
+        if (!loop.masked || !carried.used || !carried.finals.empty()) continue;
+        for (std::size_t l = 0; l < carried.phis.size(); ++l)
+            carried.next.leaves[l] = kept(carried.next.leaves[l], carried.phis[l].leaf);
+    }
+}
+
+// The new value in active lanes, the old one in the others.
+Leaf Emitter::kept(Leaf& fresh, Leaf& old) {
+    llvm::Value *of_fresh = vector(fresh), *of_old = vector(old);
+    bool bools = of_old->getType()->getScalarType()->isIntegerTy(1);
+    return Leaf::of_vector(bools ? choose_bools(here(mask_), of_fresh, of_old)
+                                 : builder_.CreateSelect(here(mask_), of_fresh, of_old));
+}
+
+// Ends the body and stands at the exit, results set. `active` (masked loops) are the lanes that go round once more.
+void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
+    std::vector<std::vector<Leaf>> last(loop.carried.size());
+    for (std::size_t i = 0; i < loop.carried.size(); ++i) {
+        Loop::Carried& carried = loop.carried[i];
+        for (std::size_t l = 0; l < carried.phis.size(); ++l) {
+            last[i].push_back(carried.finals.empty() ? carried.next.leaves[l] : kept(carried.next.leaves[l], carried.finals[l].leaf));
+        }
+    }
     llvm::BasicBlock* latch = builder_.GetInsertBlock();
     for (std::size_t i = 0; i < loop.carried.size(); ++i) {
         Loop::Carried& carried = loop.carried[i];
-        LaneValue& next = value(yielded[i]);
         for (std::size_t l = 0; l < carried.phis.size(); ++l) {
-            Leaf round = next.leaves[l];
-            auto keep = [&](Leaf& old) {
-                llvm::Value *fresh = vector(round), *kept = vector(old);
-                return Leaf::of_vector(builder_.CreateSelect(here(mask_), fresh, kept));
-            };
-            if (!carried.finals.empty()) add_incoming(carried.finals[l], keep(carried.finals[l].leaf), latch);
-            if (carried.blended) round = keep(carried.phis[l].leaf);
-            add_incoming(carried.phis[l], round, latch);
+            add_incoming(carried.phis[l], carried.next.leaves[l], latch);
+            if (!carried.finals.empty()) add_incoming(carried.finals[l], last[i][l], latch);
         }
     }
-    if (loop.masked) add_incoming(loop.active, Leaf::of_vector(active), latch);
-    builder_.CreateBr(loop.header);
+    if (loop.masked) {
+        add_incoming(loop.active, Leaf::of_vector(active), latch);
+        builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
+    } else {
+        builder_.CreateBr(loop.header);
+    }
     builder_.SetInsertPoint(loop.exit);
     mask_ = loop.outer_mask;
-}
-
-void Emitter::finish_loop(Loop& loop, const std::vector<ir::Value*>& results) {
     for (std::size_t i = 0; i < loop.carried.size(); ++i) {
         Loop::Carried& carried = loop.carried[i];
-        if (uses_[results[i]] == 0) continue;
+        if (!carried.used) continue;
         LaneValue whole{results[i]->type, {}, {}};
-        for (Phi& phi : carried.finals.empty() ? carried.phis : carried.finals) whole.leaves.push_back(phi.leaf);
+        std::vector<LeafType> types = leaf_types(results[i]->type);
+        for (std::size_t l = 0; l < types.size(); ++l) {
+            if (!loop.masked) {
+                whole.leaves.push_back(carried.phis[l].leaf);
+                continue;
+            }
+            Phi phi = open_phi(types[l], true, 0);
+            add_incoming(phi, value(inits[i]).leaves[l], loop.before);
+            add_incoming(phi, last[i][l], latch);
+            whole.leaves.push_back(phi.leaf);
+        }
         set(results[i], std::move(whole));
     }
 }
@@ -266,8 +305,8 @@ void Emitter::emit_for(const Operation& operation) {
         if (operation.guarded) guard_in_body();
         emit_region(body);
         k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
-        close_loop(loop, yielded, nullptr);
-        return finish_loop(loop, operation.results);
+        gather_next(loop, yielded);
+        return close_loop(loop, operation.results, inits, nullptr);
     }
 
     // Which lanes make a first iteration.
@@ -277,54 +316,58 @@ void Emitter::emit_for(const Operation& operation) {
         return vector(result);
     };
     llvm::Value* active = both(mask_, running(from));
-    if (operation.guarded) active = builder_.CreateAnd(active, vector(leaf(inits.back())));
+    if (operation.guarded) active = both(active, vector(leaf(inits.back())));
     open_loop(loop, arguments, operation.results, inits, active);
     Phi k = open_phi({scalar, false, 0}, k_in_lanes, step_of(counter));
     add_incoming(k, from, loop.before);
-    builder_.CreateCondBr(any_lane(mask_), loop.body, loop.exit);
-    builder_.SetInsertPoint(loop.body);
     set(counter, k.leaf);
     if (operation.guarded) guard_in_body();
     emit_region(body);
 
+    gather_next(loop, yielded);
     Leaf next = k.leaf;
     if (k_in_lanes) next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
     else next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
-    active = builder_.CreateAnd(here(mask_), running(next));
-    if (!by.uniform() || constant_of(by.scalar).value_or(0) * constant_of(by.scalar).value_or(0) != 1) {
-        // A step beyond 1 may pass the largest number: the counter must have moved in the direction of the step.
+    active = both(mask_, running(next));
+    std::optional<std::int64_t> distance = by.uniform() ? constant_of(by.scalar) : std::nullopt;
+    if (distance != 1 && distance != -1) {
+        // A longer step may pass the largest number: the counter must have moved in the direction of the step.
         Leaf moved = lift({&k.leaf, &next, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
-        active = builder_.CreateAnd(active, vector(moved));
+        active = both(active, vector(moved));
     }
-    if (operation.guarded) active = builder_.CreateAnd(active, vector(leaf(yielded.back())));
+    if (operation.guarded) active = both(active, vector(leaf(yielded.back())));
     add_incoming(k, next, builder_.GetInsertBlock());
-    close_loop(loop, yielded, active);
-    finish_loop(loop, operation.results);
+    close_loop(loop, operation.results, inits, active);
 }
 
 void Emitter::emit_while(const Operation& operation) {
     const ir::Region &condition = operation.body(0), &body = operation.body(1);
     const ir::Value* goes_on = condition.terminator()->operands[0];
-    bool masked = varying(goes_on);
+    const auto& yielded = body.terminator()->operands;
+    llvm::ArrayRef<ir::Value*> inits(operation.operands);
+    std::vector<const ir::Value*> arguments(body.arguments.begin(), body.arguments.end());
     Loop loop;
-    std::vector<const ir::Value*> arguments(condition.arguments.begin(), condition.arguments.end());
-    open_loop(loop, arguments, operation.results, operation.operands, masked ? active_lanes() : nullptr);
-    for (std::size_t i = 0; i < arguments.size(); ++i) set(body.arguments[i], value(arguments[i]));
-    emit_region(condition);
-    if (!masked) {
+    if (!varying(goes_on)) {
+        open_loop(loop, arguments, operation.results, inits, nullptr);
+        for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], value(arguments[i]));
+        emit_region(condition);
         builder_.CreateCondBr(leaf(goes_on).scalar, loop.body, loop.exit);
         builder_.SetInsertPoint(loop.body);
         emit_region(body);
-        close_loop(loop, body.terminator()->operands, nullptr);
-        return finish_loop(loop, operation.results);
+        gather_next(loop, yielded);
+        return close_loop(loop, operation.results, inits, nullptr);
     }
-    llvm::Value* active = builder_.CreateAnd(here(mask_), vector(leaf(goes_on)));
-    builder_.CreateCondBr(any_lane(active), loop.body, loop.exit);
-    builder_.SetInsertPoint(loop.body);
-    mask_ = active;
+    // The condition is written twice: before the loop and at its end.
+    for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], value(inits[i]));
+    emit_region(condition);
+    llvm::Value* active = both(mask_, vector(leaf(goes_on)));
+    open_loop(loop, arguments, operation.results, inits, active);
     emit_region(body);
-    close_loop(loop, body.terminator()->operands, active);
-    finish_loop(loop, operation.results);
+    gather_next(loop, yielded);
+    for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], loop.carried[i].next);
+    emit_region(condition);
+    active = both(mask_, vector(leaf(goes_on)));
+    close_loop(loop, operation.results, inits, active);
 }
 
 }  // namespace weft::codegen

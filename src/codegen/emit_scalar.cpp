@@ -179,9 +179,9 @@ llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* 
             return intrinsic(min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
         }
         case Op::copysign: return intrinsic(llvm::Intrinsic::copysign);
-        case Op::and_: return builder_.CreateAnd(a, b);
-        case Op::or_: return builder_.CreateOr(a, b);
-        case Op::xor_: return builder_.CreateXor(a, b);
+        case Op::and_: return lane_logic(llvm::Instruction::And, a, b);
+        case Op::or_: return lane_logic(llvm::Instruction::Or, a, b);
+        case Op::xor_: return lane_logic(llvm::Instruction::Xor, a, b);
         case Op::shl: return builder_.CreateShl(a, shift_count());
         case Op::shr: return is_signed ? builder_.CreateAShr(a, shift_count()) : builder_.CreateLShr(a, shift_count());
         default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");

@@ -49,7 +49,9 @@ llvm::Value* Emitter::iota(llvm::Type* integer) const {
 llvm::Value* Emitter::vector(Leaf& leaf) {
     if (leaf.varying()) return here(leaf.vector);
     if (leaf.vector && leaf.vector_block == builder_.GetInsertBlock()) return leaf.vector;
-    llvm::Value* result = splat(leaf.scalar);
+    llvm::Value* result = packs(lanes_of(leaf.scalar->getType())) && !llvm::isa<llvm::Constant>(leaf.scalar)
+                              ? spread_bool(leaf.scalar)
+                              : splat(leaf.scalar);
     if (leaf.step != 0) {
         llvm::Type* integer = leaf.scalar->getType();
         llvm::Value* steps = builder_.CreateMul(
@@ -86,7 +88,18 @@ llvm::Value* Emitter::pack(llvm::Value* bits) {
 llvm::Value* Emitter::unpack(llvm::Value* packed) {
     auto* number = llvm::cast<llvm::FixedVectorType>(packed->getType());
     llvm::Type* integer = lanes_of(builder_.getIntNTy(number->getScalarSizeInBits()));
-    return builder_.CreateICmpSLT(builder_.CreateBitCast(packed, integer), llvm::Constant::getNullValue(integer));
+    llvm::Value* bits = builder_.CreateICmpSLT(builder_.CreateBitCast(packed, integer), llvm::Constant::getNullValue(integer));
+    if (!llvm::isa<llvm::Constant>(bits)) packed_[bits] = packed;
+    return bits;
+}
+
+// One bool for all lanes, spread in packed form: a broadcast of i1 would go through bytes.
+llvm::Value* Emitter::spread_bool(llvm::Value* scalar) {
+    bool wide = lanes_ * 32 < machine_.vector_bits;
+    llvm::Type* integer = wide ? builder_.getInt64Ty() : builder_.getInt32Ty();
+    llvm::Type* number = wide ? builder_.getDoubleTy() : builder_.getFloatTy();
+    llvm::Value* bits = builder_.CreateBitCast(builder_.CreateSExt(scalar, integer), number);
+    return unpack(splat(builder_.CreateArithmeticFence(bits, number)));
 }
 
 llvm::Value* Emitter::here(llvm::Value* value) {
@@ -98,7 +111,9 @@ llvm::Value* Emitter::here(llvm::Value* value) {
 }
 
 llvm::Value* Emitter::mask_bits(llvm::Value* mask) {
-    return builder_.CreateBitCast(here(mask), builder_.getIntNTy(static_cast<unsigned>(lanes_)));
+    llvm::Value* lanes = mask;
+    if (packs(mask->getType()) && !llvm::isa<llvm::Constant>(mask)) lanes = unpack(pack(mask));
+    return builder_.CreateBitCast(lanes, builder_.getIntNTy(static_cast<unsigned>(lanes_)));
 }
 
 llvm::Value* Emitter::any_lane(llvm::Value* mask) {
@@ -106,8 +121,30 @@ llvm::Value* Emitter::any_lane(llvm::Value* mask) {
     return builder_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
 }
 
+// Logic on vectors of bools, done in packed form for the same reason that they cross blocks in it.
+llvm::Value* Emitter::lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b) {
+    bool constant = llvm::isa<llvm::Constant>(a) || llvm::isa<llvm::Constant>(b);
+    if (!packs(a->getType()) || constant) return builder_.CreateBinOp(op, here(a), here(b));
+    llvm::Value *left = pack(a), *right = pack(b);
+    llvm::Type* integer = lanes_of(builder_.getIntNTy(left->getType()->getScalarSizeInBits()));
+    llvm::Value* bits = builder_.CreateBinOp(op, builder_.CreateBitCast(left, integer), builder_.CreateBitCast(right, integer));
+    return unpack(builder_.CreateBitCast(bits, left->getType()));
+}
+
 llvm::Value* Emitter::both(llvm::Value* mask, llvm::Value* condition) {
-    return mask ? builder_.CreateAnd(here(mask), here(condition)) : condition;
+    return mask ? lane_logic(llvm::Instruction::And, mask, condition) : condition;
+}
+
+// condition ? a : b, all three vectors of bools.
+llvm::Value* Emitter::choose_bools(llvm::Value* condition, llvm::Value* a, llvm::Value* b) {
+    auto is = [](llvm::Value* v, bool all) {
+        auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+        return constant && (all ? constant->isAllOnesValue() : constant->isNullValue());
+    };
+    if (is(b, false)) return both(condition, a);
+    if (is(a, true)) return lane_logic(llvm::Instruction::Or, condition, b);
+    if (!packs(a->getType())) return builder_.CreateSelect(condition, a, b);
+    return unpack(builder_.CreateSelect(here(condition), pack(a), pack(b)));
 }
 
 llvm::Value* Emitter::active_lanes() {
@@ -129,12 +166,7 @@ Emitter::Phi Emitter::open_phi(const LeafType& type, bool as_vector, std::int64_
         phi.leaf = Leaf::of_linear(phi.node, step);
         return phi;
     }
-    llvm::Value* result = phi.node;
-    if (phi.packed) {
-        result = unpack(phi.node);
-        packed_[result] = phi.node;
-    }
-    phi.leaf = Leaf::of_vector(result);
+    phi.leaf = Leaf::of_vector(phi.packed ? unpack(phi.node) : phi.node);
     return phi;
 }
 
@@ -194,7 +226,9 @@ LaneValue Emitter::blend(llvm::Value* condition, LaneValue& a, LaneValue& b) {
             continue;
         }
         llvm::Value *of_a = vector(left), *of_b = vector(right);
-        result.leaves.push_back(Leaf::of_vector(builder_.CreateSelect(here(condition), of_a, of_b)));
+        bool bools = of_a->getType()->getScalarType()->isIntegerTy(1);
+        result.leaves.push_back(Leaf::of_vector(bools ? choose_bools(here(condition), of_a, of_b)
+                                                      : builder_.CreateSelect(here(condition), of_a, of_b)));
     }
     return result;
 }
