@@ -74,6 +74,10 @@ def init() -> None:
 
 def __getattr__(name: str):
     # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
+    if name == "context":
+        import importlib
+
+        return importlib.import_module("warp.context")
     value = types.named_type(name)
     if value is None:
         value = _weft.builtin(name)

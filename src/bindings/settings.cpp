@@ -79,7 +79,7 @@ nb::dict build_info() {
 }  // namespace
 
 void bind_settings(nb::module_& m) {
-    m.def("set_option", &set_option, nb::arg("name"), nb::arg("value"));
+    m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
     m.def("clear_kernel_cache", [] { jit::Cache(jit::default_cache_folder()).clear(); },
           "Removes every compiled kernel from the disk cache.");

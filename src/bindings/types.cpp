@@ -64,10 +64,26 @@ nb::handle base_class(Type type) {
     }
 }
 
+// One sentence for help(): what the type holds and how it lies in memory.
+std::string class_doc(Type type) {
+    const std::string scalar = info(type.scalar()).python;
+    switch (type.kind()) {
+        case Kind::scalar: return "A number of type " + scalar + ".";
+        case Kind::vector: return "A vector of " + std::to_string(type.rows()) + " " + scalar + " components.";
+        case Kind::matrix:
+            return "A matrix of " + std::to_string(type.rows()) + " rows and " + std::to_string(type.cols()) +
+                   " columns of " + scalar + ", stored row by row.";
+        case Kind::quaternion: return "A quaternion x, y, z, w of " + scalar + "; w is the real part.";
+        case Kind::transform: return "A rigid transform of " + scalar + ": translation p and rotation quaternion q.";
+        default: throw InternalError("no description for the type " + type.python_name());
+    }
+}
+
 nb::object make_class(Type type) {
     nb::dict members;
     const std::string name = type.python_name();
     members["__slots__"] = nb::tuple();
+    members["__doc__"] = class_doc(type);
     members["__module__"] = named_type(name) ? "warp" : "warp.types";
     if (type.is_numeric_aggregate()) {
         const nb::object scalar = dtype_to_python(type.scalar_type());

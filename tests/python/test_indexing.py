@@ -251,6 +251,7 @@ def test_matrix_entries_rows_inverse_and_product():
     np.testing.assert_array_equal(m, before)
 
 
+@pytest.mark.seed("S-VEC-005")
 @pytest.mark.seed("S-VEC-009")
 @pytest.mark.seed("S-VEC-010")
 def test_vector_algebra():
@@ -269,6 +270,7 @@ def test_vector_algebra():
         m = wp.matrix(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, shape=(2, 3))
         w[0] = m * a
 
+    assert wp.vec3.__doc__ and wp.vec4.__doc__
     a, b = np.array([1.0, -2.0, 3.0]), np.array([0.5, 4.0, -1.0])
     v, s, w = wp.zeros(8, dtype=wp.vec3), wp.zeros(2), wp.zeros(1, dtype=wp.vec2)
     wp.launch(k, dim=1, inputs=[a, b, v, s, w])
@@ -276,3 +278,74 @@ def test_vector_algebra():
     np.testing.assert_allclose(v.numpy(), expected, rtol=1e-6)
     np.testing.assert_allclose(s.numpy(), [a @ b, np.linalg.norm(a)], rtol=1e-6)
     np.testing.assert_allclose(w.numpy()[0], np.array([[1, 2, 3], [4, 5, 6]]) @ a, rtol=1e-6)
+
+
+@pytest.mark.seed("S-IDX-006")
+def test_single_index_slices_of_every_rank():
+    @wp.func
+    def fill(plane: wp.array2d[float], value: float):
+        for i in range(plane.shape[0]):
+            for j in range(plane.shape[1]):
+                plane[i, j] = value
+
+    @wp.kernel
+    def k(a: wp.array4d[float]):
+        i = wp.tid()
+        cube = a[i]
+        fill(cube[1], float(i))
+
+    a = wp.full((3, 2, 2, 2), -1.0, dtype=float)
+    wp.launch(k, dim=3, inputs=[a])
+    assert (a.numpy()[:, 0] == -1).all()
+    np.testing.assert_array_equal(a.numpy()[:, 1], np.broadcast_to(np.arange(3)[:, None, None], (3, 2, 2)))
+
+
+@pytest.mark.seed("S-MAT-009")
+def test_at_between_matrices_of_fitting_shapes():
+    mat23, mat34, mat24 = (wp.types.matrix(shape=s, dtype=float) for s in ((2, 3), (3, 4), (2, 4)))
+
+    @wp.kernel
+    def k(a: wp.array(dtype=mat23), b: wp.array(dtype=mat34), c: wp.array(dtype=mat24)):
+        i = wp.tid()
+        c[i] = a[i] @ b[i]
+
+    @wp.kernel
+    def wrong(a: wp.array(dtype=mat23), c: wp.array(dtype=mat24)):
+        c[0] = a[0] @ a[0]
+
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((9, 2, 3)).astype(np.float32), rng.standard_normal((9, 3, 4)).astype(np.float32)
+    c = wp.zeros(9, dtype=mat24)
+    wp.launch(k, dim=9, inputs=[a, b, c])
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5, atol=1e-6)
+    with pytest.raises(wp.CompileError):
+        wp.launch(wrong, dim=1, inputs=[wp.zeros(1, dtype=mat23), c])
+
+
+def clamped_neighbours(a, b):
+    i = np.arange(len(a))
+    n = len(a) - 1
+    return np.stack([a[np.maximum(i - 1, 0)], a[np.minimum(i + 1, n)], a[(i + 3) % len(a)], a[np.where(i > 5, i - 5, n)], b[np.maximum(i - 2, 0)].sum(axis=1)])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 1001])
+def test_indices_clamped_and_wrapped_at_a_border(n):
+    @wp.kernel
+    def k(a: wp.array[float], b: wp.array[wp.vec3], out: wp.array2d[float]):
+        i = wp.tid()
+        last = a.shape[0] - 1
+        out[0, i] = a[wp.max(i - 1, 0)]
+        out[1, i] = a[wp.min(i + 1, last)]
+        out[2, i] = a[(i + 3) % a.shape[0]]
+        wrapped = last
+        if i > 5:
+            wrapped = i - 5
+        out[3, i] = a[wrapped]
+        v = b[wp.max(i - 2, 0)]
+        out[4, i] = v[0] + v[1] + v[2]
+
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 100, n).astype(np.float32), rng.integers(0, 100, (n, 3)).astype(np.float32)
+    out = wp.zeros((5, n))
+    wp.launch(k, dim=n, inputs=[a, b, out])
+    np.testing.assert_array_equal(out.numpy(), clamped_neighbours(a, b))

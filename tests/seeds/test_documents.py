@@ -64,6 +64,7 @@ def test_allocation(load_seed, run_sample, seed, first, last):
 
 
 @pytest.mark.seed("P-47")
+@pytest.mark.seed("S-ARR-008")
 @pytest.mark.parametrize(("seed", "first", "last"), [(3, 63, 72), (4, 48, 57)])
 def test_p47_three_ways_to_wrap(load_seed, run_sample, seed, first, last):
     sample = HEADER + load_seed(seed).text(first, last)
