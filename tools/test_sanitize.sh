@@ -11,5 +11,4 @@ build=${BUILD:-build}/sanitize
 ninja -C "$build" --quiet
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export LSAN_OPTIONS=suppressions=$PWD/tools/leaks.supp:print_suppressions=0
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2
