@@ -18,6 +18,7 @@ _CODE_OPTIONS = {
     "lineinfo": "line_info",
     "optimization_level": "optimization_level",
     "max_unroll": "max_unroll",
+    "lanes": "lanes",
 }
 # Accepted for programs that also run on CUDA devices; they shape CUDA code only.
 _CUDA_OPTIONS = {"block_dim", "launch_bounds", "grid_stride", "enable_backward", "cuda_output", "strip_hash"}
@@ -53,7 +54,8 @@ def kernel(
         enable_backward: False where no gradient of this kernel will ever be asked for.
         module: accepted; every kernel is compiled by itself.
         module_options: a dict with ``fast_math``, ``mode`` ("debug" or "release"), ``lineinfo``,
-            ``optimization_level`` (0 to 3) and ``max_unroll`` for this kernel, where it differs from ``wp.config``.
+            ``optimization_level`` (0 to 3) and ``max_unroll`` for this kernel, where it differs from ``wp.config``;
+            ``lanes``, how many threads one vector holds (a power of two; 1 is scalar code), for tests and measurements.
         launch_bounds, grid_stride: shape CUDA kernels; the CPU has no use for them.
     Returns:
         A ``wp.Kernel``, for ``wp.launch``.

@@ -27,10 +27,21 @@ nb::object builtin(const std::string& name) {
     return nb::type<frontend::Builtin>()(name, documentation(name));
 }
 
+// What the sweep of the table and the reference pages read: (signature, doc, has_expansion, differentiable) each.
+nb::list builtin_overloads(const std::string& name) {
+    nb::list result;
+    for (const builtins::Entry* entry : builtins::overloads(name)) {
+        result.append(nb::make_tuple(entry->signature, entry->doc, entry->expand != nullptr, entry->differentiable));
+    }
+    return result;
+}
+
 }  // namespace
 
 void bind_builtins(nb::module_& m) {
     m.def("builtin", &builtin, nb::arg("name"), "The builtin function of this name, or None where the table has none.");
+    m.def("builtin_overloads", &builtin_overloads, nb::arg("name"),
+          "The table's entries of this name: a list of (signature, doc, has_expansion, differentiable).");
     m.def("builtin_names", &builtins::names, "Every name of the builtin table, sorted.");
 }
 

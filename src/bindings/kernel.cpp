@@ -47,6 +47,7 @@ std::string listing(PyKernel& kernel, const std::string& stage) {
     options.codegen.fast_math = variant.fast_math;
     options.codegen.line_info = variant.line_info;
     options.optimization_level = kernel.options.optimization_level.value_or(program::settings().optimization_level);
+    options.codegen.lanes = kernel.options.lanes.value_or(0);
     jit::Listing which;
     if (stage == "llvm") {
         which = jit::Listing::llvm;
@@ -132,6 +133,7 @@ const program::CompiledKernel& PyKernel::compiled(Variant variant) {
     compile_options.noalias = !variant.overlapping;
     compile_options.cache = program::settings().cache_kernels;
     compile_options.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
+    compile_options.lanes = options.lanes.value_or(0);
     std::shared_ptr<const program::CompiledKernel> result;
     {
         nb::gil_scoped_release release;
@@ -163,14 +165,15 @@ void bind_kernels(nb::module_& m) {
             "__init__",
             [](PyKernel* self, nb::object function, std::string key, std::string module, bool enable_backward,
                std::optional<bool> debug, std::optional<bool> fast_math, std::optional<bool> line_info,
-               std::optional<int> optimization_level, std::optional<int> max_unroll) {
+               std::optional<int> optimization_level, std::optional<int> max_unroll, std::optional<int> lanes) {
                 new (self) PyKernel(std::move(function), std::move(key), std::move(module),
-                                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll,
+                                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll, lanes,
                                                   enable_backward});
             },
             nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("enable_backward") = true,
             nb::arg("debug") = nb::none(), nb::arg("fast_math") = nb::none(), nb::arg("line_info") = nb::none(),
-            nb::arg("optimization_level") = nb::none(), nb::arg("max_unroll") = nb::none())
+            nb::arg("optimization_level") = nb::none(), nb::arg("max_unroll") = nb::none(),
+            nb::arg("lanes") = nb::none())
         .def_ro("func", &PyKernel::function, "The Python function.")
         .def_ro("key", &PyKernel::key, "The kernel's name.")
         .def_ro("module", &PyKernel::module, "Name of the Python module that defined it.")

@@ -37,6 +37,7 @@ struct Variant {
 struct KernelOptions {
     std::optional<bool> debug, fast_math, line_info;
     std::optional<int> optimization_level, max_unroll;
+    std::optional<int> lanes;  // threads per vector; 1 is the scalar code
     bool enable_backward = true;
 };
 
