@@ -4,8 +4,9 @@
 
     du/dt = 0.16 ∇²u - u v² + f (1 - u),    dv/dt = 0.08 ∇²v + u v² - (f + k) v
 
-after J. E. Pearson, "Complex Patterns in a Simple System", Science 261 (1993). The feed rate f and the kill rate k vary
-over the picture, so that one run shows a map of the patterns.
+after J. E. Pearson, "Complex Patterns in a Simple System", Science 261 (1993). Patterns live along the curve
+k = sqrt(f) / 2 - f, where the uniform mixture loses its balance. The feed rate f grows from the lower edge to the upper
+one and the kill rate k passes through the curve from left to right, so that one run shows a map of the patterns.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import time
 import warp as wp
 from warp.examples import _show
 
-FEED = (0.020, 0.060)  # bottom, top
-KILL = (0.050, 0.066)  # left, right
+FEED = (0.014, 0.066)  # bottom, top
+KILL = (-0.0035, 0.0022)  # left, right: from the curve
 
 
 @wp.func
@@ -38,7 +39,7 @@ def seed(number: int, u: wp.array2d[float], v: wp.array2d[float]):
     drops = wp.rand_init(number, (i // 16) * 4096 + j // 16)
     u[i, j] = 1.0
     v[i, j] = 0.0
-    if wp.randf(drops) < 0.08:
+    if wp.randf(drops) < 0.2:
         grain = wp.rand_init(number + 1, i * u.shape[1] + j)
         u[i, j] = 0.5
         v[i, j] = 0.25 + 0.1 * wp.randf(grain)
@@ -56,7 +57,7 @@ def react(
 ):
     i, j = wp.tid()
     f = wp.lerp(feed[1], feed[0], float(i) / float(u.shape[0]))
-    k = wp.lerp(kill[0], kill[1], float(j) / float(u.shape[1]))
+    k = 0.5 * wp.sqrt(f) - f + wp.lerp(kill[0], kill[1], float(j) / float(u.shape[1]))
     a = u[i, j]
     b = v[i, j]
     reaction = a * b * b
