@@ -17,7 +17,7 @@ import warp as wp
 from warp.examples import _show
 
 FEED = (0.014, 0.066)  # bottom, top
-KILL = (-0.0035, 0.0022)  # left, right: from the curve
+KILL = (-0.0018, 0.0034)  # left, right: from the curve
 
 
 @wp.func

@@ -16,7 +16,8 @@ import numpy as np
 import warp as wp
 from warp.examples import _show
 
-SOFTENING = 0.05
+SOFTENING = 0.08
+CENTRE = 0.88  # share of a galaxy's mass
 
 
 @wp.kernel
@@ -76,27 +77,27 @@ def splat(
 
 
 def galaxy(stars: int, rng: np.random.Generator, position, velocity, tilt: float) -> tuple[np.ndarray, ...]:
-    """A heavy centre (half of the mass) and stars on circular orbits around it."""
+    """A heavy centre with most of the mass, which keeps the disc from breaking up, and stars on circular orbits."""
     r = np.sqrt(rng.uniform(0.04, 1.0, stars))
     angle = rng.uniform(0.0, 2.0 * np.pi, stars)
-    inside = 0.5 + 0.5 * r**2
+    inside = CENTRE + (1.0 - CENTRE) * r**2
     speed = np.sqrt(inside * r**2 / (r**2 + SOFTENING**2) ** 1.5)
     x = np.stack([r * np.cos(angle), r * np.sin(angle), 0.02 * rng.standard_normal(stars)], axis=1)
     v = np.stack([-speed * np.sin(angle), speed * np.cos(angle), np.zeros(stars)], axis=1)
     turn = np.array([[1, 0, 0], [0, math.cos(tilt), -math.sin(tilt)], [0, math.sin(tilt), math.cos(tilt)]])
     x, v = x @ turn.T, v @ turn.T
     x[0], v[0] = 0.0, 0.0
-    mass = np.full(stars, 0.5 / (stars - 1))
-    mass[0] = 0.5
+    mass = np.full(stars, (1.0 - CENTRE) / (stars - 1))
+    mass[0] = CENTRE
     return mass, x + position, v + velocity
 
 
 class Galaxies:
-    def __init__(self, stars: int = 8192):
+    def __init__(self, stars: int = 6144):
         rng = np.random.default_rng(42)
         half = stars // 2
-        first = galaxy(half, rng, (-1.6, -0.6, 0.0), (0.42, 0.12, 0.0), 0.4)
-        second = galaxy(half, rng, (1.6, 0.6, 0.2), (-0.42, -0.12, 0.0), -0.9)
+        first = galaxy(half, rng, (-1.7, -0.9, 0.0), (0.45, 0.0, 0.0), 0.3)
+        second = galaxy(half, rng, (1.7, 0.9, 0.2), (-0.45, 0.0, 0.0), -0.5)
         mass, x, v = (np.concatenate(pair) for pair in zip(first, second))
         self.stars = len(mass)
         self.mass = wp.array(mass, dtype=float)
@@ -104,7 +105,7 @@ class Galaxies:
         self.v = wp.array(v, dtype=wp.vec3)
         self.a = wp.zeros(self.stars, dtype=wp.vec3)
         warm = np.where(np.arange(self.stars)[:, None] < half, (0.9, 0.55, 0.25), (0.25, 0.5, 0.95))
-        self.colour = wp.array(warm * rng.uniform(0.05, 0.3, (self.stars, 1)), dtype=wp.vec3)
+        self.colour = wp.array(warm * rng.uniform(0.15, 0.7, (self.stars, 1)), dtype=wp.vec3)
         self.accelerate()
 
     def accelerate(self) -> None:
@@ -122,24 +123,24 @@ class Galaxies:
 
     def picture(self, pixels: int) -> np.ndarray:
         result = wp.zeros((pixels, pixels), dtype=wp.vec3)
-        wp.launch(splat, dim=self.stars, inputs=[self.x, self.colour, 0.19], outputs=[result])
-        return 1.0 - np.exp(-1.6 * result.numpy())
+        wp.launch(splat, dim=self.stars, inputs=[self.x, self.colour, 0.16], outputs=[result])
+        return 1.0 - np.exp(-2.2 * result.numpy())
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], stars=8192, steps=480, pixels=512)
+    options = _show.arguments(__doc__.splitlines()[0], stars=6144, steps=500, pixels=512)
     galaxies = Galaxies(options.stars)
     before = galaxies.energy()
     frames, start = [], time.perf_counter()
     for step in _show.progress(options.steps, "n-body"):
-        galaxies.step(0.01)
-        if step % 6 == 0:
+        galaxies.step(0.008)
+        if step % 8 == 0:
             frames.append(_show.to_bytes(galaxies.picture(options.pixels)))
     seconds = time.perf_counter() - start
     pairs = options.steps * galaxies.stars**2 / seconds / 1e9
     change = abs(galaxies.energy() / before - 1.0)
     print(f"{options.steps} steps in {seconds:.1f} s: {pairs:.2f} billion pairs/s; energy kept to {change:.1e}")
-    _show.save_png(options.out / "nbody.png", galaxies.picture(2 * options.pixels))
+    _show.save_png(options.out / "nbody.png", galaxies.picture(options.pixels + options.pixels // 2))
     _show.save_gif(options.out / "nbody.gif", frames)
 
 
