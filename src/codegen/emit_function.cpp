@@ -51,14 +51,16 @@ Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
     fma = has("fma");
     half_conversions = has("f16c");
     mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");
-    if (has("avx512f") && vector_bits >= 512) {
+    // A processor's name lists what it adds to its ancestors, not what that implies.
+    bool avx512 = has("avx512f") || has("avx512vl"), sse4 = has("sse4.1") || has("sse4.2") || has("avx");
+    if (avx512 && vector_bits >= 512) {
         math_isa = "avx512f";
         math_bits = 512;
     } else if (has("avx2") && fma) {
         math_isa = "avx2";
         math_bits = 256;
     } else {
-        math_isa = has("sse4.1") ? "sse4" : "sse2";
+        math_isa = sse4 ? "sse4" : "sse2";
     }
 }
 

@@ -79,7 +79,7 @@ std::vector<FaultReport>& Compiled::faults() {
     return reports;
 }
 
-Compiled::Compiled(const std::string& text, codegen::Options options) {
+Compiled::Compiled(const std::string& text, codegen::Options options, const codegen::TargetInfo& target) {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     auto module = ir::parse(text);
@@ -89,7 +89,7 @@ Compiled::Compiled(const std::string& text, codegen::Options options) {
     layout_ = argument_layout(types);
 
     auto context = std::make_unique<llvm::LLVMContext>();
-    codegen::Lowered lowered = codegen::lower(*module, host(), options, *context);
+    codegen::Lowered lowered = codegen::lower(*module, target, options, *context);
     entry_ = lowered.kernels.at(0);
     llvm::raw_string_ostream stream(llvm_text_);
     lowered.module->print(stream, nullptr);

@@ -25,7 +25,7 @@ struct FaultReport {
 
 class Compiled {
 public:
-    Compiled(const std::string& text, codegen::Options options);
+    Compiled(const std::string& text, codegen::Options options, const codegen::TargetInfo& target = host());
     const KernelEntry& entry() const { return entry_; }
     const std::string& llvm_text() const { return llvm_text_; }
 
@@ -41,6 +41,8 @@ public:
     void run(std::int64_t count, const Arguments&... arguments) {
         run_part({count}, 0, count, arguments...);
     }
+
+    void run_on_arrays(std::int64_t count, const std::vector<ArrayView>& arrays) { launch(arrays.data(), {count}, 0, count); }
 
     // What weft_print and weft_fault were called with since the start of the process.
     static std::vector<std::string>& printed();

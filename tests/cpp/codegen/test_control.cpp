@@ -138,7 +138,9 @@ kernel @shift(%x: array<f32, 1>, %y: array<f32, 1>, %forward: bool) tid 1 {
         kernel.run(39, view(x), view(y), forward);
         EXPECT_EQ(y, expected);
     }
-    if (GetParam() > 1) EXPECT_EQ(kernel.llvm_text().find("masked.gather"), std::string::npos);
+    if (GetParam() > 1) {
+        EXPECT_EQ(kernel.llvm_text().find("masked.gather"), std::string::npos);
+    }
 }
 
 // for k in range(lo[i], hi[i], step): counts, sums, with a break; the counter and the flag are results too.
@@ -424,7 +426,9 @@ kernel @window(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
     for (std::size_t i = 0; i < 41; ++i) expected[i] = x[i] + x[i + 1] + x[i + 2];
     kernel.run(41, view(x), view(y));
     EXPECT_EQ(y, expected);
-    if (GetParam() > 1) EXPECT_EQ(kernel.llvm_text().find("masked.gather"), std::string::npos);
+    if (GetParam() > 1) {
+        EXPECT_EQ(kernel.llvm_text().find("masked.gather"), std::string::npos);
+    }
 }
 
 }  // namespace

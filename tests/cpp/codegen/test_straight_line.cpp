@@ -135,7 +135,7 @@ TEST_P(StraightLine, packed_vectors_of_every_length_and_type) {
         std::size_t bytes;
     };
     for (auto [scalar, bytes] : {Case{"f32", 4}, {"f64", 8}, {"i16", 2}, {"u8", 1}}) {
-        for (int n = 2; n <= 9; ++n) {
+        for (int n : {2, 3, 4, 5, 9}) {
             std::string type = "vec" + std::to_string(n) + "<" + scalar + ">", array = "array<" + type + ", 1>";
             // Reads an element, turns the components round, writes the neighbour.
             std::string text = "kernel @turn(%x: " + array + ", %y: " + array + ") tid 1 {\n  %one = constant 1 : i32\n  %i = tid 0\n"
@@ -321,26 +321,42 @@ TEST_P(StraightLine, integer_division_never_traps) {
 TEST_P(StraightLine, casts_agree_with_the_constant_folder) {
     std::vector<double> interesting{0.0, -0.0, 1.5, -1.5, 2.5, 1e-8, 65504.0, 65520.0, 1e5, -1e5, 3e9, -3e9, 1e19, -1e19, 1e300, 0.1,
                                     5.96e-8, 2.98e-8, 1.0 / 3.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 1.0009765625, 1.00048828125001};
+    std::size_t count = interesting.size();
     for (const ScalarInfo& from : all_scalars()) {
+        // One kernel casts to every type.
+        std::string parameters, body;
         for (const ScalarInfo& to : all_scalars()) {
-            std::string text = std::string("kernel @cast(%x: array<") + from.ir + ", 1>, %y: array<" + to.ir + ", 1>) tid 1 {\n" +
-                               "  %i = tid 0\n  %a = load %x[%i]\n  %b = cast %a : " + to.ir + "\n  store %y[%i], %b\n  return\n}\n";
-            if (from.id == to.id) continue;
-            Compiled kernel = compile(text);
-            std::size_t count = interesting.size();
-            std::vector<unsigned char> x(count * static_cast<std::size_t>(from.bytes())), y(count * static_cast<std::size_t>(to.bytes()));
-            for (std::size_t i = 0; i < count; ++i)
-                write_scalar(from.id, convert(Number::real(interesting[i]), Scalar::f64, from.id), &x[i * static_cast<std::size_t>(from.bytes())]);
-            ArrayView source = view(x), target = view(y);
-            source.strides[0] = from.bytes();
-            target.strides[0] = to.bytes();
-            kernel.run(static_cast<std::int64_t>(count), source, target);
+            std::string name = std::string("to_") + to.ir;
+            parameters += ", %" + name + ": array<" + to.ir + ", 1>";
+            body += "  %as_" + name + " = cast %a : " + to.ir + "\n  store %" + name + "[%i], %as_" + name + "\n";
+        }
+        Compiled kernel = compile(std::string("kernel @cast(%x: array<") + from.ir + ", 1>" + parameters +
+                                  ") tid 1 {\n  %i = tid 0\n  %a = load %x[%i]\n" + body + "  return\n}\n");
+        auto array = [&](std::vector<unsigned char>& bytes, const ScalarInfo& scalar) {
+            bytes.assign(count * static_cast<std::size_t>(scalar.bytes()), 0);
+            ArrayView result = view(bytes, {static_cast<std::int64_t>(count)});
+            result.strides[0] = scalar.bytes();
+            return result;
+        };
+        auto at = [&](std::vector<unsigned char>& bytes, const ScalarInfo& scalar, std::size_t i) {
+            return &bytes[i * static_cast<std::size_t>(scalar.bytes())];
+        };
+        std::vector<unsigned char> x;
+        std::vector<std::vector<unsigned char>> results(all_scalars().size());
+        std::vector<ArrayView> arrays{array(x, from)};
+        for (std::size_t i = 0; i < count; ++i)
+            write_scalar(from.id, convert(Number::real(interesting[i]), Scalar::f64, from.id), at(x, from, i));
+        for (const ScalarInfo& to : all_scalars()) arrays.push_back(array(results[static_cast<std::size_t>(to.id)], to));
+        kernel.run_on_arrays(static_cast<std::int64_t>(count), arrays);
+        for (const ScalarInfo& to : all_scalars()) {
             for (std::size_t i = 0; i < count; ++i) {
-                Number number = read_scalar(from.id, &x[i * static_cast<std::size_t>(from.bytes())]);
-                Number expected = convert(number, from.id, to.id);
-                Number got = read_scalar(to.id, &y[i * static_cast<std::size_t>(to.bytes())]);
-                if (expected.is_float && std::isnan(expected.f)) EXPECT_TRUE(std::isnan(got.f)) << from.ir << " to " << to.ir;
-                else EXPECT_EQ(got, expected) << from.ir << " to " << to.ir << " of " << interesting[i];
+                Number expected = convert(read_scalar(from.id, at(x, from, i)), from.id, to.id);
+                Number got = read_scalar(to.id, at(results[static_cast<std::size_t>(to.id)], to, i));
+                if (expected.is_float && std::isnan(expected.f)) {
+                    EXPECT_TRUE(std::isnan(got.f)) << from.ir << " to " << to.ir;
+                } else {
+                    EXPECT_EQ(got, expected) << from.ir << " to " << to.ir << " of " << interesting[i];
+                }
             }
         }
     }
@@ -365,6 +381,46 @@ TEST_P(StraightLine, half_arithmetic_rounds_once) {
             EXPECT_EQ(read_scalar(scalar, &z[i]).f, convert(Number::real(product + a), Scalar::f64, scalar).f) << type;
         }
     }
+}
+
+TEST_P(StraightLine, a_large_body_is_written_once_and_masked) {
+    std::string text = "kernel @large(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {\n  %i = tid 0\n  %v0 = load %x[%i]\n";
+    const int steps = 500;
+    for (int n = 0; n < steps; ++n)
+        text += "  %v" + std::to_string(n + 1) + " = " + (n % 3 ? "add" : "mul") + " %v" + std::to_string(n) + ", %v" + std::to_string(n / 2) + "\n";
+    text += "  store %y[%i], %v" + std::to_string(steps) + "\n  return\n}\n";
+    codegen::Options options;
+    options.lanes = 1;
+    Compiled scalar(text, options), kernel = compile(text);
+    for (std::int64_t count = 0; count <= 40; ++count) {
+        std::vector<float> x(40), y(40, -1.0f), expected = y;
+        for (std::size_t i = 0; i < 40; ++i) x[i] = 0.01f * static_cast<float>(i) - 0.2f;
+        scalar.run(count, view(x), view(expected));
+        kernel.run(count, view(x), view(y));
+        EXPECT_EQ(std::memcmp(y.data(), expected.data(), 160), 0) << count;
+    }
+}
+
+TEST_P(StraightLine, arguments_that_overlap_work_without_the_promise) {
+    codegen::Options options;
+    options.lanes = GetParam();
+    options.noalias = false;
+    Compiled kernel(R"(
+kernel @twice(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
+  %i = tid 0
+  %a = load %x[%i]
+  %b = add %a, %a
+  store %y[%i], %b
+  %c = load %x[%i]
+  %d = add %c, %a
+  store %y[%i], %d
+  return
+}
+)", options);
+    auto x = numbers(37), expected = x;
+    for (float& v : expected) v = 2 * v + v;
+    kernel.run(37, view(x), view(x));
+    EXPECT_EQ(x, expected);
 }
 
 TEST_P(StraightLine, bools_are_bytes_in_memory) {
