@@ -1,0 +1,159 @@
+"""Tables of results, in Markdown, with ratios and targets.
+
+A ratio is Weft's time over the other's: below 1 Weft is quicker. `!` marks a figure that misses its target.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+
+Figures = list  # one (median, least) in ms per round, None where a round has none
+
+# Throughput: Weft may need this many times what the hand-written loop needs, strict against strict and fast against fast.
+# Without an entry there is no target.
+AT_MOST = {
+    "saxpy": 1 / 0.9,
+    "laplacian": 1 / 0.9,
+    "particles": 1 / 0.9,
+    "chain": 1 / 0.6,
+    "nbody": 1 / 0.6,
+    "mandelbrot": 1 / 0.6,
+}
+
+# Compile times and latencies: milliseconds (MiB where the row is about memory) on two cores of a server.
+LIMITS = {
+    ("compile trivial", "first"): 30.0,
+    ("compile trivial", "later"): 15.0,
+    ("compile trivial", "first cached"): 2.0,
+    ("compile trivial", "later cached"): 2.0,
+    ("compile medium", "first"): 60.0,
+    ("compile medium", "later"): 60.0,
+    ("compile medium", "first cached"): 2.0,
+    ("compile medium", "later cached"): 2.0,
+    ("compile twenty", "first"): 300.0,
+    ("compile twenty", "later"): 300.0,
+    ("start", "import"): 60.0,
+    ("start", "memory in all"): 60.0,
+    ("launch", "1"): 0.7e-3,
+    ("launch", "8"): 1.0e-3,
+    ("launch", "30"): 1.88e-3,  # 40 ns more for each further argument
+    ("launch", "recorded 0"): 0.2e-3,
+    ("launch", "recorded 1"): 0.2e-3,
+    ("launch", "recorded 8"): 0.2e-3,
+    ("arrays", "empty(1)"): 0.5e-3,
+    ("arrays", "zeros(1000)"): 0.6e-3,
+    ("arrays", "array(numpy 1000)"): 1.5e-3,
+    ("arrays", "slice"): 0.4e-3,
+    ("arrays", "numpy()"): 0.4e-3,
+}
+
+THROUGHPUT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "numba", "numba fast", "peer")
+THROUGHPUT_RATIOS = (
+    ("/C++", "weft", "cpp"),
+    ("/C++ fast", "weft fast", "cpp fast"),
+    ("/Numba", "weft", "numba"),
+    ("/Numba fast", "weft fast", "numba fast"),
+    ("/peer", "weft", "peer"),
+)
+OTHER_COLUMNS = ("weft", "peer", "numba")
+OTHER_RATIOS = (("/peer", "weft", "peer"), ("/Numba", "weft", "numba"))
+
+
+def _value(figures: Figures | None, best: bool) -> float | None:
+    present = [figure for figure in figures or [] if figure]
+    if not present:
+        return None
+    return min(least for _, least in present) if best else statistics.median(median for median, _ in present)
+
+
+def _ratio(one: Figures | None, other: Figures | None, best: bool) -> float | None:
+    if best:
+        a, b = _value(one, True), _value(other, True)
+        return a / b if a and b else None
+    ratios = [a[0] / b[0] for a, b in zip(one or [], other or []) if a and b]
+    return statistics.median(ratios) if ratios else None
+
+
+def _three_digits(value: float) -> str:
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}" if value >= 1 else f"{value:.3g}"
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+
+    def line(row: list[str]) -> str:
+        cells = [cell.ljust(w) if c < 2 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths))]
+        return "| " + " | ".join(cells) + " |"
+
+    rule = "|" + "|".join("-" * (w + 1) + ("-" if c < 2 else ":") for c, w in enumerate(widths)) + "|"
+    return "\n".join([line(rows[0]), rule] + [line(row) for row in rows[1:]])
+
+
+def _throughput(rows: dict, best: bool) -> str:
+    text = [["workload", "variant", *THROUGHPUT_COLUMNS, *(title for title, _, _ in THROUGHPUT_RATIOS)]]
+    for (workload, variant), columns in rows.items():
+        cells = [workload, variant]
+        for column in THROUGHPUT_COLUMNS:
+            value = _value(columns.get(column), best)
+            cells.append("–" if value is None else _three_digits(value))
+        for title, one, other in THROUGHPUT_RATIOS:
+            ratio = _ratio(columns.get(one), columns.get(other), best)
+            limit = AT_MOST.get(workload) if "C++" in title else None
+            missed = ratio is not None and limit is not None and ratio > limit
+            cells.append("–" if ratio is None else f"{ratio:.2f}{' !' if missed else '' if limit is None else '  '}")
+        text.append(cells)
+    return _aligned(text)
+
+
+def _others(rows: dict, best: bool) -> str:
+    text = [["what", "variant", *OTHER_COLUMNS, "target", *(title for title, _, _ in OTHER_RATIOS)]]
+    for (workload, variant), columns in rows.items():
+        # Latencies read better in microseconds.
+        scale = 1e3 if workload in ("launch", "arrays") else 1.0
+        unit = "µs" if scale == 1e3 else "MiB" if variant.startswith("memory") else "ms"
+        limit = LIMITS.get((workload, variant))
+        cells = [f"{workload}, {unit}", variant]
+        for column in OTHER_COLUMNS:
+            value = _value(columns.get(column), best)
+            missed = column == "weft" and value is not None and limit is not None and value > limit
+            cells.append("–" if value is None else _three_digits(value * scale) + (" !" if missed else ""))
+        cells.append("–" if limit is None else _three_digits(limit * scale))
+        for _, one, other in OTHER_RATIOS:
+            ratio = _ratio(columns.get(one), columns.get(other), best)
+            cells.append("–" if ratio is None else f"{ratio:.3f}")
+        text.append(cells)
+    return _aligned(text)
+
+
+def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
+    """Prints the throughput table and the one of compile times and latencies; empty ones are left out."""
+    others = {key: value for key, value in rows.items() if key[0].split()[0] in ("compile", "start", "launch", "arrays")}
+    throughput = {key: value for key, value in rows.items() if key not in others}
+    what = "least times" if best else "medians"
+    if throughput:
+        print(f"Throughput, ms ({what}); ratios are Weft's time over the other's\n\n{_throughput(throughput, best)}\n")
+    if others:
+        print(f"Compile times and latencies ({what})\n\n{_others(others, best)}\n")
+
+
+def read_results(path: Path) -> dict[tuple[str, str], dict[str, Figures]]:
+    """Rows of a `results.jsonl` that `run.py` wrote."""
+    import json
+
+    rows: dict[tuple[str, str], dict[str, Figures]] = {}
+    for text in path.read_text().splitlines():
+        line = json.loads(text)
+        if "ms" in line:
+            figures = rows.setdefault((line["workload"], line["variant"]), {}).setdefault(line["with"], [])
+            figures += [None] * (line["round"] + 1 - len(figures))
+            figures[line["round"]] = (line["ms"], line["ms_min"])
+    return rows
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: table.py RESULTS.jsonl [--best]")
+    print_tables(read_results(Path(sys.argv[1])), best="--best" in sys.argv[2:])
