@@ -87,8 +87,8 @@ private:
 };
 
 LinkResult link_object(const Binary& binary) {
-    const llvm::MemoryBufferRef object({reinterpret_cast<const char*>(binary.code.data()), binary.code.size()},
-                                       binary.kernels.empty() ? "module" : binary.kernels.front().name);
+    const llvm::StringRef name = binary.kernels.empty() ? llvm::StringRef("module") : binary.kernels.front().name;
+    const llvm::MemoryBufferRef object({reinterpret_cast<const char*>(binary.code.data()), binary.code.size()}, name);
     LinkResult result;
     auto graph = llvm::jitlink::createLinkGraphFromObject(object, linker().names);
     if (graph) {
