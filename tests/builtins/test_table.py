@@ -1,0 +1,122 @@
+"""Every entry of the builtin table that expands to IR against its line in oracle.py, with every scalar type: values,
+and equal bits whether threads run in vectors, in the masked tail of one, or as scalar code."""
+
+import numpy as np
+import pytest
+from oracle import ELSEWHERE, ORACLE, find, mixed
+from sweep import invocations, run, same_bits, ulps
+from warp import _weft
+
+ROWS = 480
+
+
+def entries():
+    for name in _weft.builtin_names():
+        for signature, _, has_expansion, _ in _weft.builtin_overloads(name):
+            if has_expansion:
+                yield name, signature
+
+
+def test_every_entry_has_an_oracle():
+    missing = []
+    for name, signature in entries():
+        swept = any(call.signature == signature for call in invocations(name))
+        if (find(ORACLE if swept else ELSEWHERE, name, signature)) is None:
+            missing.append(name + signature)
+    assert not missing
+
+
+def test_no_oracle_is_left_over():
+    names = {name for name, _ in entries()}
+    assert {key.partition("(")[0] for key in (*ORACLE, *ELSEWHERE)} <= names
+
+
+def widened(values):
+    """In a type with more digits than the one under test."""
+    if values.dtype.kind != "f":
+        return values
+    return values.astype(np.longdouble if values.dtype == np.float64 else np.float64)
+
+
+def is_comparable(values):
+    """Which rows have only zeros and numbers whose products neither overflow nor underflow. Scalars: all rows."""
+    if values.ndim == 1 or values.dtype.kind != "f":
+        return np.ones(len(values), dtype=bool)
+    size = np.abs(values.reshape(len(values), -1).astype(np.float64))
+    limit = 64.0 if values.dtype == np.float16 else 1e6
+    return ((size == 0) | ((size > 1 / limit) & (size < limit))).all(axis=1)
+
+
+def compare(call, line, arguments, outputs):
+    """Messages about the rows that differ from the reference by more than the line allows."""
+    exact = (
+        line.ulp is None
+        or call.outputs[0].scalar not in ("float16", "float32", "float64")
+        or arguments[0].dtype.kind in "iu"
+        and not call.outputs[0].is_float
+    )
+    taken = arguments if exact else [widened(a) for a in arguments]
+    with np.errstate(all="ignore"):
+        expected = line.reference(*taken)
+        scale = None if exact or line.scale is None else line.scale(*taken)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    assert len(expected) == len(outputs), "the reference gives another number of results"
+    rows = (
+        np.logical_and.reduce([is_comparable(a) for a in arguments])
+        if not exact
+        else np.ones(len(outputs[0]), dtype=bool)
+    )
+    if line.unit:
+        for values, kind in zip(arguments, call.types):
+            if kind.kind in ("quaternion", "transform"):
+                with np.errstate(all="ignore"):
+                    size = np.linalg.norm(values[:, -4:].astype(np.float64), axis=1)
+                rows &= np.abs(size - 1) < 4 * np.finfo(values.dtype).eps
+    messages = []
+    for got, want, kind in zip(outputs, expected, call.outputs):
+        want = np.asarray(want)
+        assert got.shape == want.shape, f"shape {got.shape}, expected {want.shape}"
+        if exact or not kind.is_float:
+            assert want.dtype == got.dtype, f"the reference gives {want.dtype}, the table {got.dtype}"
+            wrong = ~((got == want) | ((got != got) & (want != want)))
+            distance = np.where(wrong, np.inf, 0)
+        else:
+            magnitude = np.abs(want) if scale is None else np.asarray(scale)
+            magnitude = magnitude.reshape(magnitude.shape + (1,) * (got.ndim - magnitude.ndim))
+            distance = ulps(got, want, np.broadcast_to(magnitude, got.shape))
+            wrong = ~(distance <= line.ulp)
+        if line.signed_zero and kind.is_float:
+            wrong |= (got == 0) & (want == 0) & (np.signbit(got) != np.signbit(want))
+        wrong &= rows.reshape(rows.shape + (1,) * (got.ndim - 1))
+        bad = np.flatnonzero(wrong.reshape(len(got), -1).any(axis=1))
+        if len(bad):
+            shown = "\n".join(
+                f"    {[a[row].tolist() for a in arguments]} gives {got[row].tolist()}, expected {want[row].tolist()}"
+                for row in bad[:4]
+            )
+            messages.append(f"{call}: {len(bad)} of {len(got)} rows, by up to {np.max(distance[bad]):.3g} ulp\n{shown}")
+    return messages
+
+
+@pytest.mark.parametrize("name", [name for name in _weft.builtin_names() if invocations(name)])
+def test_values_and_bits(name, tmp_path):
+    calls = invocations(name)
+    lines = [find(ORACLE, name, call.signature) for call in calls]
+    rng = np.random.default_rng(len(name))
+    inputs = []
+    for call, line in zip(calls, lines):
+        values = (line.inputs or mixed)(rng, call.types, ROWS)
+        inputs.append(values[: len(call.types)])
+    messages = []
+    for call, line, arguments, (outputs, ways) in zip(calls, lines, inputs, run(calls, inputs, tmp_path, name)):
+        messages += compare(call, line, arguments, outputs)
+        for way, first_rows in ways.items():
+            for got, want in zip(first_rows, outputs):
+                bad = np.flatnonzero(~same_bits(got, want[: len(got)]))
+                if len(bad):
+                    row = bad[0]
+                    messages.append(
+                        f"{call}: {len(bad)} rows have other bits as {way}; "
+                        f"{[a[row].tolist() for a in arguments]} gives {got[row].tolist()}, else {want[row].tolist()}"
+                    )
+    assert not messages, "\n".join(messages)
