@@ -126,7 +126,6 @@ const std::unordered_map<std::string, Type>& named_types() {
 
 // ---- wp.types.vector() and friends ----
 
-constexpr int kMostComponents = 1 << 16;
 
 Scalar require_scalar(nb::handle dtype, const char* api) {
     const std::optional<Type> type = dtype_from_python(dtype);

@@ -129,6 +129,7 @@ private:
                 return refuse(argument_name(i) + " is " + argument.type.python_name() + ", expected " +
                               describe(pattern(i)) + as_in());
             match_.parameter_types[i] = argument.type;
+            ++match_.agreed;
         }
         return true;
     }
@@ -225,6 +226,11 @@ private:
     bool resolve_result() {
         if (auto result = resolve(signature_.result)) {
             match_.result = *result;
+            const Type type = *result;
+            const bool is_aggregate = type.is_numeric_aggregate();
+            if (is_aggregate && std::int64_t{type.rows()} * std::max<std::int64_t>(type.cols(), 1) > kMostComponents)
+                return refuse("the result would be " + type.python_name() + ", and vectors and matrices have at most " +
+                              std::to_string(kMostComponents) + " components");
             return true;
         }
         // The only pattern that can fail here is a static type where a scalar is needed.

@@ -109,6 +109,7 @@ struct Match {
     std::map<std::string, std::int64_t> sizes;
     Type result;
     bool ok = false;
+    int agreed = 0;       // typed arguments that fitted before one did not: the higher, the nearer the overload
     std::string why_not;  // "argument 'b' is vec2f, expected vec3f as in 'a'"
 };
 

@@ -178,6 +178,7 @@ private:
     Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
                        const std::string& operator_sign = {});
     // ---- call/functions.cpp ----
+    static void reject_unusual_parameters(const syntax::Function& tree);
     Value call_function(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
                         Span span);
     // ---- call/print.cpp ----
@@ -297,9 +298,15 @@ private:
     std::vector<const WorkList*> afterwards_;  // what runs after the current branch or loop, outermost first
     bool skip_needed_ = false;                 // something that follows must ask whether it was skipped
 
+    std::int64_t unrolled_bodies_ = 0;         // copies of loop bodies made so far
+
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;
 };
+
+// Limits that a kernel meets before the compiler runs out of stack, memory or patience.
+inline constexpr std::size_t kMostNestedCalls = 200;
+inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
 
 // Hidden locals that carry break, continue and return: see control/return.cpp.
 inline constexpr const char* kSkip = "$skip";

@@ -29,11 +29,7 @@ FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& so
       local_names_(rebound_names(source.tree->body)) {}
 
 void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
-    if (!tree_.unsupported.empty()) {
-        fail(tree_.span,
-             "'" + tree_.name + "' has " + tree_.unsupported + ", which kernels and their functions cannot have",
-             {help("use plain parameters")}, ErrorCategory::syntax);
-    }
+    reject_unusual_parameters(tree_);
     WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);

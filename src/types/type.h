@@ -56,6 +56,9 @@ enum class Kind : std::uint8_t {
 
 struct TypeNode;
 
+// Of a vector or matrix; larger ones belong into arrays.
+inline constexpr std::int64_t kMostComponents = 1 << 16;
+
 class Type {
 public:
     Type() = default;  // Kind::none

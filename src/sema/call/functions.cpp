@@ -49,6 +49,12 @@ Value parameter_value(const Value& shape, ir::Function& function, const std::str
 
 }  // namespace
 
+void FunctionAnalyzer::reject_unusual_parameters(const syntax::Function& tree) {
+    if (tree.unsupported.empty()) return;
+    fail(tree.span, "'" + tree.name + "' has " + tree.unsupported + ", which kernels and their functions cannot have",
+         {help("use plain parameters")}, ErrorCategory::syntax);
+}
+
 Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource>& callee,
                                       const std::vector<Actual>& arguments, Span span) {
     const syntax::Function& tree = *callee->tree;
@@ -57,6 +63,12 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     module_.keep_source(tree.source);
     const Note signature = note("the function is " + parameter_list(*callee), tree.span);
     const auto quoted = [&](std::size_t i) { return "'" + parameters[i].name + "'"; };
+
+    reject_unusual_parameters(tree);
+    if (module_.active.size() >= kMostNestedCalls) {
+        fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here",
+             {signature, help("call fewer functions from functions")});
+    }
 
     // Which argument goes to which parameter.
     std::vector<const Actual*> slots(parameters.size(), nullptr);

@@ -99,7 +99,8 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         if (a.value.is_nothing()) fail(a.span, "this call returns nothing, so it cannot be used as a value");
     }
 
-    std::vector<std::string> refusals;
+    std::vector<std::string> refusals;  // of the overloads that come nearest
+    int most_agreed = 0;
     for (const builtins::Entry* entry : overloads) {
         const builtins::Signature& signature = builtins::signature(*entry);
         const Arranged arranged = arrange(signature, arguments);
@@ -112,7 +113,10 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
             why_not = match.why_not;
         }
         if (!match.ok) {
-            refusals.push_back(std::string(entry->name) + entry->signature + ": " + why_not);
+            if (match.agreed > most_agreed) refusals.clear();
+            most_agreed = std::max(most_agreed, match.agreed);
+            if (match.agreed == most_agreed)
+                refusals.push_back(std::string(entry->name) + entry->signature + ": " + why_not);
             continue;
         }
         if (!entry->expand) fail(span, "wp." + name + "() cannot be called here");
@@ -165,7 +169,12 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
     std::optional<Type> first;
     for (const Actual& a : arguments) {
         const Type type = type_of(a.value);
-        if (!type.is_scalar() || a.value.is_literal) continue;
+        if (!type.is_scalar()) continue;
+        if (a.value.is_literal) {
+            if (!a.value.numbers[0].is_float || !first || !first->is_int()) continue;
+            notes.push_back(help("values never convert by themselves; write float(...) around the integer"));
+            break;
+        }
         if (first && !(*first == type)) {
             notes.push_back(help("values never convert by themselves; convert one side, as in wp." +
                                  first->python_name() + "(...)"));

@@ -126,10 +126,11 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         }
         while (i < given.size() && std::string("hlzjt").find(given[i]) != std::string::npos) ++i;
         const char letter = i < given.size() ? given[i] : '\0';
-        const std::string conversion = "%" + flags + (letter ? std::string(1, letter) : "");
+        const bool is_printable = std::isprint(static_cast<unsigned char>(letter));
+        const std::string conversion = "%" + flags + (is_printable ? std::string(1, letter) : "");
         if (!letter || std::string("diuxXocfFeEgGs").find(letter) == std::string::npos) {
             fail(format_span, "'" + conversion + "' is no conversion of wp.printf()",
-                 {help("use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings")},
+                 {help("use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings, %% for the sign itself")},
                  ErrorCategory::value);
         }
         if (next >= arguments.size()) {

@@ -77,7 +77,8 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
         return;
     }
     if (std::holds_alternative<syntax::Starred>(target.node)) {
-        fail(target.span, "'*' in an assignment is not supported in kernels", {}, ErrorCategory::syntax);
+        fail(target.span, "'*' in an assignment is not supported in kernels",
+             {help("write one target for each value, or keep the tuple and index it")}, ErrorCategory::syntax);
     }
     const Place to = place(target);
     write(to, value, value_span);
@@ -100,6 +101,9 @@ void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, 
         fail(value_span,
              describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
              {help("tuples, vectors and the result of wp.tid() can be unpacked")});
+    }
+    for (const auto& target : targets.elements) {
+        if (std::holds_alternative<syntax::Starred>(target->node)) assign_to(*target, value, value_span);  // says why not
     }
     if (elements.size() != targets.elements.size()) {
         fail(target_span,
@@ -142,7 +146,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
 }
 
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
-    std::string message = "assertion failed";
+    std::string message;
     if (statement.message) {
         const auto* text = std::get_if<syntax::StringLiteral>(&statement.message->node);
         if (!text) fail(statement.message->span, "the message of an assert must be a string literal in kernels");

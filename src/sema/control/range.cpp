@@ -120,6 +120,9 @@ std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax
     std::vector<Value> values;
     if (r) {
         if (!r->trip_count || *r->trip_count > module_.options.max_unroll || leaves) return std::nullopt;
+        // Loops in loops multiply: what would make the function longer than this stays a loop.
+        if (unrolled_bodies_ + *r->trip_count > kMostUnrolledBodies) return std::nullopt;
+        unrolled_bodies_ += *r->trip_count;
         const std::int64_t first = r->start.numbers[0].i, step = r->step.numbers[0].i;
         for (std::int64_t k = 0; k < *r->trip_count; ++k) {
             const std::int64_t at = r->reversed ? *r->trip_count - 1 - k : k;

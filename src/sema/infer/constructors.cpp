@@ -238,6 +238,14 @@ Anonymous split(const std::vector<Actual>& arguments, const std::string& name, c
                 }
                 result.shape.push_back(size.numbers[0].i);
             }
+            std::int64_t count = 1;
+            for (std::int64_t extent : result.shape) {
+                if (extent > kMostComponents / count) {
+                    fail(a.span, "wp." + name + "() makes at most " + std::to_string(kMostComponents) + " components",
+                         {help("keep larger data in arrays")}, ErrorCategory::value);
+                }
+                count *= extent;
+            }
         } else {
             fail(a.span, "wp." + name + "() has no parameter '" + a.keyword + "'",
                  {help("it has " + size_keyword + " and dtype")});

@@ -69,6 +69,9 @@ std::optional<Value> fold_literals(syntax::BinaryOperator op, const Value& a, co
     if (!is_float && (op == Operator::div || op == Operator::mod || op == Operator::floordiv) && y.i == 0) {
         fail(span, "division by the integer literal 0", {}, ErrorCategory::value);
     }
+    if (!is_float && (op == Operator::lshift || op == Operator::rshift) && (y.i < 0 || y.i > 63)) {
+        fail(span, "a shift by " + std::to_string(y.i) + ", expected 0 to 63", {}, ErrorCategory::value);
+    }
     if (!is_float && (op == Operator::add || op == Operator::sub || op == Operator::mul || op == Operator::lshift)) {
         fail(span, "this integer does not fit 64 bits", {help("write one operand as a float")}, ErrorCategory::value);
     }
