@@ -70,7 +70,7 @@ std::shared_ptr<void> hold(nb::handle object) {
 
 std::string text_attribute(nb::handle object, const char* name) {
     nb::object value = nb::getattr(object, name, nb::none());
-    return value.is_none() ? std::string() : std::string(nb::str(value).c_str());
+    return value.is_none() ? std::string() : utf8_text(nb::str(value));
 }
 
 // Functions written in C: Python's builtins, and those of modules like math.
@@ -121,8 +121,9 @@ Binding from_python(nb::handle object, int depth) {
     if (auto typed = typed_constant(object)) return constant(typed->type, std::move(typed->numbers), false);
     if (PyFloat_Check(raw)) return constant(f32_type(), {Number::real(PyFloat_AS_DOUBLE(raw))}, true);
     if (PyUnicode_Check(raw)) {
+        if (std::string why = why_unusable_string(object); !why.empty()) return unsupported(std::move(why));
         Binding binding{.kind = Kind::string};
-        binding.text = nb::str(object).c_str();
+        binding.text = utf8_text(object);
         return binding;
     }
     if (PyType_Check(raw)) return class_object(object);

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "types/type.h"
@@ -29,8 +30,13 @@ struct TypedConstant {
 std::optional<TypedConstant> typed_constant(nb::handle object);
 nb::object constant_to_python(const TypedConstant& constant);
 
+// The text of a Python string as UTF-8; what has no UTF-8 (lone surrogates) is written as an escape.
+std::string utf8_text(nb::handle text);
+
 // Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" where its attributes may be read.
 std::string why_unusable(nb::handle object);
+// Why this text cannot be a string of a kernel ("a string that ..."); "" where it can.
+std::string why_unusable_string(nb::handle text);
 // "numpy.ndarray of shape (3,) and dtype float64", for messages.
 std::string describe_object(nb::handle object);
 

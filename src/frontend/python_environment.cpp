@@ -46,16 +46,36 @@ nb::handle find(nb::handle dict, std::string_view name) {
 
 }  // namespace
 
+std::string utf8_text(nb::handle text) {
+    Py_ssize_t size = 0;
+    if (const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) return {data, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    nb::object escaped = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+    if (!escaped.is_valid()) throw nb::python_error();
+    return {PyBytes_AS_STRING(escaped.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(escaped.ptr()))};
+}
+
+std::string why_unusable_string(nb::handle text) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (!data) {
+        PyErr_Clear();
+        return "a string that is no valid Unicode";
+    }
+    const bool has_null = std::string_view(data, static_cast<std::size_t>(size)).find('\0') != std::string_view::npos;
+    return has_null ? "a string with a null character in it" : "";
+}
+
 std::string exception_text(nb::python_error& error) {
-    const std::string kind = nb::str(error.type().attr("__name__")).c_str();
-    const std::string message = nb::str(error.value()).c_str();
+    const std::string kind = utf8_text(error.type().attr("__name__"));
+    const std::string message = utf8_text(nb::str(error.value()));
     return message.empty() ? kind : kind + ": " + message;
 }
 
 PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionPlace> places)
     : function_(std::move(function)), source_(std::move(source)), places_(std::move(places)) {
     nb::object names = function_.attr("__code__").attr("co_freevars");
-    for (nb::handle name : names) closure_names_.emplace_back(nb::str(name).c_str());
+    for (nb::handle name : names) closure_names_.push_back(utf8_text(name));
 }
 
 PythonEnvironment::~PythonEnvironment() {
@@ -96,6 +116,7 @@ Binding PythonEnvironment::attribute(const Binding& object, std::string_view nam
         return binding_from_python(nb::getattr(object_of(object), nb::str(name.data(), name.size())));
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_AttributeError)) return {};
+        if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C and exit() are no mistake of the kernel
         throw UsageError(std::string(name), "reading the attribute failed: " + exception_text(error));
     }
 }
@@ -125,6 +146,7 @@ Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>&
     try {
         return binding_from_python(evaluate_text(text, constants));
     } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_Exception)) throw;
         throw UsageError("static()", "'" + text + "' failed: " + exception_text(error));
     }
 }
@@ -132,7 +154,7 @@ Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>&
 std::vector<std::string> PythonEnvironment::names() {
     std::vector<std::string> result = closure_names_;
     nb::dict globals = function_.attr("__globals__");
-    for (nb::handle key : globals.keys()) result.emplace_back(nb::str(key).c_str());
+    for (nb::handle key : globals.keys()) result.push_back(utf8_text(nb::str(key)));
     for (const char* name : {"abs", "bool", "float", "int", "len", "max", "min", "pow", "print", "range", "round"}) {
         result.emplace_back(name);
     }
@@ -148,7 +170,7 @@ std::vector<std::string> PythonEnvironment::attribute_names(const Binding& objec
         return result;
     }
     for (nb::handle name : names) {
-        const std::string text = nb::str(name).c_str();
+        const std::string text = utf8_text(nb::str(name));
         if (!text.starts_with("__")) result.push_back(text);
     }
     return result;

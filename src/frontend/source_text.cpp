@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/objects.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -83,7 +84,7 @@ std::string_view stripped(std::string_view line) {
 }
 
 std::string line_at(nb::handle lines, Py_ssize_t index) {
-    std::string line = nb::str(nb::handle(PyList_GET_ITEM(lines.ptr(), index))).c_str();
+    std::string line = utf8_text(PyList_GET_ITEM(lines.ptr(), index));
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
     return line;
 }
@@ -114,7 +115,7 @@ std::vector<std::string> find_block(nb::handle lines, Py_ssize_t first) {
 }
 
 [[noreturn]] void throw_no_source(nb::handle function, const std::string& path) {
-    const std::string name = nb::str(function.attr("__qualname__")).c_str();
+    const std::string name = utf8_text(function.attr("__qualname__"));
     throw UsageError("kernel source of '" + name + "'",
                      "Python has no source text for it (it was defined in " + path +
                          "). help: define it in a file or a notebook cell; code run by exec() can register its text in "
@@ -154,7 +155,7 @@ std::optional<nb::object> parse_block(const std::vector<std::string>& block, con
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_SyntaxError) && !error.matches(PyExc_ValueError)) throw;
         nb::object value = nb::borrow(error.value());
-        fault.message = nb::str(nb::getattr(value, "msg", nb::str(value))).c_str();
+        fault.message = utf8_text(nb::str(nb::getattr(value, "msg", nb::str(value))));
         nb::object line = nb::getattr(value, "lineno", nb::none()), column = nb::getattr(value, "offset", nb::none());
         fault.line = line.is_none() ? 0 : nb::cast<int>(line);
         fault.column = column.is_none() ? 0 : nb::cast<int>(column);
@@ -171,7 +172,7 @@ void keep_for_error(SourcePtr source) {
 
 ParsedFunction parse_function(nb::handle function) {
     nb::object code = function.attr("__code__");
-    const std::string path = nb::str(code.attr("co_filename")).c_str();
+    const std::string path = utf8_text(code.attr("co_filename"));
     const std::string name = nb::str(code.attr("co_name")).c_str();
     int first_line = nb::cast<int>(code.attr("co_firstlineno"));
     if (name == "<lambda>") {
@@ -214,8 +215,9 @@ ParsedFunction parse_function(nb::handle function) {
     const std::string kind = nb::str(definition->type().attr("__name__")).c_str();
     if (kind == "AsyncFunctionDef") {
         keep_for_error(source);
-        throw CompileError(Span{source.get(), first_line, 0, 0}, "an async function cannot be compiled", {},
-                           ErrorCategory::syntax);
+        const int line = nb::cast<int>(definition->attr("lineno")) + line_offset;
+        throw CompileError(Span{source.get(), line, 0, 0}, "an async function cannot be compiled",
+                           {{Note::Kind::help, "write it as a plain function, with `def` alone", {}}}, ErrorCategory::syntax);
     }
     if (kind != "FunctionDef" || name != nb::str(definition->attr("name")).c_str()) {
         throw UsageError("kernel source of '" + name + "'",

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "frontend/objects.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -146,8 +147,8 @@ const char* unsupported_expression(Node node) {
 
 const char* unsupported_statement(Node node) {
     switch (node) {
-        case Node::FunctionDef: return "a function inside a kernel";
-        case Node::ClassDef: return "a class inside a kernel";
+        case Node::FunctionDef: return "def";
+        case Node::ClassDef: return "class";
         case Node::Delete: return "del";
         case Node::With: return "with";
         case Node::Match: return "match";
@@ -293,7 +294,10 @@ private:
         if (PyBool_Check(object)) return BoolLiteral{object == Py_True};
         if (PyLong_Check(object)) return integer(value);
         if (PyFloat_Check(object)) return FloatLiteral{PyFloat_AS_DOUBLE(object)};
-        if (PyUnicode_Check(object)) return StringLiteral{nb::borrow<nb::str>(value).c_str()};
+        if (PyUnicode_Check(object)) {
+            if (std::string why = why_unusable_string(value); !why.empty()) return Unsupported{std::move(why)};
+            return StringLiteral{utf8_text(value)};
+        }
         if (object == Py_Ellipsis) return Unsupported{"..."};
         if (PyComplex_Check(object)) return Unsupported{"a complex number"};
         return Unsupported{"a literal of the type " + std::string(nb::str(value.type().attr("__name__")).c_str())};
@@ -302,8 +306,12 @@ private:
     Content integer(nb::handle value) {
         int overflow = 0;
         const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-        // Python refuses to write very long integers in decimal; in hexadecimal it always can.
-        const auto text = [&] { return std::string(nb::borrow<nb::str>(nb::steal(PyNumber_ToBase(value.ptr(), 16))).c_str()); };
+        // Python refuses to write integers of thousands of digits in decimal; in hexadecimal it always can.
+        const auto text = [&] {
+            const bool is_long = PyFloat_AsDouble(value.ptr()) == -1.0 && PyErr_Occurred();
+            if (is_long) PyErr_Clear();
+            return utf8_text(nb::steal(PyNumber_ToBase(value.ptr(), is_long ? 16 : 10)));
+        };
         if (!overflow) return IntegerLiteral{number, false, std::to_string(number)};
         const unsigned long long large = PyLong_AsUnsignedLongLong(value.ptr());
         if (PyErr_Occurred()) {
