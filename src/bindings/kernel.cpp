@@ -77,6 +77,10 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
     if (block_bytes_ >= 0) return parameters_;
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
+    if (!read.tree->unsupported.empty()) {
+        throw CompileError(read.tree->span, "kernel '" + key + "' has " + read.tree->unsupported + ", which kernels cannot have",
+                           {{Note::Kind::help, "use plain parameters with annotations", {}}}, ErrorCategory::syntax);
+    }
     std::vector<Type> types;
     for (std::size_t i = 0; i < declared.size(); ++i) {
         Type type = i < read.annotations.size() ? read.annotations[i] : Type::none();
@@ -154,8 +158,8 @@ std::string PyKernel::signature() {
 
 PyKernel* kernel_pointer(nb::handle object) {
     static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(nb::type<PyKernel>().ptr());
-    if (Py_TYPE(object.ptr()) == type) return nb::inst_ptr<PyKernel>(object);
-    return nb::isinstance<PyKernel>(object) ? nb::inst_ptr<PyKernel>(object) : nullptr;
+    if (Py_TYPE(object.ptr()) != type && !nb::isinstance<PyKernel>(object)) return nullptr;
+    return nb::inst_ready(object) ? nb::inst_ptr<PyKernel>(object) : nullptr;  // not after Kernel.__new__() alone
 }
 
 void bind_kernels(nb::module_& m) {

@@ -43,10 +43,11 @@ fs::path temporary_beside(const fs::path& file) {
 
 // Empty where there is no such file or it cannot be read.
 std::optional<std::vector<std::byte>> read_file(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return std::nullopt;  // opening a pipe would wait for its writer
     std::FILE* const file = std::fopen(path.c_str(), "rb");
     if (file == nullptr) return std::nullopt;
     std::vector<std::byte> bytes;
-    std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
     bool is_whole = false;
     if (!error) {

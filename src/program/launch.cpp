@@ -39,7 +39,8 @@ std::string thread_text(const Fault& fault, int tid_rank) {
         case FaultKind::bounds:
             throw UsageError("launch()",
                              place + "index " + std::to_string(fault.index) + " is out of bounds for axis " +
-                                 std::to_string(fault.axis) + " of '" + subject + "', which has size " +
+                                 std::to_string(fault.axis) + " of " +
+                                 (subject.empty() ? "a vector or matrix" : "'" + subject + "'") + ", which has size " +
                                  std::to_string(fault.size) + where,
                              ErrorCategory::index);
         case FaultKind::division:
