@@ -1,0 +1,12 @@
+import warp as wp
+
+
+@wp.func
+def f(a: int):  # note: the function is f(a: int32)
+    return 1.0
+
+
+@wp.kernel
+def kernel(x: wp.array[float], n: int):
+    i = wp.tid()
+    x[i] = f(1.5)  # error: argument 'a' of 'f' is the float literal 1.5, expected int32

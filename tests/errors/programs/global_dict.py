@@ -1,0 +1,10 @@
+import warp as wp
+
+
+G = {}
+
+
+@wp.kernel
+def kernel(x: wp.array[float], n: int):
+    i = wp.tid()
+    x[i] = G['a']  # error: kernels cannot use 'G', which is a dict
