@@ -44,6 +44,14 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
         std::string width = std::to_string(machine_.math_bits / (is_double ? 64 : 32));
         std::string symbol = std::string("Sleef_") + function.stem + (is_double ? "d" : "f") + width + "_" +
                              function.accuracy + machine_.math_isa;
+        if (op == Op::rem) {
+            // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
+            // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
+            llvm::Value* power = llvm::ConstantFP::get(a->getType(), is_double ? 0x1p900 : 0x1p100);
+            llvm::Value* multiple = builder_.CreateFMul(b, power);
+            a = math_call(symbol, is_double, {a, builder_.CreateFMul(multiple, power)});
+            a = math_call(symbol, is_double, {a, multiple});
+        }
         llvm::SmallVector<llvm::Value*, 2> operands{a};
         if (b) operands.push_back(b);
         return math_call(symbol, is_double, operands);
