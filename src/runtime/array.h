@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/references.h"
 #include "types/layout.h"
 #include "types/type.h"
 
@@ -21,6 +22,7 @@ struct Buffer {
     std::int64_t size_bytes = 0;
     Device* device = nullptr;
     std::function<void()> release;  // empty: the pool's own memory
+    References references;          // what array fields of structs in this memory point to
 
     ~Buffer();
 };

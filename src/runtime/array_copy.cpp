@@ -191,6 +191,21 @@ bool same_view(const Array& a, const Array& b) {
     return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
 }
 
+// copy() of what differs and is not empty.
+void move_elements(const Array& destination, const Array& source) {
+    if (overlap(destination, source)) {
+        if (destination.is_contiguous() && source.is_contiguous()) {
+            std::memmove(destination.view.data, source.view.data, static_cast<std::size_t>(source.size_bytes()));
+            return;
+        }
+        Array temporary = empty(source.dtype, source.shape(), *source.device);
+        move_elements(temporary, source);
+        run(simplified(destination, static_cast<const char*>(temporary.view.data), temporary.view.strides));
+        return;
+    }
+    run(simplified(destination, static_cast<const char*>(source.view.data), source.view.strides));
+}
+
 }  // namespace
 
 void copy(const Array& destination, const Array& source) {
@@ -203,17 +218,11 @@ void copy(const Array& destination, const Array& source) {
                          ErrorCategory::value);
     }
     if (destination.size() == 0 || same_view(destination, source)) return;
-    if (overlap(destination, source)) {
-        if (destination.is_contiguous() && source.is_contiguous()) {
-            std::memmove(destination.view.data, source.view.data, static_cast<std::size_t>(source.size_bytes()));
-            return;
-        }
-        Array temporary = empty(source.dtype, source.shape(), *source.device);
-        copy(temporary, source);
-        run(simplified(destination, static_cast<const char*>(temporary.view.data), temporary.view.strides));
-        return;
+    move_elements(destination, source);
+    // What the copied structs point to lives as long as the copies.
+    if (source.buffer && destination.buffer) {
+        destination.buffer->references.add_all(source.buffer->references, *destination.buffer);
     }
-    run(simplified(destination, static_cast<const char*>(source.view.data), source.view.strides));
 }
 
 void fill(const Array& array, const void* element) {
