@@ -62,6 +62,7 @@ from warp import config, types
 from warp.constants import *  # noqa: F403
 from warp.decorators import constant, func, kernel
 from warp.devices import ScopedDevice
+from warp.structs import struct
 from warp.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
 

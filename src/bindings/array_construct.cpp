@@ -18,6 +18,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
+#include "bindings/structs.h"
 
 namespace weft::bindings {
 namespace {
@@ -135,6 +136,7 @@ Array copied(nb::handle object, const numpy::NdArray& data, std::optional<Scalar
 
 Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, const std::optional<Shape>& wanted,
                    bool copy, Device& device, const char* api) {
+    if (dtype.is_struct() && data.descriptor->kind == 'V') return from_structured(object, dtype, wanted, copy, device, api);
     std::optional<Scalar> scalar = numpy::scalar_of(data);
     if (!scalar && (data.descriptor->byte_order != '>' || !std::strchr("biuf", data.descriptor->kind))) {
         throw_no_dtype(api, object);
@@ -220,6 +222,7 @@ void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*
         at += to.dtype.size_bytes();
         return;
     }
+        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
     std::int64_t expected = to.view.shape[depth];
     if (!is_list(list) || PySequence_Fast_GET_SIZE(list) != expected) {
         throw UsageError(api,

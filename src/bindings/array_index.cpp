@@ -2,6 +2,7 @@
 // views. With a number for every dimension the element itself is read or written.
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
+#include "bindings/structs.h"
 
 namespace weft::bindings {
 namespace {
@@ -110,6 +111,9 @@ Array select(const Array& array, const Selection& selection) {
 }
 
 PyObject* read_element(const Array& element) {
+    if (element.dtype.is_struct()) {
+        return struct_to_python(element.dtype, element.view.data, element.buffer.get()).release().ptr();
+    }
     return value_to_python(element.dtype, element.view.data).release().ptr();
 }
 
@@ -118,6 +122,7 @@ void write_element(const Array& element, PyObject* value) {
         throw UsageError("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(),
                          ErrorCategory::type);
     }
+    if (element.dtype.is_struct()) keep_arrays(value, *element.buffer);
 }
 
 void write_view(const Array& view, PyObject* value) {
@@ -135,6 +140,7 @@ void write_view(const Array& view, PyObject* value) {
         }
     } else if (auto element = element_bytes(value, view.dtype)) {
         moving(view.size_bytes(), [&] { runtime::fill(view, element->data()); });
+        if (view.dtype.is_struct()) keep_arrays(value, *view.buffer);
         return;
     }
     write_foreign(view, value, "array[]");

@@ -5,6 +5,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
+#include "bindings/structs.h"
 
 namespace weft::bindings {
 
@@ -36,6 +37,7 @@ void fill_array(PyArray& array, PyObject* value, const char* api) {
                          ErrorCategory::type);
     }
     moving(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
+    if (array.array.dtype.is_struct()) keep_arrays(value, *array.array.buffer);
     ++array.version;
 }
 
@@ -232,7 +234,9 @@ PyObject* list(PyObject* self, PyObject*) {
         if (!result.is_valid()) throw nb::python_error();
         auto* at = static_cast<const std::byte*>(array.view.data);
         for (std::int64_t i = 0; i < array.size(); ++i, at += array.dtype.size_bytes()) {
-            PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), value_to_python(array.dtype, at).release().ptr());
+            nb::object element = array.dtype.is_struct() ? struct_to_python(array.dtype, at, array.buffer.get())
+                                                         : value_to_python(array.dtype, at);
+            PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), element.release().ptr());
         }
         return result.release().ptr();
     });

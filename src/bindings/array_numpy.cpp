@@ -6,6 +6,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
+#include "bindings/structs.h"
 
 namespace weft::bindings {
 namespace {
@@ -133,10 +134,11 @@ int inner_shape(Type dtype, std::int64_t inner[2]) {
 }
 
 nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api) {
-    require_plain(array.dtype, api);
+    if (!array.dtype.is_struct()) require_plain(array.dtype, api);
     if (!array.device->is_cpu) {
         throw UsageError(api, "the array is on '" + array.device->alias + "'. help: .to('cpu')");
     }
+    if (array.dtype.is_struct()) return struct_numpy_view(array, keep_alive, api);
     Layout layout = full_layout(array);
     return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
                                layout.strides, array.view.data, keep_alive);
@@ -149,6 +151,7 @@ nb::object numpy_view(PyObject* self) {
 void write_foreign(const Array& view, PyObject* value, const char* api) {
     nb::object target = numpy_view(view, nb::handle(), api);
     nb::object source = array_pointer(value) ? numpy_view(value) : numpy::as_array(value);
+    if (view.dtype.is_struct()) return assign_structured(target, source, view.dtype, api);
     if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
         throw UsageError(api, "cannot store " + describe(value) + " in an array of " + view.dtype.python_name(),
                          ErrorCategory::type);

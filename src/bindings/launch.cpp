@@ -20,6 +20,7 @@
 #include "bindings/device.h"
 #include "bindings/fastcall.h"
 #include "bindings/kernel.h"
+#include "bindings/structs.h"
 #include "bindings/types.h"
 #include "program/launch.h"
 #include "program/settings.h"
@@ -102,6 +103,19 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
     holders.push_back(std::move(*foreign));
 }
 
+// The arrays in a struct: on this launch's device, and alive as long as the block points to them.
+void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
+                        runtime::Device& device, std::vector<runtime::Array>& holders) {
+    for (PyArray* array : arrays_in(value)) {
+        if (array->array.device != &device) {
+            throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
+                                             array->array.device->alias + "', the launch is on '" + device.alias + "'");
+        }
+        holders.push_back(array->array);
+        if (array->requires_grad) holders.push_back(array_pointer(array->grad)->array);
+    }
+}
+
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
                    runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders) {
     std::byte* to = block + parameter.offset;
@@ -134,6 +148,7 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
                                          parameter.type.python_name(),
                          ErrorCategory::type);
     }
+    if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
 }
 
 // ---- dimensions ----
@@ -261,8 +276,12 @@ void execute(const program::CompiledKernel& compiled, const std::byte* block, co
 // Arrays that the kernel wrote count one more version (the tape compares them).
 void count_writes(const program::CompiledKernel& compiled, PyObject* const* values) {
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        if (!compiled.effects[i].writes || !compiled.parameter_types[i].is_array()) continue;
-        if (PyArray* array = array_pointer(values[i])) ++array->version;
+        if (!compiled.effects[i].writes) continue;
+        if (compiled.parameter_types[i].is_struct()) {
+            for (PyArray* array : arrays_in(values[i])) ++array->version;
+        } else if (PyArray* array = array_pointer(values[i])) {
+            ++array->version;
+        }
     }
 }
 
@@ -327,7 +346,7 @@ public:
 
     void launch() {
         execute(*compiled_, block_.data(), grid_);
-        for (PyArray* array : written_) ++array->version;
+        for (const nb::object& array : written_) ++array_pointer(array)->version;
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -344,8 +363,9 @@ private:
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
         written_.clear();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
-            if (!compiled_->effects[i].writes || !compiled_->parameter_types[i].is_array()) continue;
-            if (PyArray* array = array_pointer(arguments_[i])) written_.push_back(array);
+            if (!compiled_->effects[i].writes) continue;
+            if (array_pointer(arguments_[i])) written_.push_back(arguments_[i]);
+            for (nb::object& array : array_objects_in(arguments_[i])) written_.push_back(std::move(array));
         }
     }
 
@@ -355,7 +375,7 @@ private:
     Dimensions dims_;
     std::vector<nb::object> arguments_;
     std::vector<runtime::Array> holders_;
-    std::vector<PyArray*> written_;
+    std::vector<nb::object> written_;
     runtime::Device* device_;
     const program::CompiledKernel* compiled_ = nullptr;
     program::Grid grid_;

@@ -6,6 +6,7 @@
 #include "bindings/errors.h"
 #include "bindings/kernel.h"
 #include "bindings/settings.h"
+#include "bindings/structs.h"
 #include "bindings/types.h"
 #include "frontend/frontend.h"
 
@@ -15,6 +16,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_types(m);
     weft::bindings::bind_devices(m);
     weft::bindings::bind_arrays(m);
+    weft::bindings::bind_structs(m);
     weft::frontend::bind_frontend(m);
     weft::bindings::bind_builtins(m);
     weft::bindings::bind_kernels(m);

@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "support/error.h"
@@ -146,6 +147,7 @@ bool write_value(nb::handle value, Type type, void* to) {
             std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
             return true;
         }
+        if (type.is_struct()) return write_struct(value, type, to);
         if (!type.is_numeric_aggregate()) return false;
         return write_components(value, type, static_cast<std::byte*>(to), false);
     }
@@ -177,6 +179,7 @@ bool write_value(nb::handle value, Type type, void* to) {
 
 nb::object value_to_python(Type type, const void* from) {
     if (type.is_scalar()) return number_to_python(read_scalar(type.scalar(), from), type.scalar());
+    if (type.is_struct()) return struct_to_python(type, from, nullptr);
     nb::object made = new_value(type);
     std::memcpy(value_pointer(made)->data(), from, static_cast<std::size_t>(type.size_bytes()));
     return made;

@@ -212,6 +212,20 @@ def test_p70_one_variable_three_types(load_seed, run_sample):
     np.testing.assert_array_equal(out.numpy()[0], np.eye(5))
 
 
+@pytest.mark.seed("P-77")
+@pytest.mark.seed("P-78")
+@pytest.mark.seed("P-79")
+def test_p77_to_p79_structs(load_seed, run_sample, capsys):
+    seed = load_seed(4)
+    names = run_sample(HEADER + seed.text(465, 470) + seed.text(474, 490))
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == ["0 0 0"] * 10 + ["10"] * 10 + ["2.5"] * 10
+    struct = names["MyStruct"]
+    zeros = run_sample(HEADER + seed.text(494), MyStruct=struct)["a"]
+    assert zeros.shape == (10,) and all((s.param1, s.param2, s.param3) == (0, 0.0, None) for s in zeros)
+    assert run_sample(HEADER + seed.text(498), MyStruct=struct)["a"].shape == (3,)
+
+
 @pytest.mark.seed("P-80")
 def test_p80_constants(load_seed, run_sample, capsys):
     names = run_sample(HEADER + load_seed(4).text(515, 529))

@@ -300,6 +300,41 @@ def test_anonymous_matrices_in_one_variable():
     np.testing.assert_array_equal(last.numpy()[0], np.eye(5))
 
 
+@wp.struct
+class MyStruct:
+    param1: int
+    param2: float
+    param3: wp.array(dtype=wp.vec3)
+
+
+@pytest.mark.seed("P-77")
+@pytest.mark.seed("S-STR-004")
+def test_structs_as_arguments(capsys):
+    @wp.kernel
+    def compute(args: MyStruct):
+        tid = wp.tid()
+        print(args.param1)
+        print(args.param2)
+        print(args.param3[tid])
+
+    s = MyStruct()
+    s.param1 = 10
+    s.param2 = 2.5
+    s.param3 = wp.zeros(shape=10, dtype=wp.vec3)
+    wp.launch(compute, dim=10, inputs=[s])
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == ["0 0 0"] * 10 + ["10"] * 10 + ["2.5"] * 10
+
+
+@pytest.mark.seed("P-78")
+@pytest.mark.seed("P-79")
+def test_arrays_of_structs():
+    a = wp.zeros(shape=10, dtype=MyStruct)
+    assert a.shape == (10,) and all((s.param1, s.param2, s.param3) == (0, 0.0, None) for s in a)
+    a = wp.array([MyStruct(), MyStruct(), MyStruct()], dtype=MyStruct)
+    assert a.shape == (3,) and a.dtype is MyStruct
+
+
 TYPE_SPHERE = wp.constant(0)
 TYPE_CUBE = wp.constant(1)
 TYPE_CAPSULE = wp.constant(2)

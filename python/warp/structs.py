@@ -1,0 +1,80 @@
+"""@wp.struct: classes whose instances lie in kernels and arrays as C structs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from warp import _weft
+from warp._weft import UsageError
+
+__all__ = ["struct"]
+
+# What Python puts into the body of every class.
+_OF_EVERY_CLASS = {
+    "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__conditional_annotations__",
+    "__classdictcell__", "__dict__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
+    "__weakref__",
+}  # fmt: skip
+
+
+def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
+    """A string annotation, in the scope where the class is defined."""
+    scope = {**frame.f_globals, **getattr(sys.modules.get(cls.__module__), "__dict__", {}), **frame.f_locals}
+    try:
+        return eval(text, scope)
+    except Exception as error:
+        raise UsageError(
+            f"struct(): the annotation {text!r} of field '{field}' of {name} cannot be evaluated: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def struct(c: type) -> type:
+    """Makes a struct of a class with annotated attributes; used as ``@wp.struct``.
+
+    Instances start as zeros (``S()``, or ``S(x=1.0)``), are passed to kernels by value and are elements of arrays
+    (``wp.zeros(10, dtype=S)``). Kernels read and write fields as ``s.x``, and make structs with ``S()``.
+
+    Args:
+        c: the class. Fields are scalars, vectors, matrices, quaternions, transforms, arrays and other structs. Methods
+            are for Python; kernels cannot call them.
+    Returns:
+        The class of the struct, which takes the place of ``c``.
+    Raises:
+        UsageError: a field has no type, or one that kernels do not have; the class has bases, ``__init__`` or
+            ``__slots__``.
+    """
+    if not isinstance(c, type):
+        raise UsageError(f"struct(): expected a class, found {c!r}")
+    name = c.__name__
+    if c.__bases__ != (object,):
+        bases = ", ".join(base.__name__ for base in c.__bases__)
+        raise UsageError(f"struct(): {name} is derived from {bases}; a struct has no base class. help: make it a field")
+    frame = sys._getframe(1)
+    fields = []
+    for field, annotation in getattr(c, "__annotations__", {}).items():
+        if isinstance(annotation, str):
+            annotation = _evaluate(name, field, annotation, c, frame)
+        fields.append((field, annotation))
+    members = {}
+    declared = {field for field, _ in fields}
+    for member, value in vars(c).items():
+        if member in _OF_EVERY_CLASS:
+            continue
+        if member in declared:
+            raise UsageError(
+                f"struct(): field '{member}' of {name} has a default, {value!r}; fields start as zeros. "
+                f"help: {name}({member}=...)"
+            )
+        if member in ("__init__", "__new__", "__slots__", "__setattr__", "__getattribute__"):
+            raise UsageError(f"struct(): {name} defines {member}, which a struct has already")
+        is_method = callable(value) or isinstance(value, (property, staticmethod, classmethod))
+        if not is_method and not member.startswith("__"):
+            raise UsageError(
+                f"struct(): field '{member}' of {name} has no type. help: annotate it: {member}: {type(value).__name__}"
+            )
+        members[member] = value
+    if not fields:
+        raise UsageError(f"struct(): {name} has no fields. help: annotate attributes: x: float")
+    return _weft.make_struct(name, c.__module__, c.__qualname__, fields, members)

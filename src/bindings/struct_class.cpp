@@ -1,0 +1,185 @@
+// make_struct: the Python class of a struct. python/warp/structs.py finds the fields; here they become a type, and the
+// class gets a property for each.
+#include <nanobind/stl/string.h>
+
+#include <cstdio>
+#include <set>
+
+#include "bindings/fastcall.h"
+#include "bindings/structs.h"
+#include "bindings/types.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+// FNV-1a: the same in every process, so that the disk cache finds what an earlier one compiled.
+std::uint64_t hash_of(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
+
+// The type with the keys of the structs that it mentions, which their names do not tell.
+std::string signature_of(Type type) {
+    if (type.is_struct()) return type.struct_key();
+    if (type.is_array()) return "array" + std::to_string(type.ndim()) + "<" + signature_of(type.element()) + ">";
+    return type.ir_name();
+}
+
+std::string key_of(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields) {
+    std::string text;
+    for (const Type::Field& field : fields) text += field.name + ":" + signature_of(field.type) + ";";
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_of(text)));
+    return module + ":" + qualname + ":" + digits;
+}
+
+Type::Field read_field(const std::string& struct_name, nb::handle name, nb::handle annotation) {
+    Type::Field field;
+    field.name = nb::cast<std::string>(name);
+    const std::string place = "field '" + field.name + "' of " + struct_name;
+    std::optional<Type> type = annotation_from_python(annotation);
+    if (!type) {
+        throw UsageError("struct()", place + " is annotated with " + describe(annotation) +
+                                         ", which is no type of a kernel's values: expected float, int, bool, "
+                                         "wp.float64, wp.vec3, wp.array[float], another struct and the like",
+                         ErrorCategory::type);
+    }
+    if (type->is_array() && type->element().is_none()) {
+        throw UsageError("struct()", place + " is an array of any type: expected one element type. help: " + field.name +
+                                         ": wp.array(dtype=float)",
+                         ErrorCategory::type);
+    }
+    field.type = *type;
+    return field;
+}
+
+// Of a property, which can be called on anything, or of an instance that __new__ made and nobody filled.
+StructValue& instance(nb::handle self, const std::string& member) {
+    if (StructValue* value = struct_pointer(self)) return *value;
+    throw UsageError(member, "expected an instance of a struct, got " + describe(self), ErrorCategory::type);
+}
+
+nb::object make_property(const Type::Field& field, std::size_t index) {
+    nb::object getter = nb::cpp_function([field, index](nb::handle self) {
+        instance(self, field.name);
+        return get_field(self, index);
+    });
+    nb::object setter = nb::cpp_function([field, index](nb::handle self, nb::handle value) {
+        instance(self, field.name);
+        set_field(self, index, value);
+    }, nb::arg("self"), nb::arg("value").none());
+    return nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(getter, setter, nb::none(),
+                                                                     nb::str(field.type.python_name().c_str()));
+}
+
+nb::object make_struct(const std::string& name, const std::string& module, const std::string& qualname,
+                       nb::list declared, nb::dict members) {
+    std::vector<Type::Field> fields;
+    for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1]));
+    std::string key = key_of(module, qualname, fields);
+    const Type type = Type::structure(name, std::move(key), std::move(fields));
+    for (std::size_t i = 0; i < type.fields().size(); ++i) {
+        members[type.fields()[i].name.c_str()] = make_property(type.fields()[i], i);
+    }
+    members["__slots__"] = nb::tuple();
+    members["__module__"] = module;
+    members["__qualname__"] = qualname;
+    nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
+        nb::str(name.c_str()), nb::make_tuple(nb::type<StructValue>()), members);
+    register_dtype(made, type);
+    return made;
+}
+
+std::vector<std::string> field_names(Type type) {
+    std::vector<std::string> names;
+    for (const Type::Field& field : type.fields()) names.push_back(field.name);
+    return names;
+}
+
+void construct(nb::pointer_and_handle<StructValue> self, nb::args arguments, nb::kwargs keywords) {
+    const std::optional<Type> type = struct_type_of_class(Py_TYPE(self.h.ptr()));
+    if (!type) throw UsageError("struct()", "structs are made with @wp.struct on a class", ErrorCategory::type);
+    const std::string api = type->struct_name() + "()";
+    const auto& fields = type->fields();
+    if (arguments.size() > fields.size()) {
+        throw UsageError(api, "got " + std::to_string(arguments.size()) + " arguments for " +
+                                  std::to_string(fields.size()) + " fields",
+                         ErrorCategory::type);
+    }
+    new (self.p) StructValue(*type);
+    nb::inst_mark_ready(self.h);
+    for (std::size_t i = 0; i < arguments.size(); ++i) set_field(self.h, i, arguments[i]);
+    for (auto [key, value] : keywords) {
+        const auto name = nb::cast<std::string>(key);
+        const std::optional<int> index = type->field_index(name);
+        if (!index) {
+            throw UsageError(api, "there is no field '" + name + "'; expected " + join_or(field_names(*type)),
+                             ErrorCategory::type);
+        }
+        if (static_cast<std::size_t>(*index) < arguments.size()) {
+            throw UsageError(api, "field '" + name + "' is given twice", ErrorCategory::type);
+        }
+        set_field(self.h, static_cast<std::size_t>(*index), value);
+    }
+}
+
+std::string repr_of(nb::handle self) {
+    StructValue& value = instance(self, "repr()");
+    std::string text = value.type().struct_name() + "(";
+    for (std::size_t i = 0; i < value.type().fields().size(); ++i) {
+        const Type::Field& field = value.type().fields()[i];
+        nb::object shown = get_field(self, i);
+        text += (i ? ", " : "") + field.name + "=";
+        if (const PyArray* array = array_pointer(shown)) {
+            text += "<" + field.type.python_name() + " of shape " + runtime::shape_text(array->array.shape()) + ">";
+        } else {
+            text += nb::repr(shown).c_str();
+        }
+    }
+    return text + ")";
+}
+
+// Python's own message for a name that is no field does not say which there are.
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+    if (PyObject_GenericSetAttr(self, name, value) == 0) return 0;
+    StructValue* found = struct_pointer(self);
+    if (!found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    const std::string wanted = nb::str(nb::handle(name)).c_str();
+    if (!value || found->type().field_index(wanted)) return -1;
+    PyErr_Clear();
+    return guarded([&]() -> int {
+        throw UsageError(found->type().struct_name(),
+                         "there is no field '" + wanted + "'; expected " + join_or(field_names(found->type())),
+                         ErrorCategory::attribute);
+    }, -1);
+}
+
+PyType_Slot kSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&StructValue::traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(&StructValue::clear)},
+    {Py_tp_setattro, reinterpret_cast<void*>(&set_attribute)},
+    {0, nullptr},
+};
+
+}  // namespace
+
+void bind_structs(nb::module_& m) {
+    nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots), "What the classes made by @wp.struct are derived from.")
+        .def("__init__", &construct)
+        .def("__repr__", &repr_of)
+        .def("__copy__", [](nb::handle self) {
+            StructValue& value = instance(self, "copy()");
+            nb::object made = new_struct(value.type());
+            for (std::size_t i = 0; i < value.type().fields().size(); ++i) set_field(made, i, get_field(self, i));
+            return made;
+        });
+    m.def("make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
+          nb::arg("members"), "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes.");
+    m.def("is_struct", [](nb::handle object) { return PyType_Check(object.ptr()) &&
+                                                      struct_type_of_class(reinterpret_cast<PyTypeObject*>(object.ptr())).has_value(); },
+          nb::arg("object").none(), "Whether `object` is a class made by @wp.struct.");
+}
+
+}  // namespace weft::bindings

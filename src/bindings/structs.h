@@ -1,0 +1,96 @@
+// Instances of the classes that @wp.struct makes: the packed bytes of one struct, as in memory of arrays and arguments.
+//
+//   structs.cpp        the instance: fields, construction, text, arrays
+//   struct_class.cpp   the class: fields from annotations, its properties
+//   struct_numpy.cpp   structured NumPy arrays
+//
+// A field of a number reads as a Python number; one of a vector, a matrix or a struct as a view that writes through
+// (`s.velocity.x = 1.0`). An array field keeps the Python array that was assigned; the bytes hold its ArrayView.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bindings/array.h"
+#include "runtime/array.h"
+#include "types/type.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+class StructValue {
+public:
+    // An array field, of the struct itself or of one inside it.
+    struct Slot {
+        std::int64_t offset;  // from the start of the root
+        Type type;
+        nb::object array;     // null where none is assigned
+    };
+
+    explicit StructValue(Type type);                           // zero
+    StructValue(Type type, std::byte* data, nb::handle root);  // a part of `root`, another struct instance
+    ~StructValue();
+    StructValue(const StructValue&) = delete;
+    StructValue& operator=(const StructValue&) = delete;
+
+    Type type() const { return type_; }
+    std::byte* data() const { return data_; }
+    nb::handle root() const { return root_; }  // null for a root
+    // The array fields of this struct: those of its root that lie in its bytes.
+    std::span<Slot> slots();
+    std::int64_t offset();  // of the first byte in the root
+    // Writes the bytes, with the arrays as they are now.
+    void pack(void* to);
+
+    static int traverse(PyObject* self, visitproc visit, void* arg);
+    static int clear(PyObject* self);
+
+private:
+    StructValue& root_value();
+
+    Type type_;
+    std::byte* data_;
+    PyObject* root_ = nullptr;
+    std::vector<Slot> slots_;  // of a root, by offset
+};
+
+// Null where `object` is no struct instance.
+StructValue* struct_pointer(nb::handle object);
+// The struct type of a class that @wp.struct made, or of one derived from it; empty for others.
+std::optional<Type> struct_type_of_class(PyTypeObject* python_class);
+nb::object new_struct(Type type);
+
+bool holds_arrays(Type type);
+// The arrays in the fields of a struct instance; none for other values.
+std::vector<PyArray*> arrays_in(nb::handle value);
+std::vector<nb::object> array_objects_in(nb::handle value);
+// write_value for structs: an instance of just this type.
+bool write_struct(nb::handle value, Type type, void* to);
+// An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer that the
+// bytes are from, keeps; without `memory` they are valid as long as the arrays that somebody else keeps.
+nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* memory);
+// After `value` was written to memory of `holder`: its arrays live as long as the holder.
+void keep_arrays(nb::handle value, runtime::Buffer& holder);
+
+nb::object get_field(nb::handle self, std::size_t index);
+void set_field(nb::handle self, std::size_t index, nb::handle value);
+
+// ---- structured NumPy arrays ----
+
+// A view whose dtype has the names and offsets of the fields; an array field is 80 raw bytes. Throws where a field has a
+// type that NumPy does not know.
+nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
+// Field by field and by name, with NumPy's casting. Throws where the names differ, and for structs with arrays.
+void assign_structured(nb::handle target, nb::handle source, Type type, const char* api);
+// An array of structs from a structured ndarray: a view where `copy` is false and the layouts are the same.
+runtime::Array from_structured(nb::handle source, Type type, const std::optional<runtime::Shape>& shape, bool copy,
+                               runtime::Device& device, const char* api);
+
+void bind_structs(nb::module_& m);  // struct_class.cpp
+
+}  // namespace weft::bindings
