@@ -174,7 +174,12 @@ def invocations(name):
     """All overloads of a name that expand to IR, with every scalar type, and with their defaults left out."""
     made = []
     for signature, _, has_expansion, _ in _weft.builtin_overloads(name):
-        if has_expansion and "Array[" not in signature and "static" not in signature and ": T" not in signature:
+        if (
+            has_expansion
+            and "Array[" not in signature
+            and "static" not in signature
+            and not re.search(r": T\b", signature)
+        ):
             for scalar in scalars_of(signature):
                 made.append(Invocation(name, signature, scalar))
                 if " = " in signature:
