@@ -219,10 +219,10 @@ void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*
             throw UsageError(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(),
                              ErrorCategory::type);
         }
+        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
         at += to.dtype.size_bytes();
         return;
     }
-        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
     std::int64_t expected = to.view.shape[depth];
     if (!is_list(list) || PySequence_Fast_GET_SIZE(list) != expected) {
         throw UsageError(api,

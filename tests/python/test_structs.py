@@ -9,7 +9,6 @@ import textwrap
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 
@@ -78,7 +77,7 @@ def test_mistakes_in_the_class_are_told():
 
         @wp.struct
         class Bad:
-            x: "nowhere"
+            x: "nowhere"  # noqa: F821
 
     with pytest.raises(wp.UsageError, match="has a default, 1.0"):
 
@@ -361,7 +360,11 @@ def test_fields_of_array_elements_are_read_and_written_in_place(lanes):
     n = 37
     a = wp.zeros(n, dtype=Body)
     before = a.numpy()
-    before["mass"], before["velocity"], before["flag"] = rng.standard_normal(n), rng.standard_normal((n, 3)), np.arange(n) % 2
+    before["mass"], before["velocity"], before["flag"] = (
+        rng.standard_normal(n),
+        rng.standard_normal((n, 3)),
+        np.arange(n) % 2,
+    )
     before["count"] = 5
     expected = before.copy()
     wp.launch(step, dim=n, inputs=[a, wp.array(rng.permutation(n), dtype=int)])
@@ -495,9 +498,14 @@ def test_kernels_with_structs_come_from_the_disk_cache(tmp_path):
             """
         )
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "WARP_CACHE_PATH": str(tmp_path / "cache"),
+    }
     runs = [
-        subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True) for _ in range(2)
+        subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True)
+        for _ in range(2)
     ]
     assert [run.stdout.strip() for run in runs] == ["False", "True"], runs[0].stderr + runs[1].stderr
 
@@ -549,7 +557,9 @@ def test_structured_numpy_arrays():
     a = wp.array([Body(count=i, velocity=(i, 0.0, 1.0), inner=Inner(weight=i)) for i in range(4)], dtype=Body)
     view = a.numpy()
     assert view.dtype.names == ("flag", "count", "mass", "velocity", "frame", "inner", "small")
-    assert view["count"].tolist() == [0, 1, 2, 3] and view["velocity"].shape == (4, 3) and view["frame"].shape == (4, 2, 2)
+    assert (
+        view["count"].tolist() == [0, 1, 2, 3] and view["velocity"].shape == (4, 3) and view["frame"].shape == (4, 2, 2)
+    )
     assert view["inner"]["weight"].tolist() == [0.0, 1.0, 2.0, 3.0]
     view["mass"][2] = 5.0  # shares the memory
     assert a[2].mass == 5.0
@@ -615,7 +625,11 @@ def test_arrays_of_overwritten_elements_are_let_go():
     for i in range(2000):
         freed = []
         memory = np.full((1, 3), i, dtype=np.float32)
-        a[0] = Arguments(param3=wp.array(ptr=memory.ctypes.data, shape=1, dtype=wp.vec3, deleter=lambda p, n, m=memory: alive.remove(p)))
+        a[0] = Arguments(
+            param3=wp.array(
+                ptr=memory.ctypes.data, shape=1, dtype=wp.vec3, deleter=lambda p, n, m=memory: alive.remove(p)
+            )
+        )
         alive.append(memory.ctypes.data)
         del memory, freed
     assert len(alive) < 1000
@@ -702,7 +716,12 @@ def test_a_struct_in_a_cycle_is_collected():
 
 def test_misuse_of_the_base_class_is_an_error():
     unmade = Inner.__new__(Inner)
-    for use in (lambda: unmade.weight, lambda: repr(unmade), lambda: wp.array([unmade], dtype=Inner), lambda: copy.copy(unmade)):
+    for use in (
+        lambda: unmade.weight,
+        lambda: repr(unmade),
+        lambda: wp.array([unmade], dtype=Inner),
+        lambda: copy.copy(unmade),
+    ):
         with pytest.raises((TypeError, RuntimeError)):
             use()
     with pytest.raises(TypeError):
