@@ -1,9 +1,9 @@
 """Runs Weft and its peers side by side and prints what each needs, with ratios: `make bench`.
 
 Every measurement is a fresh process of a program of `throughput/`, `compile/` or `latency/`. A round runs all
-implementations of one program back to back, then those of the next; a ratio is taken within a round, and the table shows
-the median over the rounds, so that a machine that slows down for a while slows both sides of a ratio. README.md says
-what the rows mean and how to repeat one.
+implementations of one program back to back, then those of the next; a ratio is taken within a round, and the table
+shows the median over the rounds, so that a machine that slows down for a while slows both sides of a ratio. README.md
+says what the rows mean and how to repeat one.
 
 What a peer needs is made at the first run: `.venv-bench` (Numba) and `.venv-peer` (the established `warp` package) next
 to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a program that fails, becomes a line below
@@ -27,7 +27,7 @@ from measure import BUILT, ROOT
 
 BENCH = Path(__file__).resolve().parent
 COMPILER = os.environ.get("CXX", "g++")
-# -fno-math-errno and -fno-trapping-math change no value: they let the strict loops use vector square roots and divisions.
+# -fno-math-errno and -fno-trapping-math change no value: they let the strict loops use vector square roots.
 STRICT = ["-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math"]
 FAST = ["-O3", "-march=native", "-ffast-math"]
 ALWAYS = ["-std=c++20", "-fopenmp", "-fPIC", "-shared", "-fvisibility=hidden"]
@@ -191,7 +191,8 @@ def machine() -> dict:
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        model = next((l.split(":", 1)[1].strip() for l in info.read_text().splitlines() if "model name" in l), model)
+        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
     flags = info.read_text() if info.exists() else ""
     simd = next((name for name, flag in (("AVX-512", "avx512f"), ("AVX2", "avx2")) if flag in flags), "SSE2")
     return {
@@ -254,7 +255,9 @@ def main() -> int:
     names = set(options.implementations.split(",")) if options.implementations else {"weft", "peer", "numba", "cpp"}
     for given, possible, what in ((wanted, known, "program"), (names, {"weft", "peer", "numba", "cpp"}, "peer")):
         if given - possible:
-            parser.error(f"there is no {what} {', '.join(sorted(given - possible))}; expected {', '.join(sorted(possible))}")
+            parser.error(
+                f"there is no {what} {', '.join(sorted(given - possible))}; expected {', '.join(sorted(possible))}"
+            )
     programs = [p for p in PROGRAMS if p.name in wanted]
     if options.build:
         runner = Runner(options, programs, names)

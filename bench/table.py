@@ -11,8 +11,8 @@ from pathlib import Path
 
 Figures = list  # one (median, least) in ms per round, None where a round has none
 
-# Throughput: Weft may need this many times what the hand-written loop needs, strict against strict and fast against fast.
-# Without an entry there is no target.
+# Throughput: Weft may need this many times what the hand-written loop needs, strict against strict and fast against
+# fast. Without an entry there is no target.
 AT_MOST = {
     "saxpy": 1 / 0.9,
     "laplacian": 1 / 0.9,
@@ -130,7 +130,9 @@ def _others(rows: dict, best: bool) -> str:
 
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
     """Prints the throughput table and the one of compile times and latencies; empty ones are left out."""
-    others = {key: value for key, value in rows.items() if key[0].split()[0] in ("compile", "start", "launch", "arrays")}
+    others = {
+        key: value for key, value in rows.items() if key[0].split()[0] in ("compile", "start", "launch", "arrays")
+    }
     throughput = {key: value for key, value in rows.items() if key not in others}
     what = "least times" if best else "medians"
     if throughput:

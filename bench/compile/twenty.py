@@ -6,7 +6,7 @@ import scenario
 KERNELS = 20
 
 # A loop, a branch and some vector math each; constants make the kernels of all modules differ.
-WARP = '''
+WARP = """
 @wp.kernel
 def kernel_{index}(n: int, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)):
     i = wp.tid()
@@ -20,7 +20,8 @@ def kernel_{index}(n: int, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=float))
         else:
             total += wp.exp(-r) + {number}.25
     y[i] = total
-'''
+"""
+
 
 def check(y, number, index, n):
     d = np.stack([np.full(n, -index, dtype=float), -np.arange(n, dtype=float), np.full(n, -number, dtype=float)], 1)
@@ -31,10 +32,17 @@ def check(y, number, index, n):
 
 def launch_warp(wp, loaded):
     x = wp.zeros(4, dtype=wp.vec3, device="cpu")
+    results = []
     for index in range(KERNELS):
         y = wp.zeros(4, dtype=float, device="cpu")
         wp.launch(getattr(loaded, f"kernel_{index}"), dim=4, inputs=[3, x, y], device="cpu")
-        check(y.numpy(), int(loaded.__name__[-1]), index, 3)
+        results.append(y)
+
+    def check_all():
+        for index, y in enumerate(results):
+            check(y.numpy(), int(loaded.__name__[-1]), index, 3)
+
+    return check_all
 
 
 def source(head, text):

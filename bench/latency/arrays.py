@@ -26,7 +26,9 @@ if __name__ == "__main__":
     failed = False
     for variant in options.variant or STATEMENTS:
         try:
-            measure.report("arrays", variant, options, measure.time_statement(STATEMENTS[variant], names, options.seconds))
+            measure.report(
+                "arrays", variant, options, measure.time_statement(STATEMENTS[variant], names, options.seconds)
+            )
         except Exception as error:
             failed = True
             measure.report_failure("arrays", variant, options, error)

@@ -1,7 +1,7 @@
 """What one call costs: `wp.launch` of a kernel that does nothing, dim 1, with 0 to 30 arguments; recorded launches.
 
-`8` mixes arrays, scalars and a vector; `30` is thirty arrays. Numba is a serial compiled function: the least that a call
-from Python into compiled code costs there.
+`8` mixes arrays, scalars and a vector; `30` is thirty arrays. Numba is a serial compiled function:
+the least that a call from Python into compiled code costs there.
 """
 
 import sys
@@ -42,9 +42,7 @@ def statements_warp(wp):
         wp.tid()
 
     text = "\n".join(
-        ["def thirty("]
-        + [f"    a{i}: wp.array(dtype=float)," for i in range(30)]
-        + ["):", "    wp.tid()"]
+        ["def thirty("] + [f"    a{i}: wp.array(dtype=float)," for i in range(30)] + ["):", "    wp.tid()"]
     )
     thirty = _kernel_from_text(wp, text, "thirty")
     a = wp.zeros(8, dtype=float, device="cpu")
@@ -128,7 +126,9 @@ if __name__ == "__main__":
         if variant not in statements:
             continue
         try:
-            measure.report("launch", variant, options, measure.time_statement(statements[variant], names, options.seconds))
+            measure.report(
+                "launch", variant, options, measure.time_statement(statements[variant], names, options.seconds)
+            )
         except Exception as error:
             failed = True
             measure.report_failure("launch", variant, options, error)

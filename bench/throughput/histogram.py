@@ -35,9 +35,7 @@ def with_warp(wp, variant, data, options):
         wp.atomic_add(histogram, int(x[i] * bins), 1)
 
     @wp.kernel
-    def weigh(
-        bins: float, x: wp.array(dtype=float), weight: wp.array(dtype=float), histogram: wp.array(dtype=float)
-    ):
+    def weigh(bins: float, x: wp.array(dtype=float), weight: wp.array(dtype=float), histogram: wp.array(dtype=float)):
         i = wp.tid()
         wp.atomic_add(histogram, int(x[i] * bins), weight[i])
 

@@ -7,8 +7,7 @@ BENCH_EXPORT void laplacian_2d(int64_t n, const float* __restrict u, float* __re
         const float* __restrict row = u + i * n;
         float* __restrict out = result + i * n;
 #pragma omp simd
-        for (int64_t j = 1; j < n - 1; ++j)
-            out[j] = row[j - n] + row[j + n] + row[j - 1] + row[j + 1] - 4.0f * row[j];
+        for (int64_t j = 1; j < n - 1; ++j) out[j] = row[j - n] + row[j + n] + row[j - 1] + row[j + 1] - 4.0f * row[j];
     }
 }
 
@@ -21,8 +20,8 @@ BENCH_EXPORT void laplacian_3d(int64_t n, const float* __restrict u, float* __re
             float* __restrict out = result + i * plane + j * n;
 #pragma omp simd
             for (int64_t k = 1; k < n - 1; ++k)
-                out[k] = row[k - plane] + row[k + plane] + row[k - n] + row[k + n] + row[k - 1] + row[k + 1] -
-                         6.0f * row[k];
+                out[k] =
+                    row[k - plane] + row[k + plane] + row[k - n] + row[k + n] + row[k - 1] + row[k + 1] - 6.0f * row[k];
         }
     }
 }

@@ -15,13 +15,9 @@ static void step(int64_t n, Real dt, Real gravity, Real* __restrict x, Real* __r
     }
 }
 
-BENCH_EXPORT void step_vec3(int64_t n, float dt, float gravity, float* x, float* v) {
-    step(n, dt, gravity, x, v);
-}
+BENCH_EXPORT void step_vec3(int64_t n, float dt, float gravity, float* x, float* v) { step(n, dt, gravity, x, v); }
 
-BENCH_EXPORT void step_vec3d(int64_t n, double dt, double gravity, double* x, double* v) {
-    step(n, dt, gravity, x, v);
-}
+BENCH_EXPORT void step_vec3d(int64_t n, double dt, double gravity, double* x, double* v) { step(n, dt, gravity, x, v); }
 
 BENCH_EXPORT void step_terms(int64_t n, float dt, float gravity, float drag, float bounce, float* __restrict x,
                              float* __restrict v) {
