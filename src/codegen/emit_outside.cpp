@@ -14,6 +14,32 @@ namespace weft::codegen {
 
 using ir::Operation;
 
+namespace {
+
+// The array of a failed check as the user wrote it, without the indices: "points", "args.points", "grid[...].cells".
+std::string path_of(const ir::Value& value) {
+    if (!value.name.empty() || !value.definition || value.definition->operands.empty()) {
+        return value.name.empty() ? "an array" : value.name;
+    }
+    const Operation& operation = *value.definition;
+    const ir::Value& whole = *operation.operands[0];
+    const bool has_indices = operation.op == ir::Op::load || operation.op == ir::Op::view;
+    if (has_indices) return path_of(whole) + "[...]";
+    std::vector<std::int64_t> path;
+    if (operation.op == ir::Op::extract || operation.op == ir::Op::member) path = operation.ints;
+    Type type = operation.op == ir::Op::member ? whole.type.element() : whole.type;
+    std::string text = path_of(whole);
+    for (const std::int64_t field : path) {
+        if (!type.is_struct()) return text;
+        const Type::Field& found = type.fields()[static_cast<std::size_t>(field)];
+        text += "." + found.name;
+        type = found.type;
+    }
+    return text;
+}
+
+}  // namespace
+
 void Emitter::emit_tid(const Operation& operation) {
     std::size_t axis = static_cast<std::size_t>(operation.ints[0]);
     llvm::Value* coordinate = coordinates_[axis];
@@ -82,11 +108,11 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
         // An array of no elements has no data either; that is an index out of range.
-        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis), array->name);
+        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis), path_of(*array));
         ok = builder_.CreateAnd(ok, inside);
     }
     llvm::Value* there = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
-    check(builder_.CreateOr(there, builder_.CreateNot(ok)), FaultKind::null_array, i64(0), i64(0), 0, array->name);
+    check(builder_.CreateOr(there, builder_.CreateNot(ok)), FaultKind::null_array, i64(0), i64(0), 0, path_of(*array));
     return builder_.CreateAnd(ok, there);
 }
 

@@ -730,3 +730,31 @@ def test_misuse_of_the_base_class_is_an_error():
         Inner.weight.fget(3)
     with pytest.raises(AttributeError):
         del Inner().weight
+
+
+def test_debug_checks_name_array_fields():
+    @wp.struct
+    class Outer:
+        arguments: Arguments
+        others: wp.array(dtype=Arguments)
+
+    @wp.func
+    def first(s: Outer, i: int):
+        return s.arguments.param3[i].x
+
+    @wp.kernel(module_options={"mode": "debug"})
+    def compute(s: Outer, out: wp.array[float]):
+        i = wp.tid()
+        out[i] = first(s, i) + s.others[i].param3[2 * i].x
+
+    short, right = wp.ones(3, dtype=wp.vec3), wp.ones(9, dtype=wp.vec3)
+    out = wp.zeros(4)
+    s = Outer(Arguments(param3=short), wp.array([Arguments(param3=right)] * 4, dtype=Arguments))
+    with pytest.raises(IndexError, match=r"'s\.arguments\.param3', which has size 3.*thread \(3,\)"):
+        wp.launch(compute, dim=4, inputs=[s, out])
+    s = Outer(Arguments(param3=right), wp.array([Arguments(param3=short)] * 4, dtype=Arguments))
+    with pytest.raises(IndexError, match=r"'s\.others\[\.\.\.\]\.param3', which has size 3.*thread \(2,\)"):
+        wp.launch(compute, dim=4, inputs=[s, out])
+    s = Outer(Arguments(param3=right), wp.array([Arguments(param3=right)] * 4, dtype=Arguments))
+    wp.launch(compute, dim=4, inputs=[s, out])
+    assert (out.numpy() == 2.0).all()
