@@ -41,14 +41,16 @@ Type::Field read_field(const std::string& struct_name, nb::handle name, nb::hand
     const std::string place = "field '" + field.name + "' of " + struct_name;
     std::optional<Type> type = annotation_from_python(annotation);
     if (!type) {
-        throw UsageError("struct()", place + " is annotated with " + describe(annotation) +
-                                         ", which is no type of a kernel's values: expected float, int, bool, "
-                                         "wp.float64, wp.vec3, wp.array[float], another struct and the like",
+        throw UsageError("struct()",
+                         place + " is annotated with " + describe(annotation) +
+                             ", which is no type of a kernel's values: expected float, int, bool, "
+                             "wp.float64, wp.vec3, wp.array[float], another struct and the like",
                          ErrorCategory::type);
     }
     if (type->is_array() && type->element().is_none()) {
-        throw UsageError("struct()", place + " is an array of any type: expected one element type. help: " + field.name +
-                                         ": wp.array(dtype=float)",
+        throw UsageError("struct()",
+                         place + " is an array of any type: expected one element type. help: " + field.name +
+                             ": wp.array(dtype=float)",
                          ErrorCategory::type);
     }
     field.type = *type;
@@ -66,10 +68,12 @@ nb::object make_property(const Type::Field& field, std::size_t index) {
         instance(self, field.name);
         return get_field(self, index);
     });
-    nb::object setter = nb::cpp_function([field, index](nb::handle self, nb::handle value) {
-        instance(self, field.name);
-        set_field(self, index, value);
-    }, nb::arg("self"), nb::arg("value").none());
+    nb::object setter = nb::cpp_function(
+        [field, index](nb::handle self, nb::handle value) {
+            instance(self, field.name);
+            set_field(self, index, value);
+        },
+        nb::arg("self"), nb::arg("value").none());
     return nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(getter, setter, nb::none(),
                                                                      nb::str(field.type.python_name().c_str()));
 }
@@ -104,9 +108,10 @@ void construct(nb::pointer_and_handle<StructValue> self, nb::args arguments, nb:
     const std::string api = type->struct_name() + "()";
     const auto& fields = type->fields();
     if (arguments.size() > fields.size()) {
-        throw UsageError(api, "got " + std::to_string(arguments.size()) + " arguments for " +
-                                  std::to_string(fields.size()) + " fields",
-                         ErrorCategory::type);
+        throw UsageError(
+            api,
+            "got " + std::to_string(arguments.size()) + " arguments for " + std::to_string(fields.size()) + " fields",
+            ErrorCategory::type);
     }
     new (self.p) StructValue(*type);
     nb::inst_mark_ready(self.h);
@@ -149,11 +154,13 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
     const std::string wanted = nb::str(nb::handle(name)).c_str();
     if (!value || found->type().field_index(wanted)) return -1;
     PyErr_Clear();
-    return guarded([&]() -> int {
-        throw UsageError(found->type().struct_name(),
-                         "there is no field '" + wanted + "'; expected " + join_or(field_names(found->type())),
-                         ErrorCategory::attribute);
-    }, -1);
+    return guarded(
+        [&]() -> int {
+            throw UsageError(found->type().struct_name(),
+                             "there is no field '" + wanted + "'; expected " + join_or(field_names(found->type())),
+                             ErrorCategory::attribute);
+        },
+        -1);
 }
 
 PyType_Slot kSlots[] = {
@@ -166,7 +173,8 @@ PyType_Slot kSlots[] = {
 }  // namespace
 
 void bind_structs(nb::module_& m) {
-    nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots), "What the classes made by @wp.struct are derived from.")
+    nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots),
+                            "What the classes made by @wp.struct are derived from.")
         .def("__init__", &construct)
         .def("__repr__", &repr_of)
         .def("__copy__", [](nb::handle self) {
@@ -176,10 +184,15 @@ void bind_structs(nb::module_& m) {
             return made;
         });
     m.def("make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
-          nb::arg("members"), "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes.");
-    m.def("is_struct", [](nb::handle object) { return PyType_Check(object.ptr()) &&
-                                                      struct_type_of_class(reinterpret_cast<PyTypeObject*>(object.ptr())).has_value(); },
-          nb::arg("object").none(), "Whether `object` is a class made by @wp.struct.");
+          nb::arg("members"),
+          "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes.");
+    m.def(
+        "is_struct",
+        [](nb::handle object) {
+            return PyType_Check(object.ptr()) &&
+                   struct_type_of_class(reinterpret_cast<PyTypeObject*>(object.ptr())).has_value();
+        },
+        nb::arg("object").none(), "Whether `object` is a class made by @wp.struct.");
 }
 
 }  // namespace weft::bindings

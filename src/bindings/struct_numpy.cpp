@@ -44,7 +44,8 @@ nb::object dtype_of_field(Type type, const char* api) {
     std::int64_t inner[2];
     const int count = inner_shape(type, inner);
     if (count == 0) return scalar;
-    nb::object shape = count == 1 ? nb::object(nb::make_tuple(inner[0])) : nb::object(nb::make_tuple(inner[0], inner[1]));
+    nb::object shape =
+        count == 1 ? nb::object(nb::make_tuple(inner[0])) : nb::object(nb::make_tuple(inner[0], inner[1]));
     return dtype(nb::make_tuple(scalar, shape));
 }
 
@@ -75,15 +76,17 @@ void assign_structured(nb::handle target, nb::handle source, Type type, const ch
     std::sort(sorted.begin(), sorted.end());
     std::sort(found.begin(), found.end());
     if (sorted != found) {
-        throw UsageError(api, "data is " + describe(source) + ", expected a structured array with the fields of " +
-                                  type.python_name() + ": " + join_or(expected),
+        throw UsageError(api,
+                         "data is " + describe(source) + ", expected a structured array with the fields of " +
+                             type.python_name() + ": " + join_or(expected),
                          ErrorCategory::type);
     }
     for (const Type::Field& field : type.fields()) {
         const nb::str name(field.name.c_str());
         if (field.type.is_array()) {
-            throw UsageError(api, "field '" + field.name + "' of " + type.python_name() +
-                                      " is an array, which NumPy cannot hold: expected a list of " + type.python_name(),
+            throw UsageError(api,
+                             "field '" + field.name + "' of " + type.python_name() +
+                                 " is an array, which NumPy cannot hold: expected a list of " + type.python_name(),
                              ErrorCategory::type);
         }
         nb::object to = target[name], from = source[name];
@@ -104,8 +107,9 @@ runtime::Array from_structured(nb::handle source, Type type, const std::optional
     if (wanted) {
         shape = *wanted;
         if (runtime::checked_size(shape, type.size_bytes(), api) != data.size()) {
-            throw UsageError(api, "data of " + std::to_string(data.size()) + " structs does not fill the shape " +
-                                      runtime::shape_text(shape),
+            throw UsageError(api,
+                             "data of " + std::to_string(data.size()) + " structs does not fill the shape " +
+                                 runtime::shape_text(shape),
                              ErrorCategory::value);
         }
     }

@@ -30,8 +30,8 @@ std::string field_name(const StructValue& value, std::size_t index) {
 }
 
 [[noreturn]] void throw_misfit(const StructValue& self, std::size_t index, const std::string& found) {
-    throw UsageError(field_name(self, index),
-                     "expected " + field_at(self, index).type.python_name() + ", got " + found, ErrorCategory::type);
+    throw UsageError(field_name(self, index), "expected " + field_at(self, index).type.python_name() + ", got " + found,
+                     ErrorCategory::type);
 }
 
 StructValue::Slot& slot_at(StructValue& value, std::int64_t field_offset) {

@@ -29,7 +29,7 @@ public:
     struct Slot {
         std::int64_t offset;  // from the start of the root
         Type type;
-        nb::object array;     // null where none is assigned
+        nb::object array;  // null where none is assigned
     };
 
     explicit StructValue(Type type);                           // zero
@@ -82,8 +82,8 @@ void set_field(nb::handle self, std::size_t index, nb::handle value);
 
 // ---- structured NumPy arrays ----
 
-// A view whose dtype has the names and offsets of the fields; an array field is 80 raw bytes. Throws where a field has a
-// type that NumPy does not know.
+// A view whose dtype has the names and offsets of the fields; an array field is 80 raw bytes. Throws where a field has
+// a type that NumPy does not know.
 nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
 // Field by field and by name, with NumPy's casting. Throws where the names differ, and for structs with arrays.
 void assign_structured(nb::handle target, nb::handle source, Type type, const char* api);

@@ -64,7 +64,8 @@ void References::prune(const Buffer& holder) {
     Set used;
     auto* begin = static_cast<const std::byte*>(holder.data);
     auto skip = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(begin) % alignof(void*));
-    for (std::int64_t at = skip; at + static_cast<std::int64_t>(sizeof(void*)) <= holder.size_bytes; at += sizeof(void*)) {
+    for (std::int64_t at = skip; at + static_cast<std::int64_t>(sizeof(void*)) <= holder.size_bytes;
+         at += sizeof(void*)) {
         const void* address = nullptr;
         std::memcpy(&address, begin + at, sizeof address);
         if (auto found = locate(address); found != buffers_.end()) used.insert(*found);
