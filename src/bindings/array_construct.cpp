@@ -196,12 +196,15 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
 
 bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
+// Deeper lists have more dimensions than any array; a list that holds itself has no end.
+constexpr int kMostNesting = 64;
+
 PyObject* first_leaf(PyObject* object) {
-    while (is_list(object)) {
+    for (int depth = 0; depth < kMostNesting && is_list(object); ++depth) {
         if (PySequence_Fast_GET_SIZE(object) == 0) return nullptr;
         object = PySequence_Fast_GET_ITEM(object, 0);
     }
-    return object;
+    return is_list(object) ? nullptr : object;
 }
 
 // The type of a Weft value (wp.vec3(...), wp.float16(1.0), an instance of a struct); empty for Python's and NumPy's
@@ -239,6 +242,7 @@ Array from_values(PyObject* data, Type dtype, Device& device, const char* api) {
     Shape shape;
     for (PyObject* level = data; is_list(level); level = PySequence_Fast_GET_ITEM(level, 0)) {
         shape.push_back(PySequence_Fast_GET_SIZE(level));
+        if (shape.back() == 0 || shape.size() == kMostNesting) break;
     }
     bool is_single = shape.empty();
     if (is_single) shape = {1};

@@ -158,7 +158,10 @@ bool read_extent(PyObject* object, std::int64_t& extent) {
         extent = PyLong_AsLongLong(object);
     } else if (PyIndex_Check(object)) {
         nb::object index = nb::steal(PyNumber_Index(object));
-        if (!index.is_valid()) throw nb::python_error();
+        if (!index.is_valid()) {  // a NumPy array of several extents
+            PyErr_Clear();
+            return false;
+        }
         extent = PyLong_AsLongLong(index.ptr());
     } else {
         return false;
