@@ -1,8 +1,8 @@
 // weft-opt: runs named passes over IR text and prints the result.
 //
 //     weft-opt [--passes=inline,simplify] [--no-names] file.ir      prints what the passes make of the file
-//     weft-opt --check file.ir...      compares that with what the file says after "// ==== expect"; 1 where they differ
-//     weft-opt --bless file.ir...      writes it there
+//     weft-opt --check file.ir...      compares that with what the file says after "// ==== expect"; 1 where they
+//     differ weft-opt --bless file.ir...      writes it there
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
 // prints the plan for 8 lanes: the shape of every value as a comment.
@@ -74,9 +74,12 @@ std::string passes_of(const std::string& input) {
 std::string shape_name(const transform::LaneShape& shape) {
     using Kind = transform::LaneShape::Kind;
     switch (shape.kind) {
-        case Kind::uniform: return "uniform";
-        case Kind::linear: return "linear(" + std::to_string(shape.stride) + ")";
-        case Kind::varying: return "varying";
+        case Kind::uniform:
+            return "uniform";
+        case Kind::linear:
+            return "linear(" + std::to_string(shape.stride) + ")";
+        case Kind::varying:
+            return "varying";
     }
     return "?";
 }
@@ -128,7 +131,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
-            throw UsageError("weft-opt", "there is no pass '" + pass + "'; there are inline, simplify and vectorize:LANES");
+            throw UsageError("weft-opt",
+                             "there is no pass '" + pass + "'; there are inline, simplify and vectorize:LANES");
         }
         ir::verify(*module);
     }
@@ -143,8 +147,8 @@ std::string difference(const std::string& expected, const std::string& found) {
         const bool more_a = static_cast<bool>(std::getline(a, x)), more_b = static_cast<bool>(std::getline(b, y));
         if (!more_a && !more_b) return "they differ in the end of the last line";
         if (more_a && more_b && x == y) continue;
-        return "line " + std::to_string(line) + "\n  expected: " + (more_a ? x : "(nothing)") + "\n  found:    " +
-               (more_b ? y : "(nothing)");
+        return "line " + std::to_string(line) + "\n  expected: " + (more_a ? x : "(nothing)") +
+               "\n  found:    " + (more_b ? y : "(nothing)");
     }
 }
 
@@ -154,16 +158,20 @@ bool process(const std::string& path, const Options& options) {
     const std::string passes = options.passes.empty() ? passes_of(file.input) : options.passes;
     const std::string output = run(file.input, passes, options.names);
     switch (options.mode) {
-        case Options::Mode::print: std::cout << output; return true;
+        case Options::Mode::print:
+            std::cout << output;
+            return true;
         case Options::Mode::bless: {
             std::ofstream out(path, std::ios::binary);
             out << file.input << kExpect << output;
             if (!out.flush()) throw UsageError("weft-opt", "cannot write '" + path + "'");
             return true;
         }
-        case Options::Mode::check: break;
+        case Options::Mode::check:
+            break;
     }
-    if (file.expected.empty()) throw UsageError("weft-opt", "'" + path + "' has no '// ==== expect' part; --bless writes it");
+    if (file.expected.empty())
+        throw UsageError("weft-opt", "'" + path + "' has no '// ==== expect' part; --bless writes it");
     if (output == file.expected) return true;
     std::cerr << path << ": " << difference(file.expected, output) << "\n---- found ----\n" << output;
     return false;
@@ -182,13 +190,14 @@ Options parse_options(int count, char** arguments) {
         } else if (argument == "--no-names") {
             options.names = false;
         } else if (argument.starts_with("--")) {
-            throw UsageError("weft-opt", "unknown option '" + argument +
-                                             "'; there are --passes=, --check, --bless and --no-names");
+            throw UsageError("weft-opt",
+                             "unknown option '" + argument + "'; there are --passes=, --check, --bless and --no-names");
         } else {
             options.files.push_back(argument);
         }
     }
-    if (options.files.empty()) throw UsageError("weft-opt", "no file given: weft-opt [--passes=inline,simplify] file.ir");
+    if (options.files.empty())
+        throw UsageError("weft-opt", "no file given: weft-opt [--passes=inline,simplify] file.ir");
     return options;
 }
 

@@ -13,7 +13,7 @@
 Everything starts by itself at its first use; wp.init() is optional.
 """
 
-from warp import _conflict  # noqa: I001  (before anything else: the other distribution that is imported as warp)
+from warp import _conflict
 
 _conflict.check()
 
@@ -59,7 +59,7 @@ from warp._weft import (
     zeros_like,
 )
 from warp import config, types
-from warp.constants import *  # noqa: F403
+from warp.constants import *
 from warp.decorators import constant, func, kernel
 from warp.devices import ScopedDevice
 from warp.structs import struct

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from warp import _weft
 from warp._weft import Function, Kernel, UsageError

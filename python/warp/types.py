@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 def type_is_value(dtype: Any) -> bool:
-    """Whether ``dtype`` is a type that a kernel's values can have: a scalar, vector, matrix ... type in any spelling."""
+    """Whether ``dtype`` is a type that a kernel's values can have: scalar, vector, matrix ... in any spelling."""
     return _weft.type_info(dtype) is not None
 
 

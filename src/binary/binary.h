@@ -34,16 +34,16 @@ struct KernelEntry {
     std::string symbol;
     std::int32_t tid_rank = 0;
     std::int32_t lanes = 1;
-    std::vector<std::string> remarks;   // why it was not vectorised, where it was not
-    std::vector<CheckSite> sites;       // debug builds
-    // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch that
-    // passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
+    std::vector<std::string> remarks;  // why it was not vectorised, where it was not
+    std::vector<CheckSite> sites;      // debug builds
+    // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch
+    // that passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
     std::vector<std::int32_t> dense_parameters;
-    double cost = 0.0;                  // estimated nanoseconds of one thread, for the grain size of launches
+    double cost = 0.0;  // estimated nanoseconds of one thread, for the grain size of launches
 };
 
 struct Binary {
-    std::string target;  // "cpu"
+    std::string target;           // "cpu"
     std::vector<std::byte> code;  // relocatable object file (cpu), PTX text (cuda)
     std::vector<KernelEntry> kernels;
     Digest key;  // what it was compiled from (jit/cache.h)

@@ -7,8 +7,8 @@
 //   code         u64 length, bytes
 //   kernels      u32 count, each field in the order of KernelEntry
 //
-// Numbers are little-endian; a text or a list is a u32 length and its items. A reader checks every length against what is
-// left before it believes it, so that damage that the checksum lets pass can still not do harm.
+// Numbers are little-endian; a text or a list is a u32 length and its items. A reader checks every length against what
+// is left before it believes it, so that damage that the checksum lets pass can still not do harm.
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kMagic = "WEFTBIN1";
 
-// Detects damage, not malice (a cache folder is as trusted as the program): four multiply-mix lanes over 8-byte words, as
-// in wyhash, at some bytes per cycle, so that it costs nothing beside reading the file.
+// Detects damage, not malice (a cache folder is as trusted as the program): four multiply-mix lanes over 8-byte words,
+// as in wyhash, at some bytes per cycle, so that it costs nothing beside reading the file.
 std::uint64_t checksum(const std::byte* data, std::size_t size) {
     constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
     std::uint64_t lanes[4] = {1, 2, 3, 4};
@@ -136,11 +136,13 @@ public:
     std::size_t left() const { return bytes_.size() - at_; }
 
 private:
-    // A length that cannot be right, given that each item takes at least `least` bytes, is damage and never an allocation.
+    // A length that cannot be right, given that each item takes at least `least` bytes, is damage and never an
+    // allocation.
     std::size_t read_count(std::size_t least) {
         std::uint32_t count = 0;
         read(count);
-        if (count > left() / least) fail("a Binary holds a length of " + std::to_string(count) + ", more than its bytes");
+        if (count > left() / least)
+            fail("a Binary holds a length of " + std::to_string(count) + ", more than its bytes");
         return count;
     }
 
@@ -173,7 +175,8 @@ Binary deserialize(const std::vector<std::byte>& bytes) {
         fail("these bytes do not begin as a Binary does");
     std::uint64_t sum = 0;
     std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
-    if (sum != checksum(bytes.data() + kBodyStart, bytes.size() - kBodyStart)) fail("the checksum of a Binary is wrong");
+    if (sum != checksum(bytes.data() + kBodyStart, bytes.size() - kBodyStart))
+        fail("the checksum of a Binary is wrong");
 
     Reader reader(bytes, kBodyStart);
     Binary binary;

@@ -136,7 +136,8 @@ Array copied(nb::handle object, const numpy::NdArray& data, std::optional<Scalar
 
 Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, const std::optional<Shape>& wanted,
                    bool copy, Device& device, const char* api) {
-    if (dtype.is_struct() && data.descriptor->kind == 'V') return from_structured(object, dtype, wanted, copy, device, api);
+    if (dtype.is_struct() && data.descriptor->kind == 'V')
+        return from_structured(object, dtype, wanted, copy, device, api);
     std::optional<Scalar> scalar = numpy::scalar_of(data);
     if (!scalar && (data.descriptor->byte_order != '>' || !std::strchr("biuf", data.descriptor->kind))) {
         throw_no_dtype(api, object);

@@ -15,19 +15,34 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t item_bytes
     if (!*format || format[1]) return std::nullopt;
     const bool wide = item_bytes == 8;
     switch (*format) {
-        case '?': return Scalar::boolean;
-        case 'b': return Scalar::i8;
-        case 'B': return Scalar::u8;
-        case 'h': return Scalar::i16;
-        case 'H': return Scalar::u16;
-        case 'i': return Scalar::i32;
-        case 'I': return Scalar::u32;
-        case 'l': case 'q': return wide ? Scalar::i64 : Scalar::i32;
-        case 'L': case 'Q': return wide ? Scalar::u64 : Scalar::u32;
-        case 'e': return Scalar::f16;
-        case 'f': return Scalar::f32;
-        case 'd': return Scalar::f64;
-        default: return std::nullopt;
+        case '?':
+            return Scalar::boolean;
+        case 'b':
+            return Scalar::i8;
+        case 'B':
+            return Scalar::u8;
+        case 'h':
+            return Scalar::i16;
+        case 'H':
+            return Scalar::u16;
+        case 'i':
+            return Scalar::i32;
+        case 'I':
+            return Scalar::u32;
+        case 'l':
+        case 'q':
+            return wide ? Scalar::i64 : Scalar::i32;
+        case 'L':
+        case 'Q':
+            return wide ? Scalar::u64 : Scalar::u32;
+        case 'e':
+            return Scalar::f16;
+        case 'f':
+            return Scalar::f32;
+        case 'd':
+            return Scalar::f64;
+        default:
+            return std::nullopt;
     }
 }
 
@@ -42,13 +57,14 @@ bool write_from_buffer(const Py_buffer& buffer, Type type, std::byte* to) {
     const std::optional<Scalar> from = scalar_of_format(buffer.format, buffer.itemsize);
     if (!from) return false;
     const bool flat = buffer.ndim == 1 && buffer.shape[0] == type.components();
-    const bool nested = type.is_matrix() && buffer.ndim == 2 && buffer.shape[0] == type.rows() && buffer.shape[1] == type.cols();
+    const bool nested =
+        type.is_matrix() && buffer.ndim == 2 && buffer.shape[0] == type.rows() && buffer.shape[1] == type.cols();
     if (!flat && !nested) return false;
     const Scalar scalar = type.scalar();
     const int bytes = info(scalar).bytes();
     for (int i = 0; i < type.components(); ++i) {
-        const Py_ssize_t offset = flat ? i * buffer.strides[0]
-                                       : i / type.cols() * buffer.strides[0] + i % type.cols() * buffer.strides[1];
+        const Py_ssize_t offset =
+            flat ? i * buffer.strides[0] : i / type.cols() * buffer.strides[0] + i % type.cols() * buffer.strides[1];
         const Number number = read_scalar(*from, static_cast<const char*>(buffer.buf) + offset);
         if (!store_number(number, *from, scalar, to + i * bytes)) return false;
     }
@@ -105,7 +121,8 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
         for (nb::handle item : items) pointers.push_back(item.ptr());
         return write_from_items(pointers, type, to, explicit_conversion);
     }
-    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) || PyDict_Check(object)) return false;
+    if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) || PyDict_Check(object))
+        return false;
     if (PyObject_CheckBuffer(object)) {
         Py_buffer buffer;
         if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {

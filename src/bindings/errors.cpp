@@ -1,5 +1,6 @@
 // An error of kind K and category C is raised as a class that derives from K's class and from C's builtin. These
-// classes are made when first raised; they carry the name of K's class, so that a traceback reads "warp.CompileError: ...".
+// classes are made when first raised; they carry the name of K's class, so that a traceback reads "warp.CompileError:
+// ...".
 #include "bindings/errors.h"
 
 #include <nanobind/stl/string.h>
@@ -32,15 +33,24 @@ Classes& classes() {
 
 PyObject* builtin_of(ErrorCategory category) {
     switch (category) {
-        case ErrorCategory::type: return PyExc_TypeError;
-        case ErrorCategory::value: return PyExc_ValueError;
-        case ErrorCategory::runtime: return PyExc_RuntimeError;
-        case ErrorCategory::index: return PyExc_IndexError;
-        case ErrorCategory::attribute: return PyExc_AttributeError;
-        case ErrorCategory::name: return PyExc_NameError;
-        case ErrorCategory::syntax: return PyExc_SyntaxError;
-        case ErrorCategory::memory: return PyExc_MemoryError;
-        case ErrorCategory::key: return PyExc_KeyError;
+        case ErrorCategory::type:
+            return PyExc_TypeError;
+        case ErrorCategory::value:
+            return PyExc_ValueError;
+        case ErrorCategory::runtime:
+            return PyExc_RuntimeError;
+        case ErrorCategory::index:
+            return PyExc_IndexError;
+        case ErrorCategory::attribute:
+            return PyExc_AttributeError;
+        case ErrorCategory::name:
+            return PyExc_NameError;
+        case ErrorCategory::syntax:
+            return PyExc_SyntaxError;
+        case ErrorCategory::memory:
+            return PyExc_MemoryError;
+        case ErrorCategory::key:
+            return PyExc_KeyError;
     }
     return PyExc_RuntimeError;
 }
@@ -57,8 +67,8 @@ nb::object class_of(ErrorKind kind, ErrorCategory category) {
     if (!made.is_valid()) {
         nb::dict members;
         members["_category"] = static_cast<int>(category);
-        made = new_class(kKindNames[static_cast<int>(kind)],
-                         nb::make_tuple(base, nb::borrow(builtin_of(category))), members);
+        made = new_class(kKindNames[static_cast<int>(kind)], nb::make_tuple(base, nb::borrow(builtin_of(category))),
+                         members);
     }
     return made;
 }
@@ -92,11 +102,15 @@ nb::object exception_from(const Error& error) {
 
 void bind_errors(nb::module_& m) {
     // Pickled by kind and category, because the class itself cannot be found by its name.
-    m.def("_restore_error", [](int kind, int category, nb::tuple arguments, nb::dict state) {
-        nb::object exception = class_of(static_cast<ErrorKind>(kind), static_cast<ErrorCategory>(category))(*arguments);
-        exception.attr("__dict__").attr("update")(state);
-        return exception;
-    }, nb::arg("kind"), nb::arg("category"), nb::arg("args"), nb::arg("state"));
+    m.def(
+        "_restore_error",
+        [](int kind, int category, nb::tuple arguments, nb::dict state) {
+            nb::object exception =
+                class_of(static_cast<ErrorKind>(kind), static_cast<ErrorCategory>(category))(*arguments);
+            exception.attr("__dict__").attr("update")(state);
+            return exception;
+        },
+        nb::arg("kind"), nb::arg("category"), nb::arg("args"), nb::arg("state"));
     classes().restore = m.attr("_restore_error");
     // Functions of this module are pickled by name, as Python's own are.
     nb::module_::import_("copyreg").attr("pickle")(classes().restore.type(),
@@ -111,11 +125,13 @@ void bind_errors(nb::module_& m) {
         // KeyError and SyntaxError print themselves in ways that would garble a message of several lines.
         members["__str__"] = nb::borrow(PyExc_BaseException).attr("__str__");
         nb::object made = new_class(kKindNames[kind], nb::make_tuple(runtime_error), members);
-        made.attr("__reduce__") = nb::cpp_function([](nb::handle self) {
-            nb::object arguments = self.attr("args"), state = self.attr("__dict__");
-            return nb::make_tuple(classes().restore,
-                                  nb::make_tuple(self.attr("_kind"), self.attr("_category"), arguments, state));
-        }, nb::is_method(), nb::scope(made));
+        made.attr("__reduce__") = nb::cpp_function(
+            [](nb::handle self) {
+                nb::object arguments = self.attr("args"), state = self.attr("__dict__");
+                return nb::make_tuple(classes().restore,
+                                      nb::make_tuple(self.attr("_kind"), self.attr("_category"), arguments, state));
+            },
+            nb::is_method(), nb::scope(made));
         classes().bases[kind] = made;
         m.attr(kKindNames[kind]) = made;
     }

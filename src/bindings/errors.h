@@ -1,7 +1,7 @@
 // Our three kinds of error as Python exceptions: warp.CompileError, warp.UsageError, warp.InternalError.
 //
-// Each instance is also an instance of the builtin that its ErrorCategory names (TypeError, ValueError, ...), and all of
-// them are RuntimeErrors, which is what programs of the seeds' age catch (S-LCH-011, S-ARR-010).
+// Each instance is also an instance of the builtin that its ErrorCategory names (TypeError, ValueError, ...), and all
+// of them are RuntimeErrors, which is what programs of the seeds' age catch (S-LCH-011, S-ARR-010).
 #pragma once
 
 #include <nanobind/nanobind.h>

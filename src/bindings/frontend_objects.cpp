@@ -1,10 +1,9 @@
 // Answers what frontend/ asks about the objects of our Python classes (frontend/objects.h).
-#include "frontend/objects.h"
-
 #include "bindings/array.h"
 #include "bindings/kernel.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "frontend/objects.h"
 
 namespace weft::frontend {
 
@@ -31,7 +30,8 @@ nb::object constant_to_python(const TypedConstant& constant) {
     if (constant.type.is_scalar()) return bindings::number_to_python(constant.numbers[0], constant.type.scalar());
     nb::object made = bindings::new_value(constant.type);
     bindings::Value& value = *bindings::value_pointer(made);
-    for (int i = 0; i < constant.type.components(); ++i) value.set_component(i, constant.numbers[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < constant.type.components(); ++i)
+        value.set_component(i, constant.numbers[static_cast<std::size_t>(i)]);
     return made;
 }
 
@@ -39,7 +39,8 @@ std::string why_unusable(nb::handle object) {
     if (const bindings::PyArray* array = bindings::array_pointer(object)) {
         return array->is_annotation ? "an array annotation" : "an array (arrays are passed as arguments of a launch)";
     }
-    if (bindings::is_numpy_array(object)) return bindings::describe(object) + " (kernels read Weft arrays that are passed to them)";
+    if (bindings::is_numpy_array(object))
+        return bindings::describe(object) + " (kernels read Weft arrays that are passed to them)";
     if (nb::isinstance<bindings::PyKernel>(object)) return "a kernel (kernels call functions made with @wp.func)";
     return "";
 }

@@ -56,8 +56,8 @@ std::string listing(PyKernel& kernel, const std::string& stage) {
     } else if (stage == "assembly") {
         which = jit::Listing::assembly;
     } else {
-        throw UsageError("Kernel.listing()", "there is no stage '" + stage +
-                                                 "'; expected sema, ir, llvm, optimized_llvm or assembly",
+        throw UsageError("Kernel.listing()",
+                         "there is no stage '" + stage + "'; expected sema, ir, llvm, optimized_llvm or assembly",
                          ErrorCategory::value);
     }
     return jit::listing(*lowered(kernel, variant), options, which);
@@ -78,7 +78,8 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
     if (!read.tree->unsupported.empty()) {
-        throw CompileError(read.tree->span, "kernel '" + key + "' has " + read.tree->unsupported + ", which kernels cannot have",
+        throw CompileError(read.tree->span,
+                           "kernel '" + key + "' has " + read.tree->unsupported + ", which kernels cannot have",
                            {{Note::Kind::help, "use plain parameters with annotations", {}}}, ErrorCategory::syntax);
     }
     std::vector<Type> types;
@@ -87,8 +88,9 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
         if (type.is_none()) {
             throw CompileError(declared[i].span,
                                "parameter '" + declared[i].name + "' of kernel '" + key + "' has no type",
-                               {{Note::Kind::help, "annotate it: " + declared[i].name + ": float, " + declared[i].name +
-                                                       ": wp.array[float], " + declared[i].name + ": wp.vec3",
+                               {{Note::Kind::help,
+                                 "annotate it: " + declared[i].name + ": float, " + declared[i].name +
+                                     ": wp.array[float], " + declared[i].name + ": wp.vec3",
                                  {}}});
         }
         types.push_back(type);
@@ -170,9 +172,9 @@ void bind_kernels(nb::module_& m) {
             [](PyKernel* self, nb::object function, std::string key, std::string module, bool enable_backward,
                std::optional<bool> debug, std::optional<bool> fast_math, std::optional<bool> line_info,
                std::optional<int> optimization_level, std::optional<int> max_unroll, std::optional<int> lanes) {
-                new (self) PyKernel(std::move(function), std::move(key), std::move(module),
-                                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll, lanes,
-                                                  enable_backward});
+                new (self) PyKernel(
+                    std::move(function), std::move(key), std::move(module),
+                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll, lanes, enable_backward});
             },
             nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("enable_backward") = true,
             nb::arg("debug") = nb::none(), nb::arg("fast_math") = nb::none(), nb::arg("line_info") = nb::none(),
@@ -202,9 +204,10 @@ void bind_kernels(nb::module_& m) {
              "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly.")
         .def("__repr__", [](const PyKernel& self) { return "<warp.Kernel " + self.module + "." + self.key + ">"; })
         .def("__call__", [](const PyKernel& self, nb::args, nb::kwargs) {
-            throw UsageError(self.key + "()", "a kernel is not called but launched. help: wp.launch(" + self.key +
-                                                  ", dim=n, inputs=[...])",
-                             ErrorCategory::type);
+            throw UsageError(
+                self.key + "()",
+                "a kernel is not called but launched. help: wp.launch(" + self.key + ", dim=n, inputs=[...])",
+                ErrorCategory::type);
         });
     bind_launch(m);
 }

@@ -4,10 +4,13 @@
 // Steps, in the order of launch():
 //   1. sort positional and keyword arguments into slots (fastcall.h)
 //   2. dimensions; where missing, from the first array, once the kernel is compiled
-//   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in `holders`
+//   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in
+//   `holders`
 //   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
 //   5. run; the GIL is released where the estimate says that it is worth it
 //   6. what the kernel printed goes to sys.stdout; a fault or Ctrl-C is raised
+#include "program/launch.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -22,7 +25,6 @@
 #include "bindings/kernel.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
-#include "program/launch.h"
 #include "program/settings.h"
 #include "runtime/print.h"
 #include "support/error.h"
@@ -61,15 +63,16 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
                                             : Type::array(given.array.dtype, given.array.ndim).python_name();
     std::string help;
     if (given.array.ndim != parameter.ndim) {
-        help = "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " +
-               std::to_string(parameter.ndim);
+        help =
+            "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " + std::to_string(parameter.ndim);
     } else if (given.array.dtype != parameter.element) {
         help = ". help: convert it with .astype(), or annotate the parameter as " +
                Type::array(given.array.dtype, given.array.ndim).python_name();
     }
-    throw UsageError("launch()", subject(kernel, parameter, index) + " is " + found + ", expected " +
-                                     parameter.type.python_name() + help,
-                     ErrorCategory::type);
+    throw UsageError(
+        "launch()",
+        subject(kernel, parameter, index) + " is " + found + ", expected " + parameter.type.python_name() + help,
+        ErrorCategory::type);
 }
 
 void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
@@ -95,8 +98,9 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
     std::string name = subject(kernel, parameter, index);
     auto foreign = foreign_array(value, parameter.element, parameter.ndim, "launch()", name);
     if (!foreign) {
-        throw UsageError("launch()", name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
-                                         ". help: wp.array(...), a NumPy array or an object with __array_interface__",
+        throw UsageError("launch()",
+                         name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
+                             ". help: wp.array(...), a NumPy array or an object with __array_interface__",
                          ErrorCategory::type);
     }
     std::memcpy(to, &foreign->view, sizeof(ArrayView));
@@ -141,12 +145,14 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
                 }
             }
             break;
-        case ParameterPlan::Filler::value: break;
+        case ParameterPlan::Filler::value:
+            break;
     }
     if (!write_value(value, parameter.type, to)) {
-        throw UsageError("launch()", subject(kernel, parameter, index) + " is " + describe(value) + ", expected " +
-                                         parameter.type.python_name(),
-                         ErrorCategory::type);
+        throw UsageError(
+            "launch()",
+            subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name(),
+            ErrorCategory::type);
     }
     if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
 }
@@ -168,8 +174,8 @@ bool read_extent(PyObject* object, std::int64_t& extent) {
     }
     if (extent == -1 && PyErr_Occurred()) {
         PyErr_Clear();
-        throw UsageError("launch()", "dim " + std::string(nb::repr(nb::handle(object)).c_str()) +
-                                         " does not fit into 64 bits",
+        throw UsageError("launch()",
+                         "dim " + std::string(nb::repr(nb::handle(object)).c_str()) + " does not fit into 64 bits",
                          ErrorCategory::value);
     }
     return true;
@@ -212,8 +218,9 @@ Dimensions read_dimensions(PyObject* dim) {
 // A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
 Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block) {
     auto fail = [&](const std::string& why) {
-        throw UsageError("launch()", "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
-                                         ". help: dim=n or dim=(n, m)",
+        throw UsageError("launch()",
+                         "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
+                             ". help: dim=n or dim=(n, m)",
                          ErrorCategory::type);
     };
     for (const ParameterPlan& parameter : kernel.parameters()) {
@@ -313,10 +320,9 @@ public:
     void set_parameter(std::size_t index, nb::handle value) {
         const auto& parameters = kernel_->parameters();
         if (index >= parameters.size()) {
-            throw UsageError("Launch.set_param_at_index()", "kernel '" + kernel_->key + "' has " +
-                                                                std::to_string(parameters.size()) +
-                                                                " parameters, there is no index " +
-                                                                std::to_string(index),
+            throw UsageError("Launch.set_param_at_index()",
+                             "kernel '" + kernel_->key + "' has " + std::to_string(parameters.size()) +
+                                 " parameters, there is no index " + std::to_string(index),
                              ErrorCategory::index);
         }
         pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_);
@@ -331,17 +337,17 @@ public:
             if (parameters[i].name == name) return set_parameter(i, value);
             names.push_back(parameters[i].name);
         }
-        throw UsageError("Launch.set_param_by_name()", "kernel '" + kernel_->key + "' has no parameter '" + name +
-                                                           "'; it has " + join_or(names),
+        throw UsageError("Launch.set_param_by_name()",
+                         "kernel '" + kernel_->key + "' has no parameter '" + name + "'; it has " + join_or(names),
                          ErrorCategory::key);
     }
 
     void set_parameters(nb::sequence values) {
         std::size_t count = nb::len(values);
         if (count != arguments_.size()) {
-            throw UsageError("Launch.set_params()", "got " + std::to_string(count) + " values, kernel " +
-                                                        kernel_->signature() + " takes " +
-                                                        std::to_string(arguments_.size()),
+            throw UsageError("Launch.set_params()",
+                             "got " + std::to_string(count) + " values, kernel " + kernel_->signature() + " takes " +
+                                 std::to_string(arguments_.size()),
                              ErrorCategory::type);
         }
         for (std::size_t i = 0; i < count; ++i) set_parameter(i, values[i]);
@@ -387,8 +393,20 @@ private:
 // ---- wp.launch ----
 
 enum Slot : int {
-    kKernel, kDim, kInputs, kOutputs, kAdjInputs, kAdjOutputs, kDevice, kStream, kAdjoint, kRecordTape, kRecordCmd,
-    kMaxBlocks, kBlockDim, kSlotCount
+    kKernel,
+    kDim,
+    kInputs,
+    kOutputs,
+    kAdjInputs,
+    kAdjOutputs,
+    kDevice,
+    kStream,
+    kAdjoint,
+    kRecordTape,
+    kRecordCmd,
+    kMaxBlocks,
+    kBlockDim,
+    kSlotCount
 };
 using Slots = Signature<kSlotCount>::Values;
 
@@ -413,8 +431,9 @@ private:
         PyObject* fast = PyUnicode_Check(sequence) || array_pointer(sequence) ? nullptr : PySequence_Fast(sequence, "");
         if (!fast) {
             PyErr_Clear();
-            throw UsageError("launch()", std::string(name) + " is " + describe(sequence) +
-                                             ", expected a list of arguments. help: " + name + "=[...]",
+            throw UsageError("launch()",
+                             std::string(name) + " is " + describe(sequence) +
+                                 ", expected a list of arguments. help: " + name + "=[...]",
                              ErrorCategory::type);
         }
         parts_[part] = nb::steal(fast);
@@ -433,25 +452,28 @@ private:
 void check_count(PyKernel& kernel, std::size_t given) {
     std::size_t expected = kernel.parameters().size();
     if (given == expected) return;
-    throw UsageError("launch()", "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
-                                     " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
-                                     std::to_string(expected),
+    throw UsageError("launch()",
+                     "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
+                         " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
+                         std::to_string(expected),
                      ErrorCategory::type);
 }
 
 nb::object launch(const Slots& slots) {
     PyKernel* kernel = kernel_pointer(slots[kKernel]);
     if (!kernel) {
-        throw UsageError("launch()", "the kernel is " + describe(slots[kKernel]) +
-                                         ", expected a function decorated with @wp.kernel",
-                         ErrorCategory::type);
+        throw UsageError(
+            "launch()", "the kernel is " + describe(slots[kKernel]) + ", expected a function decorated with @wp.kernel",
+            ErrorCategory::type);
     }
     if (flag(slots[kAdjoint], false)) {
-        throw UsageError("launch()", "adjoint=True: this version of Weft compiles no backward kernels yet; launch "
-                                     "without adjoint");
+        throw UsageError("launch()",
+                         "adjoint=True: this version of Weft compiles no backward kernels yet; launch "
+                         "without adjoint");
     }
     if (is_given(slots[kStream])) {
-        throw UsageError("launch()", "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
+        throw UsageError("launch()",
+                         "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
     }
     runtime::Device& device = device_from_python(slots[kDevice], "launch()");
 
@@ -467,8 +489,8 @@ nb::object launch(const Slots& slots) {
 
     const program::CompiledKernel& compiled = choose(*kernel, block.data());
     int tid_rank = compiled.description.tid_rank;
-    Dimensions dims = is_given(slots[kDim]) ? read_dimensions(slots[kDim])
-                                                            : infer_dimensions(*kernel, tid_rank, block.data());
+    Dimensions dims =
+        is_given(slots[kDim]) ? read_dimensions(slots[kDim]) : infer_dimensions(*kernel, tid_rank, block.data());
     if (flag(slots[kRecordCmd], false)) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
@@ -478,8 +500,8 @@ nb::object launch(const Slots& slots) {
     }
     program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel->key);
     if (program::settings().print_launches) {
-        nb::print(("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias)
-                      .c_str());
+        nb::print(
+            ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
     }
     execute(compiled, block.data(), grid);
     count_writes(compiled, values.data());
@@ -489,8 +511,8 @@ nb::object launch(const Slots& slots) {
 PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords) {
     static const Signature<kSlotCount> signature(
         "launch()",
-        {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint", "record_tape",
-         "record_cmd", "max_blocks", "block_dim"},
+        {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint",
+         "record_tape", "record_cmd", "max_blocks", "block_dim"},
         1);
     return guarded([&] { return launch(signature.parse(arguments, positional, keywords)).release().ptr(); });
 }
@@ -525,15 +547,23 @@ void bind_launch(nb::module_& m) {
 
     nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
         .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")
-        .def("set_param_at_index", [](Launch& self, std::size_t index, nb::handle value) { self.set_parameter(index, value); },
-             nb::arg("index"), nb::arg("value").none(), "Changes one argument, counted from 0.")
-        .def("set_param_by_name", [](Launch& self, const std::string& name, nb::handle value) { self.set_parameter(name, value); },
-             nb::arg("name"), nb::arg("value").none(), "Changes one argument by its parameter's name.")
+        .def(
+            "set_param_at_index",
+            [](Launch& self, std::size_t index, nb::handle value) { self.set_parameter(index, value); },
+            nb::arg("index"), nb::arg("value").none(), "Changes one argument, counted from 0.")
+        .def(
+            "set_param_by_name",
+            [](Launch& self, const std::string& name, nb::handle value) { self.set_parameter(name, value); },
+            nb::arg("name"), nb::arg("value").none(), "Changes one argument by its parameter's name.")
         .def("set_params", &Launch::set_parameters, nb::arg("values"), "Changes all arguments.")
-        .def("launch", [](Launch& self, nb::handle stream) {
-                 if (!stream.is_none()) throw UsageError("Launch.launch()", "stream must be None: the CPU has no streams");
-                 self.launch();
-             }, nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")
+        .def(
+            "launch",
+            [](Launch& self, nb::handle stream) {
+                if (!stream.is_none())
+                    throw UsageError("Launch.launch()", "stream must be None: the CPU has no streams");
+                self.launch();
+            },
+            nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")
         .def("__call__", [](Launch& self) { self.launch(); })
         .def_prop_ro("kernel", &Launch::kernel)
         .def_prop_ro("dim", &Launch::dim);

@@ -1,8 +1,8 @@
 // Single numbers between Python and C++. On the launch path: exact int, float and bool come first and take nanoseconds.
+#include <nanobind/stl/string.h>
+
 #include <cstring>
 #include <limits>
-
-#include <nanobind/stl/string.h>
 
 #include "bindings/structs.h"
 #include "bindings/types.h"
@@ -121,15 +121,24 @@ bool fits(Number number, Scalar from, Scalar to) {
     if (target.kind == ScalarKind::boolean) return number.i == 0 || number.i == 1;
     const bool beyond_signed = from == Scalar::u64 && number.i < 0;
     switch (to) {
-        case Scalar::i8: return !beyond_signed && in_range<std::int8_t>(number.i);
-        case Scalar::u8: return !beyond_signed && in_range<std::uint8_t>(number.i);
-        case Scalar::i16: return !beyond_signed && in_range<std::int16_t>(number.i);
-        case Scalar::u16: return !beyond_signed && in_range<std::uint16_t>(number.i);
-        case Scalar::i32: return !beyond_signed && in_range<std::int32_t>(number.i);
-        case Scalar::u32: return !beyond_signed && in_range<std::uint32_t>(number.i);
-        case Scalar::i64: return !beyond_signed;
-        case Scalar::u64: return beyond_signed || number.i >= 0;
-        default: return false;
+        case Scalar::i8:
+            return !beyond_signed && in_range<std::int8_t>(number.i);
+        case Scalar::u8:
+            return !beyond_signed && in_range<std::uint8_t>(number.i);
+        case Scalar::i16:
+            return !beyond_signed && in_range<std::int16_t>(number.i);
+        case Scalar::u16:
+            return !beyond_signed && in_range<std::uint16_t>(number.i);
+        case Scalar::i32:
+            return !beyond_signed && in_range<std::int32_t>(number.i);
+        case Scalar::u32:
+            return !beyond_signed && in_range<std::uint32_t>(number.i);
+        case Scalar::i64:
+            return !beyond_signed;
+        case Scalar::u64:
+            return beyond_signed || number.i >= 0;
+        default:
+            return false;
     }
 }
 
@@ -191,7 +200,8 @@ std::string describe(nb::handle value) {
     const nb::handle python_class(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
     const auto module = nb::cast<std::string>(nb::str(nb::getattr(python_class, "__module__", nb::str(""))));
     auto name = nb::cast<std::string>(nb::str(python_class.attr("__name__")));
-    if (!module.empty() && module != "builtins" && module != "warp" && module.rfind("warp.", 0) != 0) name = module + "." + name;
+    if (!module.empty() && module != "builtins" && module != "warp" && module.rfind("warp.", 0) != 0)
+        name = module + "." + name;
     if (PyBool_Check(value.ptr()) || PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr())) {
         return name + " " + nb::repr(value).c_str();
     }

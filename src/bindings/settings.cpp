@@ -22,8 +22,9 @@ bool as_bool(nb::handle value, const char* option) {
 int as_int(nb::handle value, const std::string& option, int low, int high) {
     int number = 0;
     if (!nb::try_cast(value, number) || number < low || number > high) {
-        throw UsageError("config." + option, "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
-                                                 std::to_string(low) + " to " + std::to_string(high),
+        throw UsageError("config." + option,
+                         "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
+                             std::to_string(low) + " to " + std::to_string(high),
                          ErrorCategory::value);
     }
     return number;
@@ -35,8 +36,8 @@ bool set_option(const std::string& name, nb::handle value) {
     if (name == "mode") {
         std::string mode;
         if (!nb::try_cast(value, mode) || (mode != "debug" && mode != "release")) {
-            throw UsageError("config.mode", "is " + std::string(nb::repr(value).c_str()) +
-                                                ", expected \"release\" or \"debug\"",
+            throw UsageError("config.mode",
+                             "is " + std::string(nb::repr(value).c_str()) + ", expected \"release\" or \"debug\"",
                              ErrorCategory::value);
         }
         settings.debug = mode == "debug";
@@ -81,8 +82,9 @@ nb::dict build_info() {
 void bind_settings(nb::module_& m) {
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
-    m.def("clear_kernel_cache", [] { jit::Cache(jit::default_cache_folder()).clear(); },
-          "Removes every compiled kernel from the disk cache.");
+    m.def(
+        "clear_kernel_cache", [] { jit::Cache(jit::default_cache_folder()).clear(); },
+        "Removes every compiled kernel from the disk cache.");
 }
 
 }  // namespace weft::bindings

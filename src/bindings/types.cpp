@@ -55,12 +55,18 @@ void learn_numpy() {
 
 nb::handle base_class(Type type) {
     switch (type.kind()) {
-        case Kind::scalar: return type.is_int() ? nb::type<IntegerValue>() : nb::type<ScalarValue>();
-        case Kind::vector: return nb::type<VectorValue>();
-        case Kind::matrix: return nb::type<MatrixValue>();
-        case Kind::quaternion: return nb::type<QuaternionValue>();
-        case Kind::transform: return nb::type<TransformValue>();
-        default: throw InternalError("no Python class for the type " + type.python_name());
+        case Kind::scalar:
+            return type.is_int() ? nb::type<IntegerValue>() : nb::type<ScalarValue>();
+        case Kind::vector:
+            return nb::type<VectorValue>();
+        case Kind::matrix:
+            return nb::type<MatrixValue>();
+        case Kind::quaternion:
+            return nb::type<QuaternionValue>();
+        case Kind::transform:
+            return nb::type<TransformValue>();
+        default:
+            throw InternalError("no Python class for the type " + type.python_name());
     }
 }
 
@@ -68,14 +74,19 @@ nb::handle base_class(Type type) {
 std::string class_doc(Type type) {
     const std::string scalar = info(type.scalar()).python;
     switch (type.kind()) {
-        case Kind::scalar: return "A number of type " + scalar + ".";
-        case Kind::vector: return "A vector of " + std::to_string(type.rows()) + " " + scalar + " components.";
+        case Kind::scalar:
+            return "A number of type " + scalar + ".";
+        case Kind::vector:
+            return "A vector of " + std::to_string(type.rows()) + " " + scalar + " components.";
         case Kind::matrix:
             return "A matrix of " + std::to_string(type.rows()) + " rows and " + std::to_string(type.cols()) +
                    " columns of " + scalar + ", stored row by row.";
-        case Kind::quaternion: return "A quaternion x, y, z, w of " + scalar + "; w is the real part.";
-        case Kind::transform: return "A rigid transform of " + scalar + ": translation p and rotation quaternion q.";
-        default: throw InternalError("no description for the type " + type.python_name());
+        case Kind::quaternion:
+            return "A quaternion x, y, z, w of " + scalar + "; w is the real part.";
+        case Kind::transform:
+            return "A rigid transform of " + scalar + ": translation p and rotation quaternion q.";
+        default:
+            throw InternalError("no description for the type " + type.python_name());
     }
 }
 
@@ -94,7 +105,8 @@ nb::object make_class(Type type) {
         members["_length_"] = type.components();
         if (!type.is_matrix()) members["length"] = type.rows();
     }
-    return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(name.c_str()), nb::make_tuple(base_class(type)), members);
+    return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(name.c_str()),
+                                                                 nb::make_tuple(base_class(type)), members);
 }
 
 std::unordered_map<std::string, Type> make_named_types() {
@@ -126,12 +138,13 @@ const std::unordered_map<std::string, Type>& named_types() {
 
 // ---- wp.types.vector() and friends ----
 
-
 Scalar require_scalar(nb::handle dtype, const char* api) {
     const std::optional<Type> type = dtype_from_python(dtype);
     if (!type || !type->is_scalar()) {
-        throw UsageError(api, "dtype must be a scalar type such as wp.float32 or wp.int32, got " +
-                                  (type ? type->python_name() : describe(dtype)), ErrorCategory::type);
+        throw UsageError(api,
+                         "dtype must be a scalar type such as wp.float32 or wp.int32, got " +
+                             (type ? type->python_name() : describe(dtype)),
+                         ErrorCategory::type);
     }
     return type->scalar();
 }
@@ -139,28 +152,33 @@ Scalar require_scalar(nb::handle dtype, const char* api) {
 int require_extent(nb::handle value, const char* api, const char* what) {
     const Py_ssize_t extent = PyIndex_Check(value.ptr()) ? PyNumber_AsSsize_t(value.ptr(), nullptr) : 0;
     if (extent < 1 || extent > kMostComponents) {
-        throw UsageError(api, std::string(what) + " must be an int from 1 to " + std::to_string(kMostComponents) +
-                                  ", got " + nb::repr(value).c_str(), ErrorCategory::value);
+        throw UsageError(api,
+                         std::string(what) + " must be an int from 1 to " + std::to_string(kMostComponents) + ", got " +
+                             nb::repr(value).c_str(),
+                         ErrorCategory::value);
     }
     return static_cast<int>(extent);
 }
 
 nb::object vector_class(nb::handle length, nb::handle dtype) {
-    return dtype_to_python(Type::vector(require_scalar(dtype, "types.vector()"),
-                                        require_extent(length, "types.vector()", "length")));
+    return dtype_to_python(
+        Type::vector(require_scalar(dtype, "types.vector()"), require_extent(length, "types.vector()", "length")));
 }
 
 nb::object matrix_class(nb::handle shape, nb::handle dtype) {
     constexpr const char* api = "types.matrix()";
     if (!(PyTuple_Check(shape.ptr()) || PyList_Check(shape.ptr())) || nb::len(shape) != 2) {
-        throw UsageError(api, "shape must be a tuple of two ints such as (3, 2), got " + std::string(nb::repr(shape).c_str()),
-                         ErrorCategory::value);
+        throw UsageError(
+            api, "shape must be a tuple of two ints such as (3, 2), got " + std::string(nb::repr(shape).c_str()),
+            ErrorCategory::value);
     }
     const int rows = require_extent(shape[0], api, "the number of rows");
     const int cols = require_extent(shape[1], api, "the number of columns");
     if (rows > kMostComponents / cols) {
-        throw UsageError(api, "a matrix has at most " + std::to_string(kMostComponents) + " components, got shape " +
-                                  nb::repr(shape).c_str(), ErrorCategory::value);
+        throw UsageError(api,
+                         "a matrix has at most " + std::to_string(kMostComponents) + " components, got shape " +
+                             nb::repr(shape).c_str(),
+                         ErrorCategory::value);
     }
     return dtype_to_python(Type::matrix(require_scalar(dtype, api), rows, cols));
 }
@@ -234,8 +252,9 @@ Value* value_pointer(nb::handle object) {
 
 Type require_dtype(nb::handle object, std::string_view api) {
     if (auto type = dtype_from_python(object)) return *type;
-    throw UsageError(api, "dtype must be a type such as float, wp.float64, wp.vec3 or numpy.float32, got " +
-                              describe(object), ErrorCategory::type);
+    throw UsageError(
+        api, "dtype must be a type such as float, wp.float64, wp.vec3 or numpy.float32, got " + describe(object),
+        ErrorCategory::type);
 }
 
 nb::object dtype_to_python(Type type) {
@@ -243,8 +262,8 @@ nb::object dtype_to_python(Type type) {
     if (auto found = classes.find(type); found != classes.end()) return found->second;
     if (type.is_array()) {
         nb::object array_class = nb::module_::import_("warp._weft").attr("array");
-        nb::object element = type.element().is_none() ? nb::module_::import_("typing").attr("Any")
-                                                      : dtype_to_python(type.element());
+        nb::object element =
+            type.element().is_none() ? nb::module_::import_("typing").attr("Any") : dtype_to_python(type.element());
         return array_class(nb::arg("dtype").none() = element, nb::arg("ndim") = type.ndim());
     }
     nb::object made = make_class(type);
@@ -276,31 +295,46 @@ void bind_types(nb::module_& m) {
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyBool_Type)), bool_type(), false);
     bind_values(m);
 
-    m.def("named_type", [](const char* name) -> nb::object {
-        const std::optional<Type> type = named_type(name);
-        return type ? dtype_to_python(*type) : nb::none();
-    }, nb::arg("name"), "The class that `warp.<name>` is (\"vec3f\", \"float64\"), or None where there is no such type.");
-    m.def("named_types", [] {
-        nb::list names;
-        for (const auto& [name, type] : named_types()) names.append(name);
-        names.sort();
-        return names;
-    }, "All names that named_type() knows.");
-    m.def("type_info", &type_info, nb::arg("dtype").none(), "Facts about a type of numbers as a dict, or None where it is none.");
-    m.def("type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
-          nb::arg("dtype").none(), "The type as messages write it: \"vec3f\".");
+    m.def(
+        "named_type",
+        [](const char* name) -> nb::object {
+            const std::optional<Type> type = named_type(name);
+            return type ? dtype_to_python(*type) : nb::none();
+        },
+        nb::arg("name"),
+        "The class that `warp.<name>` is (\"vec3f\", \"float64\"), or None where there is no such type.");
+    m.def(
+        "named_types",
+        [] {
+            nb::list names;
+            for (const auto& [name, type] : named_types()) names.append(name);
+            names.sort();
+            return names;
+        },
+        "All names that named_type() knows.");
+    m.def("type_info", &type_info, nb::arg("dtype").none(),
+          "Facts about a type of numbers as a dict, or None where it is none.");
+    m.def(
+        "type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
+        nb::arg("dtype").none(), "The type as messages write it: \"vec3f\".");
 
     const nb::object default_dtype = nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
     m.def("vector", &vector_class, nb::arg("length").none(), nb::arg("dtype").none() = default_dtype,
           "The class of vectors of `length` components of the scalar type `dtype`: the same one each time.");
     m.def("matrix", &matrix_class, nb::arg("shape").none(), nb::arg("dtype").none() = default_dtype,
           "The class of matrices of `shape` (rows, columns) and scalar type `dtype`: the same one each time.");
-    m.def("quaternion", [](nb::handle dtype) {
-        return dtype_to_python(Type::quaternion(require_float(dtype, "types.quaternion()")));
-    }, nb::arg("dtype").none() = default_dtype, "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
-    m.def("transformation", [](nb::handle dtype) {
-        return dtype_to_python(Type::transform(require_float(dtype, "types.transformation()")));
-    }, nb::arg("dtype").none() = default_dtype, "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
+    m.def(
+        "quaternion",
+        [](nb::handle dtype) { return dtype_to_python(Type::quaternion(require_float(dtype, "types.quaternion()"))); },
+        nb::arg("dtype").none() = default_dtype,
+        "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
+    m.def(
+        "transformation",
+        [](nb::handle dtype) {
+            return dtype_to_python(Type::transform(require_float(dtype, "types.transformation()")));
+        },
+        nb::arg("dtype").none() = default_dtype,
+        "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
 }
 
 }  // namespace weft::bindings

@@ -24,8 +24,8 @@ void register_dtype(nb::handle python_class, Type type);
 // "vec3", "vec3f", "transform", ...: the type that the `warp` module has under this name. Empty where there is none.
 std::optional<Type> named_type(std::string_view name);
 
-// What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by the
-// caller before. Empty where it is neither.
+// What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by
+// the caller before. Empty where it is neither.
 std::optional<Type> annotation_from_python(nb::handle object);
 
 // Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values, and for numeric
@@ -38,6 +38,6 @@ nb::object value_to_python(Type type, const void* from);
 // "float", "numpy.ndarray of shape (3,) and dtype float64": what was found, for messages.
 std::string describe(nb::handle value);
 
-void bind_types(nb::module_& m);   // types.cpp, values.cpp, values_arithmetic.cpp
+void bind_types(nb::module_& m);  // types.cpp, values.cpp, values_arithmetic.cpp
 
 }  // namespace weft::bindings

@@ -173,14 +173,17 @@ void fill_transform_keywords(Value& self, nb::args arguments, nb::kwargs keyword
         const std::string name = nb::cast<std::string>(key);
         const bool is_p = name == "p";
         if (arguments.size() > (is_p ? 0 : 1) || (!is_p && name != "q")) {
-            throw UsageError(type.python_name() + "()", "unexpected keyword '" + name + "'; it has p and q", ErrorCategory::type);
+            throw UsageError(type.python_name() + "()", "unexpected keyword '" + name + "'; it has p and q",
+                             ErrorCategory::type);
         }
         if (!write_components(value, is_p ? p : q, self.data() + (is_p ? 0 : p.size_bytes()), true)) {
-            throw UsageError(type.python_name() + "()", name + " must be " + (is_p ? "3" : "4") + " numbers, got " + describe(value),
+            throw UsageError(type.python_name() + "()",
+                             name + " must be " + (is_p ? "3" : "4") + " numbers, got " + describe(value),
                              ErrorCategory::type);
         }
     }
-    if (arguments.size() == 1 && !write_components(arguments[0], p, self.data(), true)) throw_bad_arguments(type, arguments);
+    if (arguments.size() == 1 && !write_components(arguments[0], p, self.data(), true))
+        throw_bad_arguments(type, arguments);
 }
 
 template <class Class>
@@ -200,9 +203,11 @@ void construct(nb::pointer_and_handle<Class> self, nb::args arguments, nb::kwarg
             fill_transform_keywords(*self.p, arguments, keywords);
         } else if (!(type->is_scalar() ? fill_scalar(*self.p, arguments) : fill_aggregate(*self.p, arguments))) {
             if (!type->is_scalar()) throw_bad_arguments(*type, arguments);
-            throw UsageError(type->python_name() + "()", "expected one number of at most 64 bits, got " +
-                                 (arguments.size() == 1 ? describe(arguments[0]) : std::to_string(arguments.size()) + " arguments"),
-                             ErrorCategory::type);
+            throw UsageError(
+                type->python_name() + "()",
+                "expected one number of at most 64 bits, got " +
+                    (arguments.size() == 1 ? describe(arguments[0]) : std::to_string(arguments.size()) + " arguments"),
+                ErrorCategory::type);
         }
     } catch (...) {
         self.p->~Class();  // nanobind does not destroy what was not constructed to the end
@@ -215,8 +220,9 @@ void construct(nb::pointer_and_handle<Class> self, nb::args arguments, nb::kwarg
 void store_component(Value& self, int index, nb::handle value) {
     const Scalar scalar = self.type().scalar();
     if (!write_value(value, Type::scalar(scalar), self.data() + index * info(scalar).bytes())) {
-        throw UsageError(name_of(self) + "[" + std::to_string(index) + "]", std::string("a component is ") + info(scalar).python +
-                             ", got " + describe(value), ErrorCategory::type);
+        throw UsageError(name_of(self) + "[" + std::to_string(index) + "]",
+                         std::string("a component is ") + info(scalar).python + ", got " + describe(value),
+                         ErrorCategory::type);
     }
 }
 
@@ -236,16 +242,19 @@ Picked pick(const Value& self, nb::handle index, Py_ssize_t size) {
         Py_ssize_t stop;
         if (PySlice_Unpack(index.ptr(), &picked.start, &stop, &picked.step) < 0) throw nb::python_error();
         picked.count = PySlice_AdjustIndices(size, &picked.start, &stop, picked.step);
-        if (picked.count == 0) throw UsageError(name_of(self) + "[]", "the slice has no components", ErrorCategory::index);
+        if (picked.count == 0)
+            throw UsageError(name_of(self) + "[]", "the slice has no components", ErrorCategory::index);
         return picked;
     }
     if (!PyIndex_Check(index.ptr())) {
-        throw UsageError(name_of(self) + "[]", "an index is an int or a slice, got " + describe(index), ErrorCategory::type);
+        throw UsageError(name_of(self) + "[]", "an index is an int or a slice, got " + describe(index),
+                         ErrorCategory::type);
     }
     Py_ssize_t i = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
     if (i == -1 && PyErr_Occurred()) throw nb::python_error();
     if (i < -size || i >= size) {
-        throw UsageError(name_of(self) + "[]", "index " + std::to_string(i) + " is outside 0 to " + std::to_string(size - 1),
+        throw UsageError(name_of(self) + "[]",
+                         "index " + std::to_string(i) + " is outside 0 to " + std::to_string(size - 1),
                          ErrorCategory::index);
     }
     return {.start = i < 0 ? i + size : i};
@@ -261,8 +270,10 @@ struct Selection {
         const bool is_tuple = PyTuple_Check(index.ptr());
         const Py_ssize_t given = is_tuple ? static_cast<Py_ssize_t>(nb::len(index)) : 1;
         if (given > (is_matrix ? 2 : 1) || given == 0) {
-            throw UsageError(name_of(self) + "[]", "takes " + std::string(is_matrix ? "one or two indices" : "one index") +
-                                 ", got " + std::to_string(given), ErrorCategory::index);
+            throw UsageError(name_of(self) + "[]",
+                             "takes " + std::string(is_matrix ? "one or two indices" : "one index") + ", got " +
+                                 std::to_string(given),
+                             ErrorCategory::index);
         }
         nb::object first = is_tuple ? nb::object(index[0]) : nb::borrow(index);
         if (!is_matrix) {
@@ -270,7 +281,8 @@ struct Selection {
             return;
         }
         rows = pick(self, first, type.rows());
-        cols = given == 2 ? pick(self, nb::object(index[1]), type.cols()) : Picked{.count = type.cols(), .is_single = false};
+        cols = given == 2 ? pick(self, nb::object(index[1]), type.cols())
+                          : Picked{.count = type.cols(), .is_single = false};
     }
     bool is_scalar() const { return rows.is_single && cols.is_single; }
     int place(Py_ssize_t r, Py_ssize_t c, int width) const {
@@ -316,9 +328,11 @@ void set_item(nb::handle handle, nb::handle index, nb::handle value) {
     Value part(selection.type(self.type().scalar()));
     alignas(8) std::byte splat[8];
     if (write_value(value, self.type().scalar_type(), splat)) {
-        for (int i = 0; i < part.type().components(); ++i) part.set_component(i, read_scalar(self.type().scalar(), splat));
+        for (int i = 0; i < part.type().components(); ++i)
+            part.set_component(i, read_scalar(self.type().scalar(), splat));
     } else if (!write_components(value, part.type(), part.data(), true)) {
-        throw UsageError(name_of(self) + "[]", "the part is a " + part.type().python_name() + ", got " + describe(value),
+        throw UsageError(name_of(self) + "[]",
+                         "the part is a " + part.type().python_name() + ", got " + describe(value),
                          ErrorCategory::type);
     }
     int next = 0;
@@ -348,11 +362,14 @@ nb::object get_letters(nb::handle handle, const std::string& letters) {
     const bool all = picked.size() == letters.size() && picked.size() >= 2 && picked.size() <= 4;
     for (int place : picked) {
         if (all && place < self.type().components()) continue;
-        if (all) throw UsageError(name_of(self), "has no component '" + std::string(1, "xyzw"[place]) + "'", ErrorCategory::attribute);
+        if (all)
+            throw UsageError(name_of(self), "has no component '" + std::string(1, "xyzw"[place]) + "'",
+                             ErrorCategory::attribute);
     }
     if (!all) throw UsageError(name_of(self), "has no attribute '" + letters + "'", ErrorCategory::attribute);
     nb::object made = new_value(Type::vector(self.type().scalar(), static_cast<int>(picked.size())));
-    for (std::size_t i = 0; i < picked.size(); ++i) value_pointer(made)->set_component(static_cast<int>(i), self.component(picked[i]));
+    for (std::size_t i = 0; i < picked.size(); ++i)
+        value_pointer(made)->set_component(static_cast<int>(i), self.component(picked[i]));
     return made;
 }
 
@@ -360,10 +377,17 @@ template <int index>
 void bind_letter(nb::handle python_class, const char* letter) {
     const auto check = [](const Value& self) {
         if (index < self.type().components()) return;
-        throw UsageError(name_of(self), std::string("has no component '") + "xyzw"[index] + "'", ErrorCategory::attribute);
+        throw UsageError(name_of(self), std::string("has no component '") + "xyzw"[index] + "'",
+                         ErrorCategory::attribute);
     };
-    nb::object get = nb::cpp_function([check](const Value& self) { check(self); return load_component(self, index); });
-    nb::object set = nb::cpp_function([check](Value& self, nb::handle value) { check(self); store_component(self, index, value); });
+    nb::object get = nb::cpp_function([check](const Value& self) {
+        check(self);
+        return load_component(self, index);
+    });
+    nb::object set = nb::cpp_function([check](Value& self, nb::handle value) {
+        check(self);
+        store_component(self, index, value);
+    });
     python_class.attr(letter) = nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(get, set);
 }
 
@@ -415,7 +439,8 @@ PyType_Slot kValueSlots[] = {
 nb::object restore_value(const std::string& type_name, nb::bytes data) {
     const std::optional<Type> type = parse_ir_type(type_name);
     if (!type || static_cast<std::int64_t>(data.size()) != type->size_bytes()) {
-        throw UsageError("unpickling", "no value of type '" + type_name + "' has " + std::to_string(data.size()) + " bytes",
+        throw UsageError("unpickling",
+                         "no value of type '" + type_name + "' has " + std::to_string(data.size()) + " bytes",
                          ErrorCategory::value);
     }
     nb::object made = new_value(*type);
@@ -450,8 +475,9 @@ void bind_values(nb::module_& m) {
     value.def("__repr__", &repr_of);
     value.def("__str__", &text_of);
     m.def("_restore_value", &restore_value);
-    m.def("is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object").none(),
-          "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
+    m.def(
+        "is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object").none(),
+        "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
     value.def("__reduce__", [restore = nb::object(m.attr("_restore_value"))](const Value& self) {
         return nb::make_tuple(restore, nb::make_tuple(self.type().ir_name(),
                                                       nb::bytes(reinterpret_cast<const char*>(self.data()),
@@ -463,9 +489,8 @@ void bind_values(nb::module_& m) {
     nb::class_<ScalarValue, Value> scalar(m, "ScalarValue");
     scalar.def("__init__", &construct<ScalarValue>);
     scalar.def_prop_ro("value", [](const Value& self) { return load_component(self, 0); });
-    scalar.def("__float__", [](const Value& self) {
-        return convert(self.component(0), self.type().scalar(), Scalar::f64).f;
-    });
+    scalar.def("__float__",
+               [](const Value& self) { return convert(self.component(0), self.type().scalar(), Scalar::f64).f; });
     scalar.def("__int__", [](const Value& self) { return nb::int_(load_component(self, 0)); });
     scalar.def("__bool__", [](const Value& self) { return self.component(0).as_double() != 0.0; });
     scalar.def("__hash__", [](const Value& self) { return nb::hash(load_component(self, 0)); });

@@ -1,6 +1,6 @@
-// Operators on typed values at Python scope, with the meaning they have in kernels: operands have one scalar type (a plain
-// Python or NumPy number takes it where it fits), `*` is the matrix, quaternion or transform product, integer `/` and `%`
-// are C's. Each result is computed in double or 64-bit integers and rounded to its type once.
+// Operators on typed values at Python scope, with the meaning they have in kernels: operands have one scalar type (a
+// plain Python or NumPy number takes it where it fits), `*` is the matrix, quaternion or transform product, integer `/`
+// and `%` are C's. Each result is computed in double or 64-bit integers and rounded to its type once.
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -57,7 +57,8 @@ nb::object to_python(const Operand& operand) {
     const Scalar scalar = operand.type.scalar();
     const bool is_float = info(scalar).is_float();
     for (std::size_t i = 0; i < operand.numbers.size(); ++i) {
-        value.set_component(static_cast<int>(i), convert(operand.numbers[i], is_float ? Scalar::f64 : Scalar::i64, scalar));
+        value.set_component(static_cast<int>(i),
+                            convert(operand.numbers[i], is_float ? Scalar::f64 : Scalar::i64, scalar));
     }
     return made;
 }
@@ -69,13 +70,20 @@ nb::object to_python(const Operand& operand) {
 
 Number float_result(Op op, double a, double b) {
     switch (op) {
-        case Op::add: return Number::real(a + b);
-        case Op::sub: return Number::real(a - b);
-        case Op::mul: return Number::real(a * b);
-        case Op::div: return Number::real(a / b);
-        case Op::floordiv: return Number::real(std::floor(a / b));
-        case Op::mod: return Number::real(std::fmod(a, b));
-        case Op::matmul: break;
+        case Op::add:
+            return Number::real(a + b);
+        case Op::sub:
+            return Number::real(a - b);
+        case Op::mul:
+            return Number::real(a * b);
+        case Op::div:
+            return Number::real(a / b);
+        case Op::floordiv:
+            return Number::real(std::floor(a / b));
+        case Op::mod:
+            return Number::real(std::fmod(a, b));
+        case Op::matmul:
+            break;
     }
     throw InternalError("no scalar meaning of @");
 }
@@ -103,8 +111,8 @@ Number scalar_result(Op op, Number a, Number b, Scalar scalar) {
 Operand componentwise(Op op, const Operand& a, const Operand& b) {
     Operand result(a.type.is_scalar() ? b.type : a.type);
     for (std::size_t i = 0; i < result.numbers.size(); ++i) {
-        result.numbers[i] = scalar_result(op, a.numbers[a.type.is_scalar() ? 0 : i], b.numbers[b.type.is_scalar() ? 0 : i],
-                                          result.type.scalar());
+        result.numbers[i] = scalar_result(op, a.numbers[a.type.is_scalar() ? 0 : i],
+                                          b.numbers[b.type.is_scalar() ? 0 : i], result.type.scalar());
     }
     return result;
 }
@@ -117,7 +125,9 @@ std::optional<Operand> matrix_product(const Operand& a, const Operand& b) {
     const int cols = column ? 1 : b.type.cols();
     if (inner != b.type.rows()) return std::nullopt;
     const Scalar scalar = a.type.scalar();
-    Operand result(row ? Type::vector(scalar, cols) : column ? Type::vector(scalar, rows) : Type::matrix(scalar, rows, cols));
+    Operand result(row      ? Type::vector(scalar, cols)
+                   : column ? Type::vector(scalar, rows)
+                            : Type::matrix(scalar, rows, cols));
     for (int r = 0; r < rows; ++r) {
         for (int c = 0; c < cols; ++c) {
             Number sum = info(scalar).is_float() ? Number::real(0) : Number::integer(0);
@@ -134,10 +144,9 @@ std::optional<Operand> matrix_product(const Operand& a, const Operand& b) {
 
 // Hamilton's product of (x, y, z, w) with w the real part.
 std::vector<double> quaternion_product(const std::vector<double>& a, const std::vector<double>& b) {
-    return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-            a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-            a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
-            a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+    return {
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
 }
 
 // (p, q) applied after (p', q'): p + q p' q*, q q'.
@@ -166,7 +175,8 @@ std::optional<Operand> compute(Op op, const Operand& a, const Operand& b) {
     if (op != Op::matmul && a_scalar && b_scalar) return componentwise(op, a, b);
     switch (op) {
         case Op::add:
-        case Op::sub: return a.type == b.type ? std::optional(componentwise(op, a, b)) : std::nullopt;
+        case Op::sub:
+            return a.type == b.type ? std::optional(componentwise(op, a, b)) : std::nullopt;
         case Op::mul:
             if (a_scalar || b_scalar) return componentwise(op, a, b);
             if (a.type == b.type && a.type.is(Kind::quaternion)) {
@@ -177,14 +187,18 @@ std::optional<Operand> compute(Op op, const Operand& a, const Operand& b) {
         case Op::matmul:
             if (!is_linear(a) || !is_linear(b)) return std::nullopt;
             if (a.type.is_vector() && b.type.is_vector()) {
-                throw UsageError(kOps[static_cast<int>(op)].symbol,
-                                 "two vectors have no such product. help: wp.dot(a, b), wp.cross(a, b), wp.cw_mul(a, b)",
-                                 ErrorCategory::type);
+                throw UsageError(
+                    kOps[static_cast<int>(op)].symbol,
+                    "two vectors have no such product. help: wp.dot(a, b), wp.cross(a, b), wp.cw_mul(a, b)",
+                    ErrorCategory::type);
             }
             return matrix_product(a, b);
-        case Op::div: return a_scalar || b_scalar ? std::optional(componentwise(op, a, b)) : std::nullopt;
-        case Op::mod: return a.type == b.type && a.type.is_vector() ? std::optional(componentwise(op, a, b)) : std::nullopt;
-        case Op::floordiv: return std::nullopt;
+        case Op::div:
+            return a_scalar || b_scalar ? std::optional(componentwise(op, a, b)) : std::nullopt;
+        case Op::mod:
+            return a.type == b.type && a.type.is_vector() ? std::optional(componentwise(op, a, b)) : std::nullopt;
+        case Op::floordiv:
+            return std::nullopt;
     }
     return std::nullopt;
 }
@@ -227,7 +241,8 @@ nb::object negate(const Value& self) {
     if (type.is_bool() || type.is(Kind::transform)) return not_implemented();
     Operand operand(self);
     for (Number& number : operand.numbers) {
-        number = number.is_float ? Number::real(-number.f) : Number::integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(number.i)));
+        number = number.is_float ? Number::real(-number.f)
+                                 : Number::integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(number.i)));
     }
     return to_python(operand);
 }
@@ -245,12 +260,14 @@ bool equal(const Value& a, const Value& b) {
 nb::object compare(nb::handle left, nb::handle right, int op) {
     const auto plain = [](nb::handle object) {
         const Value* value = value_pointer(object);
-        return value && value->type().is_scalar() ? number_to_python(value->component(0), value->type().scalar()) : nb::borrow(object);
+        return value && value->type().is_scalar() ? number_to_python(value->component(0), value->type().scalar())
+                                                  : nb::borrow(object);
     };
     const Value& self = *value_pointer(left);
     if (is_proper_array(right) || self.type().is_scalar()) {
         nb::object x = is_proper_array(right) ? as_array(left) : plain(left), y = plain(right);
-        if (value_pointer(y)) return not_implemented();  // a vector: Python then tries the other side, and compares identity
+        if (value_pointer(y))
+            return not_implemented();  // a vector: Python then tries the other side, and compares identity
         nb::object result = nb::steal(PyObject_RichCompare(x.ptr(), y.ptr(), op));
         if (!result.is_valid()) throw nb::python_error();
         return result;
@@ -265,7 +282,8 @@ void bind_operators(nb::class_<Value>& value_class) {
     if constexpr (index < std::size(kOps)) {
         constexpr Op op = static_cast<Op>(index);
         value_class.def(kOps[index].method, [](nb::handle self, nb::handle other) { return binary(op, self, other); });
-        value_class.def(kOps[index].reflected, [](nb::handle self, nb::handle other) { return binary(op, other, self); });
+        value_class.def(kOps[index].reflected,
+                        [](nb::handle self, nb::handle other) { return binary(op, other, self); });
         bind_operators<index + 1>(value_class);
     }
 }

@@ -19,47 +19,66 @@ bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::
 // The operation that an atomic applies to the old value.
 Op plain_operation(Op op) {
     switch (op) {
-        case Op::atomic_add: return Op::add;
-        case Op::atomic_sub: return Op::sub;
-        case Op::atomic_min: return Op::min;
-        case Op::atomic_max: return Op::max;
-        case Op::atomic_and: return Op::and_;
-        case Op::atomic_or: return Op::or_;
-        case Op::atomic_xor: return Op::xor_;
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' applies no operation");
+        case Op::atomic_add:
+            return Op::add;
+        case Op::atomic_sub:
+            return Op::sub;
+        case Op::atomic_min:
+            return Op::min;
+        case Op::atomic_max:
+            return Op::max;
+        case Op::atomic_and:
+            return Op::and_;
+        case Op::atomic_or:
+            return Op::or_;
+        case Op::atomic_xor:
+            return Op::xor_;
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' applies no operation");
     }
 }
 
 llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signed) {
     using Kind = llvm::AtomicRMWInst;
     switch (op) {
-        case Op::atomic_add: return is_float ? Kind::FAdd : Kind::Add;
-        case Op::atomic_sub: return is_float ? Kind::FSub : Kind::Sub;
-        case Op::atomic_min: return is_float ? Kind::FMin : is_signed ? Kind::Min : Kind::UMin;
-        case Op::atomic_max: return is_float ? Kind::FMax : is_signed ? Kind::Max : Kind::UMax;
-        case Op::atomic_and: return Kind::And;
-        case Op::atomic_or: return Kind::Or;
-        case Op::atomic_xor: return Kind::Xor;
-        case Op::atomic_exch: return Kind::Xchg;
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not an atomic read-modify-write");
+        case Op::atomic_add:
+            return is_float ? Kind::FAdd : Kind::Add;
+        case Op::atomic_sub:
+            return is_float ? Kind::FSub : Kind::Sub;
+        case Op::atomic_min:
+            return is_float ? Kind::FMin : is_signed ? Kind::Min : Kind::UMin;
+        case Op::atomic_max:
+            return is_float ? Kind::FMax : is_signed ? Kind::Max : Kind::UMax;
+        case Op::atomic_and:
+            return Kind::And;
+        case Op::atomic_or:
+            return Kind::Or;
+        case Op::atomic_xor:
+            return Kind::Xor;
+        case Op::atomic_exch:
+            return Kind::Xchg;
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not an atomic read-modify-write");
     }
 }
 
 }  // namespace
 
 // One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
-llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare, llvm::Value* operand) {
+llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
+                                    llvm::Value* operand) {
     const ScalarInfo& row = info(scalar);
     llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
     llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));
     if (op == Op::atomic_cas) {
-        llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
-                                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed);
+        llvm::Value* pair =
+            builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
+                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed);
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
     if (!is_half(scalar) || op == Op::atomic_exch)
-        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()), pointer,
-                                        operand, alignment, kRelaxed);
+        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()),
+                                        pointer, operand, alignment, kRelaxed);
 
     // No instruction knows 16-bit floats: compare and swap until nobody came between.
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
@@ -86,24 +105,33 @@ bool Emitter::reduce_into(Op op, Scalar scalar, llvm::Value* pointer, Leaf& oper
     auto bits = static_cast<unsigned>(row.bits);
     llvm::Constant* neutral = nullptr;
     switch (op) {
-        case Op::atomic_add: case Op::atomic_sub:
+        case Op::atomic_add:
+        case Op::atomic_sub:
             neutral = is_float ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
             break;
-        case Op::atomic_min: case Op::atomic_max: {
+        case Op::atomic_min:
+        case Op::atomic_max: {
             bool min = op == Op::atomic_min;
-            if (is_float) neutral = llvm::ConstantFP::getInfinity(type, !min);
+            if (is_float)
+                neutral = llvm::ConstantFP::getInfinity(type, !min);
             else if (row.is_signed())
-                neutral = llvm::ConstantInt::get(type, min ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
-            else neutral = min ? llvm::Constant::getAllOnesValue(type) : llvm::Constant::getNullValue(type);
+                neutral = llvm::ConstantInt::get(
+                    type, min ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
+            else
+                neutral = min ? llvm::Constant::getAllOnesValue(type) : llvm::Constant::getNullValue(type);
             break;
         }
-        case Op::atomic_and: neutral = llvm::Constant::getAllOnesValue(type); break;
-        default: neutral = llvm::Constant::getNullValue(type);
+        case Op::atomic_and:
+            neutral = llvm::Constant::getAllOnesValue(type);
+            break;
+        default:
+            neutral = llvm::Constant::getNullValue(type);
     }
     if (mask_) values = builder_.CreateSelect(here(mask_), values, splat(neutral));
     llvm::Value* total = nullptr;
     switch (op) {
-        case Op::atomic_add: case Op::atomic_sub:
+        case Op::atomic_add:
+        case Op::atomic_sub:
             if (is_float) {
                 llvm::CallInst* sum = builder_.CreateFAddReduce(neutral, values);
                 sum->setHasAllowReassoc(true);  // a tree, the same one every time
@@ -113,14 +141,21 @@ bool Emitter::reduce_into(Op op, Scalar scalar, llvm::Value* pointer, Leaf& oper
             }
             break;
         case Op::atomic_min:
-            total = is_float ? builder_.CreateFPMinReduce(values) : builder_.CreateIntMinReduce(values, row.is_signed());
+            total =
+                is_float ? builder_.CreateFPMinReduce(values) : builder_.CreateIntMinReduce(values, row.is_signed());
             break;
         case Op::atomic_max:
-            total = is_float ? builder_.CreateFPMaxReduce(values) : builder_.CreateIntMaxReduce(values, row.is_signed());
+            total =
+                is_float ? builder_.CreateFPMaxReduce(values) : builder_.CreateIntMaxReduce(values, row.is_signed());
             break;
-        case Op::atomic_and: total = builder_.CreateAndReduce(values); break;
-        case Op::atomic_or: total = builder_.CreateOrReduce(values); break;
-        default: total = builder_.CreateXorReduce(values);
+        case Op::atomic_and:
+            total = builder_.CreateAndReduce(values);
+            break;
+        case Op::atomic_or:
+            total = builder_.CreateOrReduce(values);
+            break;
+        default:
+            total = builder_.CreateXorReduce(values);
     }
     atomic_scalar(op, scalar, pointer, nullptr, total);
     return true;
@@ -155,11 +190,13 @@ void Emitter::emit_atomic(const Operation& operation) {
                 };
                 llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
                 llvm::Value* before =
-                    atomic_scalar(operation.op, type.scalar, pointer_of_lane(address, type.offset, lane), compare, in_memory(operand));
+                    atomic_scalar(operation.op, type.scalar, pointer_of_lane(address, type.offset, lane), compare,
+                                  in_memory(operand));
                 return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
             });
             if (!used) continue;
-            old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type)) : Leaf::of_vector(from_memory(last, type)));
+            old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type))
+                                             : Leaf::of_vector(from_memory(last, type)));
         }
         return old;
     };
@@ -169,7 +206,8 @@ void Emitter::emit_atomic(const Operation& operation) {
         return;
     }
     llvm::Value* ok = check_access(operation, indices);
-    llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done"), *checked = builder_.GetInsertBlock();
+    llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done"),
+                     *checked = builder_.GetInsertBlock();
     LaneValue nothing = zero_value(stored->type, false);
     builder_.CreateCondBr(ok, inside, after);
     builder_.SetInsertPoint(inside);

@@ -2,13 +2,15 @@
 //
 // if, uniform condition        a branch; results are phis
 // if, varying condition        both arms, results blended by the condition. An arm that touches memory, loops or calls
-//                              runs under its mask and is branched around when it has no lane; a cheap one is just computed
+//                              runs under its mask and is branched around when it has no lane; a cheap one is just
+//                              computed
 // for/while, uniform           a loop; carried values are phis
 // for/while, varying           before: each lane has its own number of iterations
 //                              after:  loop while any lane is active; values of lanes that are done stay as they were
 //
 // Inside a varying loop a carried value may still be uniform (a counter): all active lanes have made the same number of
-// iterations. It stays one scalar in the loop; its result, which differs from lane to lane, is kept beside it as a vector.
+// iterations. It stays one scalar in the loop; its result, which differs from lane to lane, is kept beside it as a
+// vector.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -27,20 +29,63 @@ int arm_cost(const ir::Region& region) {
     int cost = 0;
     for (const Operation* operation : region.operations) {
         switch (operation->op) {
-            case Op::yield: case Op::constant: case Op::make: case Op::splat: case Op::extract: case Op::insert: case Op::dim:
-            case Op::is_null: case Op::tid: case Op::block_dim: continue;
-            case Op::neg: case Op::abs: case Op::invert: case Op::floor: case Op::ceil: case Op::trunc: case Op::rint:
-            case Op::add: case Op::sub: case Op::mul: case Op::min: case Op::max: case Op::copysign: case Op::and_: case Op::or_:
-            case Op::xor_: case Op::shl: case Op::shr: case Op::fma: case Op::select: case Op::cast: case Op::bitcast:
-            case Op::reduce_add: case Op::transpose: case Op::cmp_lt: case Op::cmp_le: case Op::cmp_gt: case Op::cmp_ge:
-            case Op::cmp_eq: case Op::cmp_ne: case Op::isnan: case Op::isinf: case Op::isfinite: case Op::round:
+            case Op::yield:
+            case Op::constant:
+            case Op::make:
+            case Op::splat:
+            case Op::extract:
+            case Op::insert:
+            case Op::dim:
+            case Op::is_null:
+            case Op::tid:
+            case Op::block_dim:
+                continue;
+            case Op::neg:
+            case Op::abs:
+            case Op::invert:
+            case Op::floor:
+            case Op::ceil:
+            case Op::trunc:
+            case Op::rint:
+            case Op::add:
+            case Op::sub:
+            case Op::mul:
+            case Op::min:
+            case Op::max:
+            case Op::copysign:
+            case Op::and_:
+            case Op::or_:
+            case Op::xor_:
+            case Op::shl:
+            case Op::shr:
+            case Op::fma:
+            case Op::select:
+            case Op::cast:
+            case Op::bitcast:
+            case Op::reduce_add:
+            case Op::transpose:
+            case Op::cmp_lt:
+            case Op::cmp_le:
+            case Op::cmp_gt:
+            case Op::cmp_ge:
+            case Op::cmp_eq:
+            case Op::cmp_ne:
+            case Op::isnan:
+            case Op::isinf:
+            case Op::isfinite:
+            case Op::round:
                 cost += leaf_count(operation->operands[0]->type);
                 break;
-            case Op::div: case Op::rem: case Op::sqrt:
+            case Op::div:
+            case Op::rem:
+            case Op::sqrt:
                 cost += 6 * leaf_count(operation->operands[0]->type);
                 break;
-            case Op::if_: cost += arm_cost(operation->body(0)) + arm_cost(operation->body(1)); break;
-            default: return kCheapArm + 1;
+            case Op::if_:
+                cost += arm_cost(operation->body(0)) + arm_cost(operation->body(1));
+                break;
+            default:
+                return kCheapArm + 1;
         }
     }
     return cost;
@@ -70,8 +115,10 @@ std::optional<std::int64_t> constant_of(llvm::Value* value) {
 // ---- if ----
 
 void Emitter::emit_if(const Operation& operation) {
-    if (leaf(operation.operands[0]).varying()) emit_masked_if(operation);
-    else emit_uniform_if(operation);
+    if (leaf(operation.operands[0]).varying())
+        emit_masked_if(operation);
+    else
+        emit_uniform_if(operation);
 }
 
 void Emitter::emit_uniform_if(const Operation& operation) {
@@ -139,8 +186,8 @@ void Emitter::emit_masked_if(const Operation& operation) {
 
 // ---- loops ----
 //
-// A uniform loop tests at the top; LLVM turns it over. A masked one is written turned over, because that is what keeps its
-// mask in a register of full width from one iteration to the next:
+// A uniform loop tests at the top; LLVM turns it over. A masked one is written turned over, because that is what keeps
+// its mask in a register of full width from one iteration to the next:
 //
 //     before:  active = lanes that make a first iteration; if none, go to exit
 //     body:    active and carried values are phis; ...; active = lanes that make another one; if any, go to body
@@ -160,18 +207,20 @@ struct Emitter::Loop {
     std::vector<Carried> carried;
 };
 
-// Opens the block that the loop comes back to, with phis for what is carried. `active` is the mask of the first iteration
-// of a masked loop, null for a uniform one. The arguments stand for the phis from here on.
-void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
-                        llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
+// Opens the block that the loop comes back to, with phis for what is carried. `active` is the mask of the first
+// iteration of a masked loop, null for a uniform one. The arguments stand for the phis from here on.
+void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments,
+                        const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
     loop.masked = active != nullptr;
     loop.outer_mask = mask_;
     loop.before = builder_.GetInsertBlock();
     loop.header = new_block("loop");
     loop.body = loop.masked ? loop.header : new_block("body");
     loop.exit = new_block("endloop");
-    if (loop.masked) builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
-    else builder_.CreateBr(loop.header);
+    if (loop.masked)
+        builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
+    else
+        builder_.CreateBr(loop.header);
     builder_.SetInsertPoint(loop.header);
     if (loop.masked) {
         loop.active = open_phi({Scalar::boolean, false, 0}, true, 0);
@@ -219,12 +268,14 @@ Leaf Emitter::kept(Leaf& fresh, Leaf& old) {
 }
 
 // Ends the body and stands at the exit, results set. `active` (masked loops) are the lanes that go round once more.
-void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
+void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits,
+                         llvm::Value* active) {
     std::vector<std::vector<Leaf>> last(loop.carried.size());
     for (std::size_t i = 0; i < loop.carried.size(); ++i) {
         Loop::Carried& carried = loop.carried[i];
         for (std::size_t l = 0; l < carried.phis.size(); ++l) {
-            last[i].push_back(carried.finals.empty() ? carried.next.leaves[l] : kept(carried.next.leaves[l], carried.finals[l].leaf));
+            last[i].push_back(carried.finals.empty() ? carried.next.leaves[l]
+                                                     : kept(carried.next.leaves[l], carried.finals[l].leaf));
         }
     }
     llvm::BasicBlock* latch = builder_.GetInsertBlock();
@@ -326,8 +377,10 @@ void Emitter::emit_for(const Operation& operation) {
 
     gather_next(loop, yielded);
     Leaf next = k.leaf;
-    if (k_in_lanes) next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
-    else next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
+    if (k_in_lanes)
+        next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
+    else
+        next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
     active = both(mask_, running(next));
     std::optional<std::int64_t> distance = by.uniform() ? constant_of(by.scalar) : std::nullopt;
     if (distance != 1 && distance != -1) {

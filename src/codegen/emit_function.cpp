@@ -41,7 +41,9 @@ Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
         if (target.triple.rfind("x86_64", 0) == 0) llvm::X86::getFeaturesForCPU(target.cpu, implied);
         for (llvm::StringRef feature : implied) features += "+" + feature.str() + ",";
     }
-    auto has = [&](const char* feature) { return features.find(std::string(",+") + feature + ",") != std::string::npos; };
+    auto has = [&](const char* feature) {
+        return features.find(std::string(",+") + feature + ",") != std::string::npos;
+    };
     bool x86 = target.triple.rfind("x86_64", 0) == 0;
     if (!x86) {
         fma = half_conversions = true;  // part of every AArch64
@@ -66,8 +68,14 @@ Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
 
 Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
                  const Options& options, llvm::Module& module)
-    : kernel_(kernel), plan_(plan), machine_(machine), options_(options), module_(module), context_(module.getContext()),
-      builder_(module.getContext()), lanes_(plan.lanes) {
+    : kernel_(kernel),
+      plan_(plan),
+      machine_(machine),
+      options_(options),
+      module_(module),
+      context_(module.getContext()),
+      builder_(module.getContext()),
+      lanes_(plan.lanes) {
     if (options.fast_math) {
         // Everything but "no NaN" and "no infinity": isnan() keeps its meaning.
         llvm::FastMathFlags flags;
@@ -83,7 +91,8 @@ Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, 
 void Emitter::emit(KernelEntry& entry) {
     entry_ = &entry;
     llvm::Type* pointer = builder_.getPtrTy();
-    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
+    auto* type = llvm::FunctionType::get(builder_.getVoidTy(),
+                                         {pointer, pointer, builder_.getInt64Ty(), builder_.getInt64Ty()}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry.symbol, module_);
     function_->setDoesNotThrow();
     for (unsigned i : {0u, 1u}) {
@@ -103,8 +112,10 @@ void Emitter::emit(KernelEntry& entry) {
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
-    if (kernel_.tid_rank <= 1) emit_segment(begin, end);
-    else emit_rows(begin, end);
+    if (kernel_.tid_rank <= 1)
+        emit_segment(begin, end);
+    else
+        emit_rows(begin, end);
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
     builder_.CreateRetVoid();
@@ -122,7 +133,8 @@ void Emitter::load_arguments(llvm::Value* arguments) {
             llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(
                 builder_.getInt8Ty(), arguments, static_cast<std::uint64_t>(layout.offsets[i] + leaf.offset));
             llvm::LoadInst* load = builder_.CreateAlignedLoad(
-                memory_type(leaf), address, llvm::Align(leaf.pointer ? 8 : static_cast<std::uint64_t>(info(leaf.scalar).bytes())));
+                memory_type(leaf), address,
+                llvm::Align(leaf.pointer ? 8 : static_cast<std::uint64_t>(info(leaf.scalar).bytes())));
             load->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
             result.leaves.push_back(Leaf::of_scalar(from_memory(load, leaf)));
         }
@@ -203,14 +215,17 @@ void Emitter::emit_segment(llvm::Value* first, llvm::Value* last) {
     llvm::Value* full_end = builder_.CreateAdd(first, full_length);
 
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("group"), *after = new_block("groups.done");
-    if (lanes_ == 1 || !twice) builder_.CreateBr(loop);
-    else builder_.CreateCondBr(builder_.CreateICmpSGT(full_length, i64(0)), loop, after);
+    if (lanes_ == 1 || !twice)
+        builder_.CreateBr(loop);
+    else
+        builder_.CreateCondBr(builder_.CreateICmpSGT(full_length, i64(0)), loop, after);
     builder_.SetInsertPoint(loop);
     llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2, "k");
     k->addIncoming(first, before);
     auto tail_mask = [&](llvm::Value* at) {
         llvm::Value* rest = builder_.CreateTrunc(
-            builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateSub(last, at), group), builder_.getInt32Ty());
+            builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateSub(last, at), group),
+            builder_.getInt32Ty());
         return builder_.CreateICmpSLT(iota(builder_.getInt32Ty()), splat(rest));
     };
     emit_group(k, twice ? nullptr : tail_mask(k));
@@ -246,7 +261,8 @@ void Emitter::find_fusable(const ir::Region& region) {
         for (const ir::Value* operand : operation->operands) {
             ++uses_[operand];
             const ir::Operation* product = operand->definition;
-            bool sum = operation->op == ir::Op::add || operation->op == ir::Op::sub || operation->op == ir::Op::reduce_add;
+            bool sum =
+                operation->op == ir::Op::add || operation->op == ir::Op::sub || operation->op == ir::Op::reduce_add;
             if (sum && product && product->op == ir::Op::mul && product->parent == operation->parent)
                 fusable_[operand] = true;
         }
@@ -265,48 +281,95 @@ void Emitter::emit_region(const ir::Region& region) {
 void Emitter::emit_operation(const ir::Operation& operation) {
     using ir::Op;
     switch (operation.op) {
-        case Op::yield: case Op::return_: return;
-        case Op::constant: return emit_constant(operation);
-        case Op::fma: return emit_fma(operation);
-        case Op::select: return emit_select(operation);
-        case Op::cast: return emit_cast(operation);
-        case Op::bitcast: return emit_bitcast(operation);
-        case Op::bit_count: return emit_bit_count(operation);
-        case Op::make: case Op::splat: return emit_make(operation);
-        case Op::extract: return emit_extract(operation);
-        case Op::insert: return emit_insert(operation);
-        case Op::extract_at: return emit_extract_at(operation);
-        case Op::insert_at: return emit_insert_at(operation);
-        case Op::reduce_add: return emit_reduce_add(operation);
-        case Op::matmul: return emit_matmul(operation);
-        case Op::transpose: return emit_transpose(operation);
-        case Op::load: return emit_load(operation);
-        case Op::store: return emit_store(operation);
-        case Op::view: return emit_view(operation);
-        case Op::components: return emit_components(operation);
-        case Op::member: return emit_member(operation);
-        case Op::dim: return emit_dim(operation);
-        case Op::is_null: return emit_is_null(operation);
-        case Op::grad_of: return emit_grad_of(operation);
-        case Op::atomic_add: case Op::atomic_sub: case Op::atomic_min: case Op::atomic_max: case Op::atomic_and:
-        case Op::atomic_or: case Op::atomic_xor: case Op::atomic_exch: case Op::atomic_cas: return emit_atomic(operation);
-        case Op::if_: return emit_if(operation);
-        case Op::for_: return emit_for(operation);
-        case Op::while_: return emit_while(operation);
-        case Op::call_library: return emit_call_library(operation);
-        case Op::tid: return emit_tid(operation);
-        case Op::block_dim: return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
-        case Op::print: return emit_print(operation);
-        case Op::assert_: return emit_assert(operation);
+        case Op::yield:
+        case Op::return_:
+            return;
+        case Op::constant:
+            return emit_constant(operation);
+        case Op::fma:
+            return emit_fma(operation);
+        case Op::select:
+            return emit_select(operation);
+        case Op::cast:
+            return emit_cast(operation);
+        case Op::bitcast:
+            return emit_bitcast(operation);
+        case Op::bit_count:
+            return emit_bit_count(operation);
+        case Op::make:
+        case Op::splat:
+            return emit_make(operation);
+        case Op::extract:
+            return emit_extract(operation);
+        case Op::insert:
+            return emit_insert(operation);
+        case Op::extract_at:
+            return emit_extract_at(operation);
+        case Op::insert_at:
+            return emit_insert_at(operation);
+        case Op::reduce_add:
+            return emit_reduce_add(operation);
+        case Op::matmul:
+            return emit_matmul(operation);
+        case Op::transpose:
+            return emit_transpose(operation);
+        case Op::load:
+            return emit_load(operation);
+        case Op::store:
+            return emit_store(operation);
+        case Op::view:
+            return emit_view(operation);
+        case Op::components:
+            return emit_components(operation);
+        case Op::member:
+            return emit_member(operation);
+        case Op::dim:
+            return emit_dim(operation);
+        case Op::is_null:
+            return emit_is_null(operation);
+        case Op::grad_of:
+            return emit_grad_of(operation);
+        case Op::atomic_add:
+        case Op::atomic_sub:
+        case Op::atomic_min:
+        case Op::atomic_max:
+        case Op::atomic_and:
+        case Op::atomic_or:
+        case Op::atomic_xor:
+        case Op::atomic_exch:
+        case Op::atomic_cas:
+            return emit_atomic(operation);
+        case Op::if_:
+            return emit_if(operation);
+        case Op::for_:
+            return emit_for(operation);
+        case Op::while_:
+            return emit_while(operation);
+        case Op::call_library:
+            return emit_call_library(operation);
+        case Op::tid:
+            return emit_tid(operation);
+        case Op::block_dim:
+            return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
+        case Op::print:
+            return emit_print(operation);
+        case Op::assert_:
+            return emit_assert(operation);
         case Op::call:
             throw InternalError("codegen: kernel '" + kernel_.name + "' still calls '" + operation.function->name +
                                 "'; calls are inlined before");
-        default: break;
+        default:
+            break;
     }
     switch (ir::op_class(operation.op)) {
-        case ir::OpClass::unary: case ir::OpClass::binary: return emit_componentwise(operation);
-        case ir::OpClass::compare: case ir::OpClass::classify: return emit_compare(operation);
-        case ir::OpClass::other: break;
+        case ir::OpClass::unary:
+        case ir::OpClass::binary:
+            return emit_componentwise(operation);
+        case ir::OpClass::compare:
+        case ir::OpClass::classify:
+            return emit_compare(operation);
+        case ir::OpClass::other:
+            break;
     }
     throw InternalError(std::string("codegen: no way to emit '") + ir::op_name(operation.op) + "'");
 }

@@ -2,8 +2,8 @@
 //
 // One routine per function and type: the one of the machine's full register width. More lanes are several calls, fewer
 // lanes and single numbers fill a register up. So a number has the same sine in the scalar kernel, in the vector kernel
-// and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and hoist
-// the calls.
+// and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and
+// hoist the calls.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -35,7 +35,8 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
         return cast(inverse_error_function(wide, op == Op::erfcinv), Scalar::f64, Scalar::f32);
     }
     if (op == Op::asin || op == Op::acos) {  // clamped to [-1, 1]; NaN stays
-        llvm::Value *one = llvm::ConstantFP::get(a->getType(), 1.0), *minus_one = llvm::ConstantFP::get(a->getType(), -1.0);
+        llvm::Value *one = llvm::ConstantFP::get(a->getType(), 1.0),
+                    *minus_one = llvm::ConstantFP::get(a->getType(), -1.0);
         a = builder_.CreateSelect(builder_.CreateFCmpOGT(a, one), one, a);
         a = builder_.CreateSelect(builder_.CreateFCmpOLT(a, minus_one), minus_one, a);
     }
@@ -72,7 +73,8 @@ llvm::Value* Emitter::math_call(const std::string& symbol, bool is_double, Value
 
     if (!operands[0]->getType()->isVectorTy()) {
         llvm::SmallVector<llvm::Value*, 2> filled;
-        for (llvm::Value* operand : operands) filled.push_back(builder_.CreateVectorSplat(static_cast<unsigned>(width), operand));
+        for (llvm::Value* operand : operands)
+            filled.push_back(builder_.CreateVectorSplat(static_cast<unsigned>(width), operand));
         return builder_.CreateExtractElement(builder_.CreateCall(callee, filled), std::uint64_t{0});
     }
     if (lanes_ == width) return builder_.CreateCall(callee, operands);
@@ -87,7 +89,8 @@ llvm::Value* Emitter::math_call(const std::string& symbol, bool is_double, Value
         llvm::Value* values = builder_.CreateCall(callee, part);
         // Put the part in its place of the whole.
         llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1);
-        for (int lane = 0; lane < width && first + lane < lanes_; ++lane) spread[static_cast<std::size_t>(first + lane)] = lane;
+        for (int lane = 0; lane < width && first + lane < lanes_; ++lane)
+            spread[static_cast<std::size_t>(first + lane)] = lane;
         llvm::Value* placed = builder_.CreateShuffleVector(values, spread);
         if (!result) {
             result = placed;
@@ -131,13 +134,13 @@ llvm::Value* Emitter::inverse_error_function(llvm::Value* a, bool complementary)
         z = sub(one, x);
     }
     llvm::Value* w = builder_.CreateFNeg(call(Op::log, mul(z, add(one, x))));
-    llvm::Value* middle = mul(x, polynomial(sub(w, constant(2.5)),
-                                            {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                                             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}));
+    llvm::Value* middle = mul(
+        x, polynomial(sub(w, constant(2.5)), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
+                                              0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941}));
     llvm::Value* root = square_root(w);
-    llvm::Value* tail = mul(x, polynomial(sub(root, constant(3.0)),
-                                          {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-                                           -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}));
+    llvm::Value* tail = mul(
+        x, polynomial(sub(root, constant(3.0)), {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844,
+                                                 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682}));
     llvm::Value* far = square_root(sub(w, mul(constant(0.5), call(Op::log, mul(constant(3.14159265358979323846), w)))));
     llvm::Value* y = select(builder_.CreateFCmpOLT(w, constant(5.0)), middle,
                             select(builder_.CreateFCmpOLT(w, constant(16.0)), tail, far));

@@ -1,8 +1,8 @@
 // Addresses, loads and stores.
 //
-// An address is data + sum(index * stride), split by what the lanes see: uniform terms and the first lane's part of linear
-// terms go into one scalar pointer, a constant distance between lanes stays a number, varying indices become a vector
-// of offsets. Then
+// An address is data + sum(index * stride), split by what the lanes see: uniform terms and the first lane's part of
+// linear terms go into one scalar pointer, a constant distance between lanes stays a number, varying indices become a
+// vector of offsets. Then
 //   no distance                    one scalar access, shared by the lanes
 //   distance = size of a number    one vector access; backwards for the negative distance
 //   distance = packed element      wide accesses and shuffles (interleave.cpp)
@@ -76,19 +76,25 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
     address.root.gradient |= data == kGradLeaf;
     std::size_t first_stride = static_cast<std::size_t>(stride_leaf(array->type));
     Leaf& start = view.leaves[static_cast<std::size_t>(data)];
-    if (start.varying()) address.bases = start.vector;
-    else address.base = start.scalar;
+    if (start.varying())
+        address.bases = start.vector;
+    else
+        address.base = start.scalar;
 
     // pointer + number * stride, both scalar
     auto advance = [&](llvm::Value* number, llvm::Value* stride) {
         std::int64_t bytes = constant_or(stride, 0);
         if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
-            address.base = builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * bytes)), address.base, number);
-        else address.base = builder_.CreateGEP(builder_.getInt8Ty(), address.base, builder_.CreateMul(number, stride));
+            address.base =
+                builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * bytes)), address.base, number);
+        else
+            address.base = builder_.CreateGEP(builder_.getInt8Ty(), address.base, builder_.CreateMul(number, stride));
     };
     auto add_offsets = [&](llvm::Value* offsets, std::int64_t unit) {
         if (address.offsets) {
-            auto in_bytes = [&](llvm::Value* v, std::int64_t scale) { return scale == 1 ? v : builder_.CreateMul(v, splat(i64(scale))); };
+            auto in_bytes = [&](llvm::Value* v, std::int64_t scale) {
+                return scale == 1 ? v : builder_.CreateMul(v, splat(i64(scale)));
+            };
             offsets = builder_.CreateAdd(in_bytes(address.offsets, address.unit), in_bytes(offsets, unit));
             unit = 1;
         }
@@ -113,11 +119,14 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
             }
             llvm::Value* numbers = vector(index);
             llvm::Type* wide_lanes = lanes_of(builder_.getInt64Ty());
-            numbers = info(scalar).is_signed() ? builder_.CreateSExt(numbers, wide_lanes) : builder_.CreateZExt(numbers, wide_lanes);
+            numbers = info(scalar).is_signed() ? builder_.CreateSExt(numbers, wide_lanes)
+                                               : builder_.CreateZExt(numbers, wide_lanes);
             std::int64_t bytes = stride.varying() ? 0 : constant_or(stride.scalar, 0);
             std::int64_t unit = bytes == 0 ? 1 : unit_of(bytes);
-            if (bytes == 0) numbers = builder_.CreateMul(numbers, vector(stride));
-            else if (bytes != unit) numbers = builder_.CreateMul(numbers, splat(i64(bytes / unit)));
+            if (bytes == 0)
+                numbers = builder_.CreateMul(numbers, vector(stride));
+            else if (bytes != unit)
+                numbers = builder_.CreateMul(numbers, splat(i64(bytes / unit)));
             add_offsets(numbers, unit);
         }
     }
@@ -135,10 +144,13 @@ llvm::Value* Emitter::pointers(const Address& address, std::int64_t offset) {
     if (address.bases) {
         llvm::Value* bases = address.bases;
         if (offset != 0) bases = builder_.CreateGEP(byte, bases, splat(i64(offset)));
-        return address.offsets ? builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), bases, address.offsets) : bases;
+        return address.offsets ? builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), bases,
+                                                    address.offsets)
+                               : bases;
     }
     llvm::Value* base = byte_offset(address.base, offset);
-    if (address.offsets) return builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), base, address.offsets);
+    if (address.offsets)
+        return builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), base, address.offsets);
     if (!address.step) return splat(base);
     return builder_.CreateGEP(byte, base, builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)));
 }
@@ -188,15 +200,18 @@ Leaf Emitter::load_leaf(const Address& address, const LeafType& type) {
         if (!mask_) {
             llvm::Value* loaded = llvm::PoisonValue::get(lanes);
             for (int lane = 0; lane < lanes_; ++lane) {
-                llvm::Value* pointer = pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
+                llvm::Value* pointer =
+                    pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
                 loaded = builder_.CreateInsertElement(
-                    loaded, with_alias(builder_.CreateAlignedLoad(scalar, pointer, alignment), address.root), static_cast<std::uint64_t>(lane));
+                    loaded, with_alias(builder_.CreateAlignedLoad(scalar, pointer, alignment), address.root),
+                    static_cast<std::uint64_t>(lane));
             }
             return done(loaded);
         }
     }
     llvm::Value* mask = mask_ ? here(mask_) : nullptr;
-    return done(with_alias(builder_.CreateMaskedGather(lanes, pointers(address, type.offset), alignment, mask, nothing), address.root));
+    return done(with_alias(builder_.CreateMaskedGather(lanes, pointers(address, type.offset), alignment, mask, nothing),
+                           address.root));
 }
 
 void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& value) {
@@ -223,7 +238,8 @@ void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& val
         }
         if (!mask_) {
             for (int lane = 0; lane < lanes_; ++lane) {
-                llvm::Value* pointer = pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
+                llvm::Value* pointer =
+                    pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
                 llvm::Value* element = builder_.CreateExtractElement(stored, static_cast<std::uint64_t>(lane));
                 with_alias(builder_.CreateAlignedStore(element, pointer, alignment), address.root);
             }
@@ -237,7 +253,8 @@ void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& val
 // The last index of an access, where the lanes are neighbours in most groups and everything before it is uniform:
 // then one test decides between a wide access and a gather. Null for other accesses.
 const ir::Value* Emitter::run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1 || indices.empty() || !plan_.shape(indices.back()).runs || !leaf(indices.back()).varying()) return nullptr;
+    if (lanes_ == 1 || indices.empty() || !plan_.shape(indices.back()).runs || !leaf(indices.back()).varying())
+        return nullptr;
     LaneValue& view = value(array);
     Leaf& stride = view.leaves[static_cast<std::size_t>(stride_leaf(array->type)) + indices.size() - 1];
     if (view.leaves[kDataLeaf].varying() || stride.varying() || constant_or(stride.scalar, 0) == 0) return nullptr;
@@ -282,7 +299,8 @@ void Emitter::emit_load(const Operation& operation) {
     auto load = [&] {
         Address address = address_of(operation.operands[0], indices);
         LaneValue result{type, {}, {}};
-        if (interleaves(address, leaves, type.size_bytes())) load_interleaved(address, leaves, result);
+        if (interleaves(address, leaves, type.size_bytes()))
+            load_interleaved(address, leaves, result);
         else
             for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
         return result;
@@ -352,8 +370,10 @@ void Emitter::emit_view(const Operation& operation) {
     result.leaves.push_back(start(kDataLeaf));
     result.leaves.push_back(moved_gradient(view.leaves[kGradLeaf], [&] { return start(kGradLeaf); }));
     std::size_t ndim = static_cast<std::size_t>(array->type.ndim());
-    for (std::size_t axis = indices.size(); axis < ndim; ++axis) result.leaves.push_back(view.leaves[kShapeLeaf + axis]);
-    for (std::size_t axis = indices.size(); axis < ndim; ++axis) result.leaves.push_back(view.leaves[kShapeLeaf + ndim + axis]);
+    for (std::size_t axis = indices.size(); axis < ndim; ++axis)
+        result.leaves.push_back(view.leaves[kShapeLeaf + axis]);
+    for (std::size_t axis = indices.size(); axis < ndim; ++axis)
+        result.leaves.push_back(view.leaves[kShapeLeaf + ndim + axis]);
     set(operation.result(), std::move(result));
 }
 
@@ -404,8 +424,8 @@ void Emitter::emit_dim(const Operation& operation) {
 void Emitter::emit_is_null(const Operation& operation) {
     Leaf& data = value(operation.operands[0]).leaves[kDataLeaf];
     set(operation.result(), lift({&data}, [&](Values v) {
-        return builder_.CreateICmpEQ(v[0], llvm::Constant::getNullValue(v[0]->getType()));
-    }));
+            return builder_.CreateICmpEQ(v[0], llvm::Constant::getNullValue(v[0]->getType()));
+        }));
 }
 
 void Emitter::emit_grad_of(const Operation& operation) {

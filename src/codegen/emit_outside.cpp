@@ -4,7 +4,8 @@
 //   void weft_print(const char* format, ...)
 //   void weft_fault(const LaunchContext*, int32 kind, int64 thread, int64 index, int64 size, int32 axis, int32 site)
 // and the library functions. A library function takes the leaves of its operands one by one (bool as i8, an array as a
-// pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that comes first.
+// pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that
+// comes first.
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include "codegen/emitter.h"
@@ -59,8 +60,10 @@ void Emitter::emit_print(const Operation& operation) {
             Scalar scalar = operand->type.scalar();
             llvm::Value* number = lane_of(leaf(operand), lane);
             // What C does with arguments of a variadic function.
-            if (info(scalar).is_float()) number = cast(number, scalar, Scalar::f64);
-            else if (info(scalar).bits < 32) number = cast(number, scalar, Scalar::i32);
+            if (info(scalar).is_float())
+                number = cast(number, scalar, Scalar::f64);
+            else if (info(scalar).bits < 32)
+                number = cast(number, scalar, Scalar::i32);
             arguments.push_back(number);
         }
         builder_.CreateCall(print, arguments);
@@ -68,7 +71,8 @@ void Emitter::emit_print(const Operation& operation) {
     });
 }
 
-void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis, std::string text) {
+void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis,
+                    std::string text) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
     llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
@@ -90,9 +94,13 @@ void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::V
     llvm::Value* thread = coordinates_[0];
     for (std::size_t at = 1; at < coordinates_.size(); ++at)
         thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
-    llvm::SmallVector<llvm::Value*, 7> arguments{
-        launch_, builder_.getInt32(static_cast<std::uint32_t>(kind)), thread, index, size,
-        builder_.getInt32(static_cast<std::uint32_t>(axis)), builder_.getInt32(number)};
+    llvm::SmallVector<llvm::Value*, 7> arguments{launch_,
+                                                 builder_.getInt32(static_cast<std::uint32_t>(kind)),
+                                                 thread,
+                                                 index,
+                                                 size,
+                                                 builder_.getInt32(static_cast<std::uint32_t>(axis)),
+                                                 builder_.getInt32(number)};
     builder_.CreateCall(fault, arguments);
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);
@@ -108,7 +116,8 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
         // An array of no elements has no data either; that is an index out of range.
-        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis), path_of(*array));
+        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis),
+              path_of(*array));
         ok = builder_.CreateAnd(ok, inside);
     }
     llvm::Value* there = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
@@ -131,7 +140,8 @@ void Emitter::emit_call_library(const Operation& operation) {
     // Room for what goes through pointers, made once in the entry block.
     Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto room = [&](std::int64_t bytes) {
-        llvm::AllocaInst* slot = entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(bytes)));
+        llvm::AllocaInst* slot =
+            entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(bytes)));
         slot->setAlignment(llvm::Align(64));  // as much as a whole vector of results wants
         return slot;
     };
@@ -157,7 +167,8 @@ void Emitter::emit_call_library(const Operation& operation) {
     std::vector<llvm::Value*> slots;
     for (const LeafType& leaf : leaves) slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_));
     auto in_memory = [&](llvm::Value* scalar, const LeafType& leaf) {
-        return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty()) : scalar;
+        return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty())
+                                                               : scalar;
     };
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
         std::vector<llvm::Value*> arguments;
@@ -167,14 +178,17 @@ void Emitter::emit_call_library(const Operation& operation) {
             std::vector<LeafType> types = leaf_types(operation.operands[i]->type);
             for (std::size_t l = 0; l < types.size(); ++l) {
                 llvm::Value* scalar = in_memory(lane_of(operand.leaves[l], lane), types[l]);
-                if (views[i]) builder_.CreateStore(scalar, byte_offset(views[i], types[l].offset));
-                else arguments.push_back(scalar);
+                if (views[i])
+                    builder_.CreateStore(scalar, byte_offset(views[i], types[l].offset));
+                else
+                    arguments.push_back(scalar);
             }
             if (views[i]) arguments.push_back(views[i]);
         }
         llvm::Value* call = builder_.CreateCall(callee, arguments);
         for (std::size_t l = 0; l < leaves.size(); ++l) {
-            llvm::Value* scalar = returns ? call : builder_.CreateLoad(passed(leaves[l]), byte_offset(written, leaves[l].offset));
+            llvm::Value* scalar =
+                returns ? call : builder_.CreateLoad(passed(leaves[l]), byte_offset(written, leaves[l].offset));
             builder_.CreateStore(scalar, builder_.CreateGEP(passed(leaves[l]), slots[l], lane));
         }
         return nullptr;
@@ -182,8 +196,12 @@ void Emitter::emit_call_library(const Operation& operation) {
     if (!result) return;
     LaneValue whole{type, {}, {}};
     for (std::size_t l = 0; l < leaves.size(); ++l) {
-        if (lanes_ == 1) whole.leaves.push_back(Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
-        else whole.leaves.push_back(Leaf::of_vector(from_memory(builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
+        if (lanes_ == 1)
+            whole.leaves.push_back(
+                Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
+        else
+            whole.leaves.push_back(Leaf::of_vector(from_memory(
+                builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
     }
     set(result, std::move(whole));
 }
@@ -200,15 +218,17 @@ void Emitter::open_debug_info() {
     debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0);
     auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
     auto line = static_cast<unsigned>(kernel_.span.line);
-    subprogram_ = debug_->createFunction(file, kernel_.name, function_->getName(), file, line, type, line, llvm::DINode::FlagZero,
-                                         llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+    subprogram_ =
+        debug_->createFunction(file, kernel_.name, function_->getName(), file, line, type, line, llvm::DINode::FlagZero,
+                               llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
     function_->setSubprogram(subprogram_);
 }
 
 void Emitter::set_location(Span span) {
     if (!subprogram_) return;
     auto line = static_cast<unsigned>(span ? span.line : kernel_.span.line);
-    builder_.SetCurrentDebugLocation(llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), subprogram_));
+    builder_.SetCurrentDebugLocation(
+        llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), subprogram_));
 }
 
 }  // namespace weft::codegen

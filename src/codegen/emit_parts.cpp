@@ -1,4 +1,5 @@
-// Aggregates. They are lists of leaves and nothing else, so that taking them apart and putting them together costs nothing.
+// Aggregates. They are lists of leaves and nothing else, so that taking them apart and putting them together costs
+// nothing.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -69,7 +70,8 @@ void Emitter::emit_extract_at(const Operation& operation) {
         for (int part = 1; part < parts; ++part) {
             Leaf& candidate = aggregate.leaves[static_cast<std::size_t>(part * width + n)];
             chosen = lift({&position, &candidate, &chosen}, [&](Values v) {
-                llvm::Value* here = builder_.CreateICmpEQ(v[0], llvm::ConstantInt::get(v[0]->getType(), static_cast<std::uint64_t>(part)));
+                llvm::Value* here = builder_.CreateICmpEQ(
+                    v[0], llvm::ConstantInt::get(v[0]->getType(), static_cast<std::uint64_t>(part)));
                 return builder_.CreateSelect(here, v[1], v[2]);
             });
         }
@@ -89,7 +91,8 @@ void Emitter::emit_insert_at(const Operation& operation) {
         Leaf& old = whole.leaves[static_cast<std::size_t>(i)];
         Leaf& fresh = inserted.leaves[static_cast<std::size_t>(i % width)];
         old = lift({&position, &fresh, &old}, [&](Values v) {
-            llvm::Value* here = builder_.CreateICmpEQ(v[0], llvm::ConstantInt::get(v[0]->getType(), static_cast<std::uint64_t>(i / width)));
+            llvm::Value* here = builder_.CreateICmpEQ(
+                v[0], llvm::ConstantInt::get(v[0]->getType(), static_cast<std::uint64_t>(i / width)));
             return builder_.CreateSelect(here, v[1], v[2]);
         });
     }
@@ -106,8 +109,8 @@ Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::
         Leaf& dynamic = leaf(index);
         if (options_.debug) {
             llvm::Value* extended = wide(dynamic, index->type.scalar());
-            check(builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, extended, i64(extent), static_cast<int>(n),
-                  operation.operands[0]->name);
+            check(builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, extended, i64(extent),
+                  static_cast<int>(n), operation.operands[0]->name);
         }
         Leaf number = lift({&dynamic}, [&](Values v) { return cast(v[0], index->type.scalar(), Scalar::i32); });
         if (n == 0) {
@@ -179,7 +182,8 @@ void Emitter::emit_transpose(const Operation& operation) {
     LaneValue& source = value(operation.operands[0]);
     LaneValue whole{operation.result()->type, {}, {}};
     for (int c = 0; c < type.cols(); ++c)
-        for (int r = 0; r < type.rows(); ++r) whole.leaves.push_back(source.leaves[static_cast<std::size_t>(r * type.cols() + c)]);
+        for (int r = 0; r < type.rows(); ++r)
+            whole.leaves.push_back(source.leaves[static_cast<std::size_t>(r * type.cols() + c)]);
     set(operation.result(), std::move(whole));
 }
 

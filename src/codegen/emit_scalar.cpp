@@ -2,16 +2,16 @@
 //
 // Every rule is written on llvm::Value* that may be scalars or vectors alike: LLVM's operations don't care.
 //
-// Linear values (first lane's number and a step) go through + - * << and casts as scalars. Beside a 32-bit index we keep
-// its `wide` twin, computed in 64 bits from the thread's 64-bit coordinate: addresses use the twin, so that no loop
-// extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only where the
-// 32-bit index had wrapped, and a wrapped index is out of range.
+// Linear values (first lane's number and a step) go through + - * << and casts as scalars. Beside a 32-bit index we
+// keep its `wide` twin, computed in 64 bits from the thread's 64-bit coordinate: addresses use the twin, so that no
+// loop extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only
+// where the 32-bit index had wrapped, and a wrapped index is out of range.
 //
 // The 16-bit floats are bits in an i16: each operation widens to f32, computes and rounds once.
+#include <cstring>
+
 #include "codegen/emitter.h"
 #include "support/error.h"
-
-#include <cstring>
 
 namespace weft::codegen {
 
@@ -24,10 +24,29 @@ bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::
 
 bool is_math(Op op) {
     switch (op) {
-        case Op::cbrt: case Op::sin: case Op::cos: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh:
-        case Op::cosh: case Op::tanh: case Op::exp: case Op::log: case Op::log2: case Op::log10: case Op::erf: case Op::erfc:
-        case Op::erfinv: case Op::erfcinv: case Op::pow: case Op::atan2: return true;
-        default: return false;
+        case Op::cbrt:
+        case Op::sin:
+        case Op::cos:
+        case Op::tan:
+        case Op::asin:
+        case Op::acos:
+        case Op::atan:
+        case Op::sinh:
+        case Op::cosh:
+        case Op::tanh:
+        case Op::exp:
+        case Op::log:
+        case Op::log2:
+        case Op::log10:
+        case Op::erf:
+        case Op::erfc:
+        case Op::erfinv:
+        case Op::erfcinv:
+        case Op::pow:
+        case Op::atan2:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -52,7 +71,8 @@ llvm::Value* Emitter::wide(Leaf& leaf, Scalar scalar) {
 }
 
 const Operation* Emitter::fusable_product(const ir::Value* v) const {
-    if (!machine_.fma || v->type.is_array() || (!v->type.is_scalar() && !v->type.is_numeric_aggregate())) return nullptr;
+    if (!machine_.fma || v->type.is_array() || (!v->type.is_scalar() && !v->type.is_numeric_aggregate()))
+        return nullptr;
     Scalar scalar = v->type.scalar();
     if (scalar != Scalar::f32 && scalar != Scalar::f64) return nullptr;
     auto marked = fusable_.find(v);
@@ -73,7 +93,8 @@ void Emitter::emit_componentwise(const Operation& operation) {
 
     if (operation.operands.size() == 1) {
         LaneValue& a = value(operation.operands[0]);
-        for (int i = 0; i < count; ++i) whole.leaves.push_back(unary_leaf(operation.op, scalar, a.leaves[static_cast<std::size_t>(i)]));
+        for (int i = 0; i < count; ++i)
+            whole.leaves.push_back(unary_leaf(operation.op, scalar, a.leaves[static_cast<std::size_t>(i)]));
         // neg of an index stays linear
         if (operation.op == Op::neg && count == 1 && !a.leaves[0].varying() && !varying(result)) {
             whole.leaves[0] = Leaf::of_linear(unary(Op::neg, scalar, a.leaves[0].scalar), step_of(result));
@@ -96,15 +117,16 @@ void Emitter::emit_componentwise(const Operation& operation) {
         std::size_t i = static_cast<std::size_t>(n);
         if (divides && options_.debug && info(scalar).is_int()) {
             llvm::Value* divisor = value(operation.operands[1]).leaves[i].scalar;
-            check(builder_.CreateICmpNE(divisor, llvm::Constant::getNullValue(divisor->getType())), FaultKind::division, i64(0),
-                  i64(0), 0, {});
+            check(builder_.CreateICmpNE(divisor, llvm::Constant::getNullValue(divisor->getType())), FaultKind::division,
+                  i64(0), i64(0), 0, {});
         }
         if (const Operation* product = left ? left : right) {
             Leaf &a = value(product->operands[0]).leaves[i], &b = value(product->operands[1]).leaves[i];
             Leaf& c = value(operation.operands[left ? 1 : 0]).leaves[i];
             whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
                 if (operation.op == Op::add) return fused(v[0], v[1], v[2]);
-                return left ? fused(v[0], v[1], builder_.CreateFNeg(v[2])) : fused(builder_.CreateFNeg(v[0]), v[1], v[2]);
+                return left ? fused(v[0], v[1], builder_.CreateFNeg(v[2]))
+                            : fused(builder_.CreateFNeg(v[0]), v[1], v[2]);
             }));
         } else {
             whole.leaves.push_back(binary_leaf(operation, scalar, value(operation.operands[0]).leaves[i],
@@ -137,23 +159,33 @@ llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
     auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
     bool is_float = info(scalar).is_float();
     switch (op) {
-        case Op::neg: return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+        case Op::neg:
+            return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
         case Op::abs:
             if (is_float) return intrinsic(llvm::Intrinsic::fabs);
             if (!info(scalar).is_signed()) return a;
             return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-        case Op::invert: return builder_.CreateNot(a);
-        case Op::sqrt: return intrinsic(llvm::Intrinsic::sqrt);
-        default: break;
+        case Op::invert:
+            return builder_.CreateNot(a);
+        case Op::sqrt:
+            return intrinsic(llvm::Intrinsic::sqrt);
+        default:
+            break;
     }
     if (!is_float) return a;  // rounding an integer
     switch (op) {
-        case Op::floor: return intrinsic(llvm::Intrinsic::floor);
-        case Op::ceil: return intrinsic(llvm::Intrinsic::ceil);
-        case Op::trunc: return intrinsic(llvm::Intrinsic::trunc);
-        case Op::round: return intrinsic(llvm::Intrinsic::round);
-        case Op::rint: return intrinsic(llvm::Intrinsic::rint);
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a unary operation");
+        case Op::floor:
+            return intrinsic(llvm::Intrinsic::floor);
+        case Op::ceil:
+            return intrinsic(llvm::Intrinsic::ceil);
+        case Op::trunc:
+            return intrinsic(llvm::Intrinsic::trunc);
+        case Op::round:
+            return intrinsic(llvm::Intrinsic::round);
+        case Op::rint:
+            return intrinsic(llvm::Intrinsic::rint);
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a unary operation");
     }
 }
 
@@ -164,27 +196,41 @@ llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* 
     bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
     auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateBinaryIntrinsic(id, a, b); };
     auto shift_count = [&] {
-        return builder_.CreateAnd(b, llvm::ConstantInt::get(b->getType(), static_cast<std::uint64_t>(info(scalar).bits - 1)));
+        return builder_.CreateAnd(
+            b, llvm::ConstantInt::get(b->getType(), static_cast<std::uint64_t>(info(scalar).bits - 1)));
     };
     switch (op) {
-        case Op::add: return is_float ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
-        case Op::sub: return is_float ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
-        case Op::mul: return is_float ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
-        case Op::div: return is_float ? builder_.CreateFDiv(a, b) : integer_division(op, scalar, a, b);
-        case Op::rem: return is_float ? math(op, scalar, a, b) : integer_division(op, scalar, a, b);
-        case Op::min: case Op::max: {
+        case Op::add:
+            return is_float ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
+        case Op::sub:
+            return is_float ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
+        case Op::mul:
+            return is_float ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+        case Op::div:
+            return is_float ? builder_.CreateFDiv(a, b) : integer_division(op, scalar, a, b);
+        case Op::rem:
+            return is_float ? math(op, scalar, a, b) : integer_division(op, scalar, a, b);
+        case Op::min:
+        case Op::max: {
             bool min = op == Op::min;
             if (is_float) return intrinsic(min ? llvm::Intrinsic::minnum : llvm::Intrinsic::maxnum);
             if (is_signed) return intrinsic(min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax);
             return intrinsic(min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
         }
-        case Op::copysign: return intrinsic(llvm::Intrinsic::copysign);
-        case Op::and_: return lane_logic(llvm::Instruction::And, a, b);
-        case Op::or_: return lane_logic(llvm::Instruction::Or, a, b);
-        case Op::xor_: return lane_logic(llvm::Instruction::Xor, a, b);
-        case Op::shl: return builder_.CreateShl(a, shift_count());
-        case Op::shr: return is_signed ? builder_.CreateAShr(a, shift_count()) : builder_.CreateLShr(a, shift_count());
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");
+        case Op::copysign:
+            return intrinsic(llvm::Intrinsic::copysign);
+        case Op::and_:
+            return lane_logic(llvm::Instruction::And, a, b);
+        case Op::or_:
+            return lane_logic(llvm::Instruction::Or, a, b);
+        case Op::xor_:
+            return lane_logic(llvm::Instruction::Xor, a, b);
+        case Op::shl:
+            return builder_.CreateShl(a, shift_count());
+        case Op::shr:
+            return is_signed ? builder_.CreateAShr(a, shift_count()) : builder_.CreateLShr(a, shift_count());
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");
     }
 }
 
@@ -204,7 +250,8 @@ llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llv
     if (!harmless) {
         bad = builder_.CreateICmpEQ(b, zero);
         if (is_signed) {
-            llvm::Value* lowest = llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
+            llvm::Value* lowest =
+                llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
             llvm::Value* overflow = builder_.CreateAnd(builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type)),
                                                        builder_.CreateICmpEQ(a, lowest));
             bad = builder_.CreateOr(bad, overflow);
@@ -214,7 +261,9 @@ llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llv
     llvm::Value* result;
     if (type->isVectorTy() && !divisor && info(scalar).bits <= 32) {
         llvm::Type* real = lanes_of(builder_.getDoubleTy());
-        auto to_real = [&](llvm::Value* v) { return is_signed ? builder_.CreateSIToFP(v, real) : builder_.CreateUIToFP(v, real); };
+        auto to_real = [&](llvm::Value* v) {
+            return is_signed ? builder_.CreateSIToFP(v, real) : builder_.CreateUIToFP(v, real);
+        };
         llvm::Value* quotient = builder_.CreateFDiv(to_real(a), to_real(safe));
         result = is_signed ? builder_.CreateFPToSI(quotient, type) : builder_.CreateFPToUI(quotient, type);
         if (!is_division) result = builder_.CreateSub(a, builder_.CreateMul(result, safe));
@@ -235,7 +284,8 @@ void Emitter::emit_fma(const Operation& operation) {
         Leaf& c = value(operation.operands[2]).leaves[i];
         whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
             if (!is_half(scalar)) return fused(v[0], v[1], v[2]);
-            return narrow_half(fused(widen_half(v[0], scalar), widen_half(v[1], scalar), widen_half(v[2], scalar)), scalar);
+            return narrow_half(fused(widen_half(v[0], scalar), widen_half(v[1], scalar), widen_half(v[2], scalar)),
+                               scalar);
         }));
     }
     set(result, std::move(whole));
@@ -260,13 +310,20 @@ llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value*
         return builder_.CreateICmp(is_signed ? with_sign : without, a, b);
     };
     switch (op) {
-        case Op::cmp_lt: return pick(Predicate::FCMP_OLT, Predicate::ICMP_SLT, Predicate::ICMP_ULT);
-        case Op::cmp_le: return pick(Predicate::FCMP_OLE, Predicate::ICMP_SLE, Predicate::ICMP_ULE);
-        case Op::cmp_gt: return pick(Predicate::FCMP_OGT, Predicate::ICMP_SGT, Predicate::ICMP_UGT);
-        case Op::cmp_ge: return pick(Predicate::FCMP_OGE, Predicate::ICMP_SGE, Predicate::ICMP_UGE);
-        case Op::cmp_eq: return pick(Predicate::FCMP_OEQ, Predicate::ICMP_EQ, Predicate::ICMP_EQ);
-        case Op::cmp_ne: return pick(Predicate::FCMP_UNE, Predicate::ICMP_NE, Predicate::ICMP_NE);
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a comparison");
+        case Op::cmp_lt:
+            return pick(Predicate::FCMP_OLT, Predicate::ICMP_SLT, Predicate::ICMP_ULT);
+        case Op::cmp_le:
+            return pick(Predicate::FCMP_OLE, Predicate::ICMP_SLE, Predicate::ICMP_ULE);
+        case Op::cmp_gt:
+            return pick(Predicate::FCMP_OGT, Predicate::ICMP_SGT, Predicate::ICMP_UGT);
+        case Op::cmp_ge:
+            return pick(Predicate::FCMP_OGE, Predicate::ICMP_SGE, Predicate::ICMP_UGE);
+        case Op::cmp_eq:
+            return pick(Predicate::FCMP_OEQ, Predicate::ICMP_EQ, Predicate::ICMP_EQ);
+        case Op::cmp_ne:
+            return pick(Predicate::FCMP_UNE, Predicate::ICMP_NE, Predicate::ICMP_NE);
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a comparison");
     }
 }
 
@@ -275,10 +332,14 @@ llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
     llvm::Value* infinity = llvm::ConstantFP::getInfinity(a->getType());
     llvm::Value* magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     switch (op) {
-        case Op::isnan: return builder_.CreateFCmpUNO(a, a);
-        case Op::isinf: return builder_.CreateFCmpOEQ(magnitude, infinity);
-        case Op::isfinite: return builder_.CreateFCmpOLT(magnitude, infinity);
-        default: throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a classification");
+        case Op::isnan:
+            return builder_.CreateFCmpUNO(a, a);
+        case Op::isinf:
+            return builder_.CreateFCmpOEQ(magnitude, infinity);
+        case Op::isfinite:
+            return builder_.CreateFCmpOLT(magnitude, infinity);
+        default:
+            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a classification");
     }
 }
 
@@ -290,11 +351,14 @@ void Emitter::emit_select(const Operation& operation) {
     for (std::size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf &left = a.leaves[i], &right = b.leaves[i];
         bool scalar = !left.varying() && !right.varying() && left.step == right.step;
-        if (scalar && left.scalar == right.scalar) whole.leaves.push_back(left);
+        if (scalar && left.scalar == right.scalar)
+            whole.leaves.push_back(left);
         else if (scalar)
             whole.leaves.push_back(
                 Leaf::of_linear(builder_.CreateSelect(condition.scalar, left.scalar, right.scalar), left.step));
-        else whole.leaves.push_back(Leaf::of_vector(builder_.CreateSelect(condition.scalar, vector(left), vector(right))));
+        else
+            whole.leaves.push_back(
+                Leaf::of_vector(builder_.CreateSelect(condition.scalar, vector(left), vector(right))));
     }
     set(operation.result(), std::move(whole));
 }
@@ -335,7 +399,8 @@ llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
         llvm::Value* bits = builder_.CreateBitCast(near, bits_type);
         llvm::Value* away = builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
                                                    builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a));
-        llvm::Value* toward = builder_.CreateSelect(away, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)), bits);
+        llvm::Value* toward =
+            builder_.CreateSelect(away, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)), bits);
         llvm::Value* odd = builder_.CreateOr(toward, llvm::ConstantInt::get(bits_type, 1));
         bits = builder_.CreateSelect(builder_.CreateFCmpONE(back, a), odd, bits);
         return narrow_half(builder_.CreateBitCast(bits, near->getType()), to);
@@ -383,7 +448,8 @@ llvm::Value* Emitter::widen_half(llvm::Value* a, Scalar from) {
 llvm::Value* Emitter::narrow_half(llvm::Value* a, Scalar to) {
     bool is_vector = a->getType()->isVectorTy();
     auto typed = [&](llvm::Type* scalar) { return is_vector ? lanes_of(scalar) : scalar; };
-    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty()), *half = typed(builder_.getInt16Ty());
+    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty()),
+               *half = typed(builder_.getInt16Ty());
     auto constant = [&](std::uint32_t bits) { return llvm::ConstantInt::get(integer, bits); };
     llvm::Value* bits = builder_.CreateBitCast(a, integer);
     if (to == Scalar::bf16) {
@@ -397,9 +463,11 @@ llvm::Value* Emitter::narrow_half(llvm::Value* a, Scalar to) {
         return builder_.CreateBitCast(builder_.CreateFPTrunc(a, typed(builder_.getHalfTy())), half);
     llvm::Value* sign = builder_.CreateAnd(bits, constant(0x80000000u));
     bits = builder_.CreateXor(bits, sign);
-    llvm::Value* special = builder_.CreateSelect(builder_.CreateICmpUGT(bits, constant(0x7f800000u)), constant(0x7e00), constant(0x7c00));
+    llvm::Value* special =
+        builder_.CreateSelect(builder_.CreateICmpUGT(bits, constant(0x7f800000u)), constant(0x7e00), constant(0x7c00));
     std::uint32_t magic = ((127u - 15u) + (23u - 10u) + 1u) << 23;
-    llvm::Value* shifted = builder_.CreateFAdd(builder_.CreateBitCast(bits, real), builder_.CreateBitCast(constant(magic), real));
+    llvm::Value* shifted =
+        builder_.CreateFAdd(builder_.CreateBitCast(bits, real), builder_.CreateBitCast(constant(magic), real));
     llvm::Value* subnormal = builder_.CreateSub(builder_.CreateBitCast(shifted, integer), constant(magic));
     llvm::Value* is_odd = builder_.CreateAnd(builder_.CreateLShr(bits, constant(13)), constant(1));
     llvm::Value* normal = builder_.CreateAdd(builder_.CreateAdd(bits, constant(((15u - 127u) << 23) + 0xfffu)), is_odd);
@@ -416,20 +484,20 @@ void Emitter::emit_bitcast(const Operation& operation) {
     llvm::Type* type = register_type(result->type.scalar());
     bool to_bool = result->type.is_bool(), from_bool = operation.operands[0]->type.is_bool();
     set(result, lift({&a}, [&](Values v) -> llvm::Value* {
-        llvm::Type* shaped = v[0]->getType()->isVectorTy() ? lanes_of(type) : type;
-        if (from_bool) return builder_.CreateZExt(v[0], shaped);
-        if (to_bool) return builder_.CreateICmpNE(v[0], llvm::Constant::getNullValue(v[0]->getType()));
-        return builder_.CreateBitCast(v[0], shaped);
-    }));
+            llvm::Type* shaped = v[0]->getType()->isVectorTy() ? lanes_of(type) : type;
+            if (from_bool) return builder_.CreateZExt(v[0], shaped);
+            if (to_bool) return builder_.CreateICmpNE(v[0], llvm::Constant::getNullValue(v[0]->getType()));
+            return builder_.CreateBitCast(v[0], shaped);
+        }));
 }
 
 void Emitter::emit_bit_count(const Operation& operation) {
     Leaf& a = leaf(operation.operands[0]);
     set(operation.result(), lift({&a}, [&](Values v) {
-        llvm::Value* count = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, v[0]);
-        llvm::Type* type = builder_.getInt32Ty();
-        return builder_.CreateZExtOrTrunc(count, count->getType()->isVectorTy() ? lanes_of(type) : type);
-    }));
+            llvm::Value* count = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, v[0]);
+            llvm::Type* type = builder_.getInt32Ty();
+            return builder_.CreateZExtOrTrunc(count, count->getType()->isVectorTy() ? lanes_of(type) : type);
+        }));
 }
 
 }  // namespace weft::codegen

@@ -1,5 +1,5 @@
-// Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values and
-// the mask; one file per concern:
+// Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values
+// and the mask; one file per concern:
 //
 //   emit_function.cpp   the entry point: arguments, coordinates, rows, groups of lanes, the masked tail
 //   lanes.cpp           leaves as vectors, masks across blocks, phis: what the other files stand on
@@ -15,6 +15,10 @@
 // an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
 #pragma once
 
+#include <llvm/IR/DIBuilder.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -23,10 +27,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <llvm/IR/DIBuilder.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
 
 #include "codegen/codegen.h"
 #include "codegen/value.h"
@@ -166,11 +166,11 @@ private:
 
     // ---- emit_memory.cpp ----
     struct Address {
-        llvm::Value* base = nullptr;      // scalar pointer: data plus every uniform and linear term, of lane 0
-        llvm::Value* step = nullptr;      // i64 bytes from lane to lane; null where uniform
-        llvm::Value* offsets = nullptr;   // <W x i64>, in units of `unit` bytes; null where not varying
+        llvm::Value* base = nullptr;     // scalar pointer: data plus every uniform and linear term, of lane 0
+        llvm::Value* step = nullptr;     // i64 bytes from lane to lane; null where uniform
+        llvm::Value* offsets = nullptr;  // <W x i64>, in units of `unit` bytes; null where not varying
         std::int64_t unit = 1;
-        llvm::Value* bases = nullptr;     // <W x ptr>: in place of `base` where the array itself is varying
+        llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` where the array itself is varying
         MemoryRoot root;
         bool uniform() const { return base && !step && !offsets; }
     };
@@ -207,7 +207,8 @@ private:
 
     // ---- emit_atomic.cpp ----
     void emit_atomic(const ir::Operation& operation);
-    llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare, llvm::Value* operand);
+    llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
+                               llvm::Value* operand);
     bool reduce_into(ir::Op op, Scalar scalar, llvm::Value* pointer, Leaf& operand);
 
     // ---- emit_control.cpp ----
@@ -221,7 +222,8 @@ private:
                    llvm::ArrayRef<ir::Value*> inits, llvm::Value* active);
     void gather_next(Loop& loop, const std::vector<ir::Value*>& yielded);
     Leaf kept(Leaf& fresh, Leaf& old);
-    void close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active);
+    void close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits,
+                    llvm::Value* active);
     llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
 
     // ---- emit_outside.cpp ----
@@ -250,7 +252,7 @@ private:
     std::unordered_map<const ir::Value*, int> uses_;
     std::unordered_map<const ir::Value*, bool> fusable_;
     llvm::Value* mask_ = nullptr;
-    llvm::Value* launch_ = nullptr;  // the LaunchContext
+    llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     Span span_;                                              // of the operation being emitted

@@ -1,8 +1,9 @@
 // Neighbouring lanes read neighbouring vec3s: wide accesses and shuffles in place of gathers.
 //
 // Memory holds element after element, c components each: x0 y0 z0 x1 y1 z1 ... We want one register per component. The
-// lanes are cut into segments of L (what fits 128 bits: 4 floats, 2 doubles), because shuffles are cheap inside 128 bits.
-// The L * c numbers of a segment are c chunks of L numbers; chunk j of every segment together make the register m_j:
+// lanes are cut into segments of L (what fits 128 bits: 4 floats, 2 doubles), because shuffles are cheap inside 128
+// bits. The L * c numbers of a segment are c chunks of L numbers; chunk j of every segment together make the register
+// m_j:
 //
 //     lanes 0-3:  x0 y0 z0 x1 | y1 z1 x2 y2 | z2 x3 y3 z3      lanes 4-7:  x4 y4 z4 x5 | y5 ...
 //     m_0 = x0 y0 z0 x1  x4 y4 z4 x5,  m_1 = y1 z1 x2 y2  y5 z5 x6 y6,  m_2 = ...
@@ -25,7 +26,8 @@ struct Place {
 
 }  // namespace
 
-bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const {
+bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
+                          std::int64_t element_bytes) const {
     if (lanes_ == 1 || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
     int count = static_cast<int>(leaves.size());
@@ -35,7 +37,8 @@ bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& l
         const LeafType& leaf = leaves[static_cast<std::size_t>(i)];
         if (leaf.pointer || leaf.scalar != leaves[0].scalar || leaf.offset != i * size) return false;
     }
-    return element_bytes == count * size && step->getSExtValue() == element_bytes && lanes_ % segment_length(leaves[0]) == 0;
+    return element_bytes == count * size && step->getSExtValue() == element_bytes &&
+           lanes_ % segment_length(leaves[0]) == 0;
 }
 
 // Which of the numbers of a chunk belong to active lanes.
@@ -51,17 +54,20 @@ llvm::Value* Emitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::Arr
     llvm::SmallVector<int, 16> lanes;
     for (int segment = 0; segment < lanes_ / length; ++segment)
         for (int position : positions)
-            lanes.push_back(position < length ? segment * length + position : lanes_ + segment * length + position - length);
+            lanes.push_back(position < length ? segment * length + position
+                                              : lanes_ + segment * length + position - length);
     return builder_.CreateShuffleVector(a, b, lanes);
 }
 
 // One register whose segments hold the numbers at `places` of `sources`, in as few shuffles as two operands each allow.
-static llvm::Value* collect(llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<Place> places,
-                            const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
+static llvm::Value* collect(
+    llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<Place> places,
+    const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
     int length = static_cast<int>(places.size());
     llvm::SmallVector<int, 4> distinct;
     for (Place place : places)
-        if (std::find(distinct.begin(), distinct.end(), place.source) == distinct.end()) distinct.push_back(place.source);
+        if (std::find(distinct.begin(), distinct.end(), place.source) == distinct.end())
+            distinct.push_back(place.source);
     auto source = [&](int number) { return sources[static_cast<std::size_t>(number)]; };
     if (distinct.size() <= 2) {
         int a = distinct.front(), b = distinct.back();
@@ -71,7 +77,8 @@ static llvm::Value* collect(llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef
     }
     auto half = [&](std::size_t first) {
         Place a = places[first], b = places[first + 1];
-        return shuffle(source(a.source), source(b.source), {a.position, a.position, length + b.position, length + b.position});
+        return shuffle(source(a.source), source(b.source),
+                       {a.position, a.position, length + b.position, length + b.position});
     };
     llvm::Value *low = half(0), *high = half(2);
     return shuffle(low, high, {0, 2, 4, 6});
@@ -79,10 +86,12 @@ static llvm::Value* collect(llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef
 
 // Four registers of four: rows become columns. The same shuffles go both ways.
 static llvm::SmallVector<llvm::Value*, 4> transpose4(
-    llvm::ArrayRef<llvm::Value*> m, const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
+    llvm::ArrayRef<llvm::Value*> m,
+    const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
     llvm::Value *a = shuffle(m[0], m[1], {0, 4, 1, 5}), *b = shuffle(m[0], m[1], {2, 6, 3, 7});
     llvm::Value *c = shuffle(m[2], m[3], {0, 4, 1, 5}), *d = shuffle(m[2], m[3], {2, 6, 3, 7});
-    return {shuffle(a, c, {0, 1, 4, 5}), shuffle(a, c, {2, 3, 6, 7}), shuffle(b, d, {0, 1, 4, 5}), shuffle(b, d, {2, 3, 6, 7})};
+    return {shuffle(a, c, {0, 1, 4, 5}), shuffle(a, c, {2, 3, 6, 7}), shuffle(b, d, {0, 1, 4, 5}),
+            shuffle(b, d, {2, 3, 6, 7})};
 }
 
 void Emitter::load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result) {
@@ -96,9 +105,12 @@ void Emitter::load_interleaved(const Address& address, const std::vector<LeafTyp
         for (int segment = 0; segment < segments; ++segment) {
             llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
             llvm::Instruction* part;
-            if (mask_) part = builder_.CreateMaskedLoad(chunk_type, pointer, alignment, chunk_mask(chunk, segment, count, length),
-                                                        llvm::Constant::getNullValue(chunk_type));
-            else part = builder_.CreateAlignedLoad(chunk_type, pointer, alignment);
+            if (mask_)
+                part =
+                    builder_.CreateMaskedLoad(chunk_type, pointer, alignment, chunk_mask(chunk, segment, count, length),
+                                              llvm::Constant::getNullValue(chunk_type));
+            else
+                part = builder_.CreateAlignedLoad(chunk_type, pointer, alignment);
             parts.push_back(with_alias(part, address.root));
         }
         // Join the segments pair by pair; their number is a power of two.
@@ -120,7 +132,8 @@ void Emitter::load_interleaved(const Address& address, const std::vector<LeafTyp
     if (length == 4 && count == 3) {
         llvm::Value* xy = shuffle(chunks[1], chunks[2], {2, 3, 5, 6});  // x2 y2 x3 y3
         llvm::Value* yz = shuffle(chunks[0], chunks[1], {1, 2, 4, 5});  // y0 z0 y1 z1
-        components = {shuffle(chunks[0], xy, {0, 3, 4, 6}), shuffle(yz, xy, {0, 2, 5, 7}), shuffle(yz, chunks[2], {1, 3, 4, 7})};
+        components = {shuffle(chunks[0], xy, {0, 3, 4, 6}), shuffle(yz, xy, {0, 2, 5, 7}),
+                      shuffle(yz, chunks[2], {1, 3, 4, 7})};
     } else if (length == 4 && count == 4) {
         components.append(transpose4(chunks, shuffle));
     } else {
@@ -133,7 +146,8 @@ void Emitter::load_interleaved(const Address& address, const std::vector<LeafTyp
             components.push_back(collect(chunks, places, shuffle));
         }
     }
-    for (llvm::Value* component : components) result.leaves.push_back(Leaf::of_vector(from_memory(component, leaves[0])));
+    for (llvm::Value* component : components)
+        result.leaves.push_back(Leaf::of_vector(from_memory(component, leaves[0])));
 }
 
 void Emitter::store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value) {
@@ -156,7 +170,8 @@ void Emitter::store_interleaved(const Address& address, const std::vector<LeafTy
     } else {
         for (int chunk = 0; chunk < count; ++chunk) {
             llvm::SmallVector<Place, 4> places;
-            for (int q = 0; q < length; ++q) places.push_back({(chunk * length + q) % count, (chunk * length + q) / count});
+            for (int q = 0; q < length; ++q)
+                places.push_back({(chunk * length + q) % count, (chunk * length + q) / count});
             chunks.push_back(collect(components, places, shuffle));
         }
     }
@@ -167,8 +182,10 @@ void Emitter::store_interleaved(const Address& address, const std::vector<LeafTy
             llvm::Value* part = builder_.CreateShuffleVector(chunks[static_cast<std::size_t>(chunk)], lanes);
             llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
             llvm::Instruction* store;
-            if (mask_) store = builder_.CreateMaskedStore(part, pointer, alignment, chunk_mask(chunk, segment, count, length));
-            else store = builder_.CreateAlignedStore(part, pointer, alignment);
+            if (mask_)
+                store = builder_.CreateMaskedStore(part, pointer, alignment, chunk_mask(chunk, segment, count, length));
+            else
+                store = builder_.CreateAlignedStore(part, pointer, alignment);
             with_alias(store, address.root);
         }
 }

@@ -3,8 +3,8 @@
 // A vector of bools is made by a compare and wants to stay in that compare's register: as wide as the compared numbers,
 // all ones or all zeros. Inside one block the back end sees that. From block to block (a mask computed before a branch,
 // a loop's mask) it would narrow <8 x i1> to eight 16-bit numbers and widen it again at every use. So a vector of bools
-// crosses blocks in packed form: sign-extended to the width of a register and held as floats behind an arithmetic fence,
-// which no pass looks through and which costs no instruction. Machines with mask registers need none of this.
+// crosses blocks in packed form: sign-extended to the width of a register and held as floats behind an arithmetic
+// fence, which no pass looks through and which costs no instruction. Machines with mask registers need none of this.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -13,10 +13,14 @@ namespace weft::codegen {
 llvm::Type* Emitter::register_type(Scalar scalar) const {
     auto& context = context_;
     switch (scalar) {
-        case Scalar::boolean: return llvm::Type::getInt1Ty(context);
-        case Scalar::f32: return llvm::Type::getFloatTy(context);
-        case Scalar::f64: return llvm::Type::getDoubleTy(context);
-        default: return llvm::Type::getIntNTy(context, static_cast<unsigned>(info(scalar).bits));
+        case Scalar::boolean:
+            return llvm::Type::getInt1Ty(context);
+        case Scalar::f32:
+            return llvm::Type::getFloatTy(context);
+        case Scalar::f64:
+            return llvm::Type::getDoubleTy(context);
+        default:
+            return llvm::Type::getIntNTy(context, static_cast<unsigned>(info(scalar).bits));
     }
 }
 
@@ -54,8 +58,7 @@ llvm::Value* Emitter::vector(Leaf& leaf) {
                               : splat(leaf.scalar);
     if (leaf.step != 0) {
         llvm::Type* integer = leaf.scalar->getType();
-        llvm::Value* steps = builder_.CreateMul(
-            iota(integer), splat(llvm::ConstantInt::getSigned(integer, leaf.step)));
+        llvm::Value* steps = builder_.CreateMul(iota(integer), splat(llvm::ConstantInt::getSigned(integer, leaf.step)));
         result = builder_.CreateAdd(result, steps);
     }
     leaf.vector = result;
@@ -73,8 +76,10 @@ llvm::Value* Emitter::pack(llvm::Value* bits) {
     Builder::InsertPointGuard guard(builder_);
     if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(bits)) {
         llvm::BasicBlock* block = instruction->getParent();
-        if (llvm::isa<llvm::PHINode>(instruction)) builder_.SetInsertPoint(block, block->getFirstNonPHIIt());
-        else builder_.SetInsertPoint(block, std::next(instruction->getIterator()));
+        if (llvm::isa<llvm::PHINode>(instruction))
+            builder_.SetInsertPoint(block, block->getFirstNonPHIIt());
+        else
+            builder_.SetInsertPoint(block, std::next(instruction->getIterator()));
     }
     bool wide = lanes_ * 32 < machine_.vector_bits;
     llvm::Type* integer = lanes_of(wide ? builder_.getInt64Ty() : builder_.getInt32Ty());
@@ -88,7 +93,8 @@ llvm::Value* Emitter::pack(llvm::Value* bits) {
 llvm::Value* Emitter::unpack(llvm::Value* packed) {
     auto* number = llvm::cast<llvm::FixedVectorType>(packed->getType());
     llvm::Type* integer = lanes_of(builder_.getIntNTy(number->getScalarSizeInBits()));
-    llvm::Value* bits = builder_.CreateICmpSLT(builder_.CreateBitCast(packed, integer), llvm::Constant::getNullValue(integer));
+    llvm::Value* bits =
+        builder_.CreateICmpSLT(builder_.CreateBitCast(packed, integer), llvm::Constant::getNullValue(integer));
     if (!llvm::isa<llvm::Constant>(bits)) packed_[bits] = packed;
     return bits;
 }
@@ -127,7 +133,8 @@ llvm::Value* Emitter::lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a
     if (!packs(a->getType()) || constant) return builder_.CreateBinOp(op, here(a), here(b));
     llvm::Value *left = pack(a), *right = pack(b);
     llvm::Type* integer = lanes_of(builder_.getIntNTy(left->getType()->getScalarSizeInBits()));
-    llvm::Value* bits = builder_.CreateBinOp(op, builder_.CreateBitCast(left, integer), builder_.CreateBitCast(right, integer));
+    llvm::Value* bits =
+        builder_.CreateBinOp(op, builder_.CreateBitCast(left, integer), builder_.CreateBitCast(right, integer));
     return unpack(builder_.CreateBitCast(bits, left->getType()));
 }
 
@@ -147,9 +154,7 @@ llvm::Value* Emitter::choose_bools(llvm::Value* condition, llvm::Value* a, llvm:
     return unpack(builder_.CreateSelect(here(condition), pack(a), pack(b)));
 }
 
-llvm::Value* Emitter::active_lanes() {
-    return mask_ ? here(mask_) : splat(builder_.getTrue());
-}
+llvm::Value* Emitter::active_lanes() { return mask_ ? here(mask_) : splat(builder_.getTrue()); }
 
 Emitter::Phi Emitter::open_phi(const LeafType& type, bool as_vector, std::int64_t step) {
     Phi phi;
@@ -172,8 +177,10 @@ Emitter::Phi Emitter::open_phi(const LeafType& type, bool as_vector, std::int64_
 
 void Emitter::add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from) {
     Builder::InsertPointGuard guard(builder_);
-    if (llvm::Instruction* terminator = from->getTerminator()) builder_.SetInsertPoint(terminator);
-    else builder_.SetInsertPoint(from);
+    if (llvm::Instruction* terminator = from->getTerminator())
+        builder_.SetInsertPoint(terminator);
+    else
+        builder_.SetInsertPoint(from);
     if (!phi.as_vector) {
         WEFT_CHECK(!value.varying() && value.step == phi.leaf.step,
                    "a value planned as uniform differs between lanes in kernel '" + kernel_.name + "'");
@@ -235,8 +242,8 @@ LaneValue Emitter::blend(llvm::Value* condition, LaneValue& a, LaneValue& b) {
 
 LaneValue& Emitter::value(const ir::Value* v) {
     auto found = values_.find(v);
-    WEFT_CHECK(found != values_.end(), "kernel '" + kernel_.name + "' uses value %" + std::to_string(v->id) +
-                                           " before its definition");
+    WEFT_CHECK(found != values_.end(),
+               "kernel '" + kernel_.name + "' uses value %" + std::to_string(v->id) + " before its definition");
     return found->second;
 }
 
@@ -251,25 +258,21 @@ void Emitter::set(const ir::Value* v, Leaf result) {
     values_[v] = std::move(whole);
 }
 
-bool Emitter::varying(const ir::Value* v) const {
-    return plan_.shape(v).kind == transform::LaneShape::Kind::varying;
-}
+bool Emitter::varying(const ir::Value* v) const { return plan_.shape(v).kind == transform::LaneShape::Kind::varying; }
 
 std::int64_t Emitter::step_of(const ir::Value* v) const {
     transform::LaneShape shape = plan_.shape(v);
     return shape.kind == transform::LaneShape::Kind::linear ? shape.stride : 0;
 }
 
-llvm::BasicBlock* Emitter::new_block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
-}
+llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
 
 llvm::Value* Emitter::lane_of(Leaf& leaf, llvm::Value* lane) {
     if (leaf.varying()) return builder_.CreateExtractElement(here(leaf.vector), lane);
     if (leaf.step == 0) return leaf.scalar;
     llvm::Type* integer = leaf.scalar->getType();
-    llvm::Value* distance = builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, integer),
-                                               llvm::ConstantInt::getSigned(integer, leaf.step));
+    llvm::Value* distance =
+        builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, integer), llvm::ConstantInt::getSigned(integer, leaf.step));
     return builder_.CreateAdd(leaf.scalar, distance);
 }
 

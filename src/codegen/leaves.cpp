@@ -7,8 +7,13 @@ namespace {
 
 void append_leaves(Type type, std::int64_t offset, std::vector<LeafType>& leaves) {
     switch (type.kind()) {
-        case Kind::scalar: leaves.push_back({type.scalar(), false, offset}); return;
-        case Kind::vector: case Kind::matrix: case Kind::quaternion: case Kind::transform:
+        case Kind::scalar:
+            leaves.push_back({type.scalar(), false, offset});
+            return;
+        case Kind::vector:
+        case Kind::matrix:
+        case Kind::quaternion:
+        case Kind::transform:
             for (int i = 0; i < type.components(); ++i)
                 leaves.push_back({type.scalar(), false, offset + i * info(type.scalar()).bytes()});
             return;
@@ -22,11 +27,15 @@ void append_leaves(Type type, std::int64_t offset, std::vector<LeafType>& leaves
             leaves.push_back({Scalar::u64, true, offset + static_cast<std::int64_t>(offsetof(ArrayView, data))});
             leaves.push_back({Scalar::u64, true, offset + static_cast<std::int64_t>(offsetof(ArrayView, grad))});
             for (int axis = 0; axis < type.ndim(); ++axis)
-                leaves.push_back({Scalar::i64, false, offset + static_cast<std::int64_t>(offsetof(ArrayView, shape)) + 8 * axis});
+                leaves.push_back(
+                    {Scalar::i64, false, offset + static_cast<std::int64_t>(offsetof(ArrayView, shape)) + 8 * axis});
             for (int axis = 0; axis < type.ndim(); ++axis)
-                leaves.push_back({Scalar::i64, false, offset + static_cast<std::int64_t>(offsetof(ArrayView, strides)) + 8 * axis});
+                leaves.push_back(
+                    {Scalar::i64, false, offset + static_cast<std::int64_t>(offsetof(ArrayView, strides)) + 8 * axis});
             return;
-        case Kind::none: case Kind::string: return;
+        case Kind::none:
+        case Kind::string:
+            return;
     }
 }
 
@@ -40,10 +49,17 @@ std::vector<LeafType> leaf_types(Type type) {
 
 int leaf_count(Type type) {
     switch (type.kind()) {
-        case Kind::scalar: return 1;
-        case Kind::vector: case Kind::matrix: case Kind::quaternion: case Kind::transform: return type.components();
-        case Kind::array: return kShapeLeaf + 2 * type.ndim();
-        default: return static_cast<int>(leaf_types(type).size());
+        case Kind::scalar:
+            return 1;
+        case Kind::vector:
+        case Kind::matrix:
+        case Kind::quaternion:
+        case Kind::transform:
+            return type.components();
+        case Kind::array:
+            return kShapeLeaf + 2 * type.ndim();
+        default:
+            return static_cast<int>(leaf_types(type).size());
     }
 }
 

@@ -1,9 +1,9 @@
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
-
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include "codegen/codegen.h"
 #include "codegen/cost.h"
@@ -19,7 +19,8 @@ bool computes_in_f64(const ir::Region& region, const transform::VectorPlan& plan
     for (const ir::Operation* operation : region.operations) {
         for (const ir::Value* result : operation->results) {
             bool numeric = result->type.is_scalar() || result->type.is_numeric_aggregate();
-            if (numeric && result->type.scalar() == Scalar::f64 && plan.shape(result).kind != transform::LaneShape::Kind::uniform)
+            if (numeric && result->type.scalar() == Scalar::f64 &&
+                plan.shape(result).kind != transform::LaneShape::Kind::uniform)
                 return true;
         }
         for (const ir::Region* nested : operation->regions)
@@ -35,30 +36,60 @@ std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowe
     int count = 0;
     for (const ir::Operation* operation : region.operations) {
         switch (operation->op) {
-            case Op::load: case Op::store: case Op::view:
+            case Op::load:
+            case Op::store:
+            case Op::view:
                 if (!memory_allowed) return std::nullopt;
                 break;
-            case Op::neg: case Op::abs: case Op::add: case Op::sub: case Op::mul: case Op::min: case Op::max: case Op::fma:
-            case Op::select: case Op::reduce_add: case Op::cmp_lt: case Op::cmp_le: case Op::cmp_gt: case Op::cmp_ge:
-            case Op::cmp_eq: case Op::cmp_ne: case Op::and_: case Op::or_: case Op::floor:
-                if (operation->operands[0]->type.scalar() == Scalar::f32) count += leaf_count(operation->operands[0]->type);
+            case Op::neg:
+            case Op::abs:
+            case Op::add:
+            case Op::sub:
+            case Op::mul:
+            case Op::min:
+            case Op::max:
+            case Op::fma:
+            case Op::select:
+            case Op::reduce_add:
+            case Op::cmp_lt:
+            case Op::cmp_le:
+            case Op::cmp_gt:
+            case Op::cmp_ge:
+            case Op::cmp_eq:
+            case Op::cmp_ne:
+            case Op::and_:
+            case Op::or_:
+            case Op::floor:
+                if (operation->operands[0]->type.scalar() == Scalar::f32)
+                    count += leaf_count(operation->operands[0]->type);
                 break;
-            case Op::constant: case Op::make: case Op::splat: case Op::extract: case Op::insert: case Op::cast: case Op::tid:
-            case Op::dim: case Op::yield: case Op::return_: break;
+            case Op::constant:
+            case Op::make:
+            case Op::splat:
+            case Op::extract:
+            case Op::insert:
+            case Op::cast:
+            case Op::tid:
+            case Op::dim:
+            case Op::yield:
+            case Op::return_:
+                break;
             case Op::if_: {
-                auto a = short_arithmetic(operation->body(0), memory_allowed), b = short_arithmetic(operation->body(1), memory_allowed);
+                auto a = short_arithmetic(operation->body(0), memory_allowed),
+                     b = short_arithmetic(operation->body(1), memory_allowed);
                 if (!a || !b) return std::nullopt;
                 count += *a + *b;
                 break;
             }
-            default: return std::nullopt;
+            default:
+                return std::nullopt;
         }
     }
     return count;
 }
 
-// Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of the
-// processor idle unless two registers full of threads take turns. (A loop over memory has its loads to overlap.)
+// Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
+// the processor idle unless two registers full of threads take turns. (A loop over memory has its loads to overlap.)
 bool has_short_serial_loop(const ir::Region& region) {
     constexpr int kShortLoop = 24, kFewCarried = 4;
     for (const ir::Operation* operation : region.operations) {
@@ -79,8 +110,8 @@ bool has_short_serial_loop(const ir::Region& region) {
     return false;
 }
 
-// A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for short
-// loops (above) and for kernels that do next to nothing, where counting threads would cost as much as the work.
+// A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
+// short loops (above) and for kernels that do next to nothing, where counting threads would cost as much as the work.
 int preferred_lanes(const ir::Function& kernel, const Machine& machine) {
     constexpr int kFewest = 4, kNextToNothing = 8;
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
@@ -106,7 +137,8 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
     lowered.module->setTargetTriple(llvm::Triple(target.triple));
     for (std::size_t number = 0; number < module.functions.size(); ++number) {
         const ir::Function& kernel = *module.functions[number];
-        WEFT_CHECK(kernel.is_kernel, "codegen: '" + kernel.name + "' is not a kernel; user functions are inlined before");
+        WEFT_CHECK(kernel.is_kernel,
+                   "codegen: '" + kernel.name + "' is not a kernel; user functions are inlined before");
         int lanes = options.debug ? 1 : options.lanes > 0 ? options.lanes : preferred_lanes(kernel, machine);
         transform::VectorPlan plan = transform::vectorize(kernel, lanes);
         KernelEntry entry;

@@ -8,11 +8,11 @@
 // Scalars in registers: bool is i1, the 16-bit floats are i16 (arithmetic widens them to float and rounds back).
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Value.h>
+
+#include <cstdint>
+#include <vector>
 
 #include "types/layout.h"
 #include "types/type.h"

@@ -47,7 +47,8 @@ Binding integer(nb::handle object) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
     if (!overflow) {
-        const bool small = value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
+        const bool small =
+            value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
         return constant(small ? i32_type() : i64_type(), {Number::integer(value)}, true);
     }
     const unsigned long long large = PyLong_AsUnsignedLongLong(object.ptr());

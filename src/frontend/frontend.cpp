@@ -15,8 +15,8 @@
 namespace weft::frontend {
 namespace {
 
-// Module, qualified name and first line: the same in every process. Functions that one `def` made more than once (closures)
-// are numbered in the order in which they are read.
+// Module, qualified name and first line: the same in every process. Functions that one `def` made more than once
+// (closures) are numbered in the order in which they are read.
 std::string make_key(nb::handle function) {
     std::string key = std::string(nb::str(nb::getattr(function, "__module__", nb::str("?"))).c_str()) + ":" +
                       nb::str(function.attr("__qualname__")).c_str() + ":" +
@@ -31,7 +31,8 @@ bool is_generic(nb::handle annotation) {
     return annotation.is(typing.attr("Any")) || nb::isinstance(annotation, typing.attr("TypeVar"));
 }
 
-// `from __future__ import annotations` and quoted annotations leave text, which means what it means in the function's globals.
+// `from __future__ import annotations` and quoted annotations leave text, which means what it means in the function's
+// globals.
 nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
     if (!PyUnicode_Check(annotation.ptr())) return nb::borrow(annotation);
     return environment.evaluate_text(nb::str(annotation).c_str());
@@ -42,15 +43,18 @@ Type read_annotation(const syntax::Parameter& parameter, nb::handle annotation, 
     try {
         resolved = resolve(annotation, environment);
     } catch (nb::python_error& error) {
-        throw CompileError(parameter.span, "the annotation of parameter '" + parameter.name + "' cannot be evaluated: " +
-                                               exception_text(error), {}, ErrorCategory::name);
+        throw CompileError(
+            parameter.span,
+            "the annotation of parameter '" + parameter.name + "' cannot be evaluated: " + exception_text(error), {},
+            ErrorCategory::name);
     }
     if (is_generic(resolved)) return Type::none();
     if (auto type = annotation_type(resolved)) return *type;
-    throw CompileError(parameter.span,
-                       "the annotation of parameter '" + parameter.name + "' is " + describe_object(resolved) +
-                           ", which is no type of a kernel's values",
-                       {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});
+    throw CompileError(
+        parameter.span,
+        "the annotation of parameter '" + parameter.name + "' is " + describe_object(resolved) +
+            ", which is no type of a kernel's values",
+        {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});
 }
 
 std::vector<Type> read_annotations(const syntax::Function& tree, nb::handle function, PythonEnvironment& environment) {
@@ -59,7 +63,8 @@ std::vector<Type> read_annotations(const syntax::Function& tree, nb::handle func
     try {
         annotations = function.attr("__annotations__");
     } catch (nb::python_error& error) {  // evaluated only now, from Python 3.14 on
-        throw CompileError(tree.span, "the annotations of '" + tree.name + "' cannot be evaluated: " + exception_text(error), {},
+        throw CompileError(tree.span,
+                           "the annotations of '" + tree.name + "' cannot be evaluated: " + exception_text(error), {},
                            ErrorCategory::name);
     }
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -86,7 +91,8 @@ std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handl
 
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
     if (!PyFunction_Check(function.ptr())) {
-        throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function), ErrorCategory::type);
+        throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function),
+                         ErrorCategory::type);
     }
     const ParsedFunction parsed = parse_function(function);
     ReadTree read = read_tree(parsed);
@@ -109,32 +115,44 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
 void bind_frontend(nb::module_& m) {
     bind_windows(m);
     nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), "A function that kernels can call, made by @wp.func.")
-        .def("__init__", [](nb::pointer_and_handle<PyFunction> self, nb::object function) {
-            new (self.p) PyFunction(function);
-            for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
-                nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
-            }
-            nb::setattr(self.h, "__wrapped__", function);
-        }, nb::arg("function"))
+        .def(
+            "__init__",
+            [](nb::pointer_and_handle<PyFunction> self, nb::object function) {
+                new (self.p) PyFunction(function);
+                for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
+                    nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
+                }
+                nb::setattr(self.h, "__wrapped__", function);
+            },
+            nb::arg("function"))
         .def_ro("func", &PyFunction::function, "The Python function.")
-        .def_prop_ro("key", [](PyFunction& self) { return self.source()->key; }, "Tells it from all other functions.")
-        .def("__call__", [](const PyFunction& self, nb::args arguments, nb::kwargs keywords) {
-            return self.function(*arguments, **keywords);
-        }, "Runs the Python function itself, on Python values.")
+        .def_prop_ro(
+            "key", [](PyFunction& self) { return self.source()->key; }, "Tells it from all other functions.")
+        .def(
+            "__call__",
+            [](const PyFunction& self, nb::args arguments, nb::kwargs keywords) {
+                return self.function(*arguments, **keywords);
+            },
+            "Runs the Python function itself, on Python values.")
         .def("__repr__", [](const PyFunction& self) {
             return "<warp.Function " + std::string(nb::str(self.function.attr("__qualname__")).c_str()) + ">";
         });
 
     nb::class_<Builtin>(m, "Builtin", nb::dynamic_attr(), "A function of the builtin table, such as wp.dot.")
-        .def("__init__", [](nb::pointer_and_handle<Builtin> self, std::string name, const std::string& documentation) {
-            nb::setattr(self.h, "__name__", nb::str(name.c_str()));
-            nb::setattr(self.h, "__doc__", nb::str(documentation.c_str()));
-            new (self.p) Builtin{std::move(name)};
-        }, nb::arg("name"), nb::arg("doc") = "")
+        .def(
+            "__init__",
+            [](nb::pointer_and_handle<Builtin> self, std::string name, const std::string& documentation) {
+                nb::setattr(self.h, "__name__", nb::str(name.c_str()));
+                nb::setattr(self.h, "__doc__", nb::str(documentation.c_str()));
+                new (self.p) Builtin{std::move(name)};
+            },
+            nb::arg("name"), nb::arg("doc") = "")
         .def_ro("name", &Builtin::name)
-        .def("__call__", [](const Builtin& self, nb::args, nb::kwargs) {
-            throw UsageError(self.name + "()", "can only be called in kernels and in functions made with @wp.func");
-        })
+        .def("__call__",
+             [](const Builtin& self, nb::args, nb::kwargs) {
+                 throw UsageError(self.name + "()",
+                                  "can only be called in kernels and in functions made with @wp.func");
+             })
         .def("__repr__", [](const Builtin& self) { return "<warp builtin " + self.name + ">"; })
         .def("__reduce__", [](const Builtin& self) {
             return nb::make_tuple(nb::module_::import_("warp._weft").attr("builtin"), nb::make_tuple(self.name));

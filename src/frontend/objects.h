@@ -1,5 +1,5 @@
-// What frontend asks about Python objects whose classes belong to bindings/: which type a class stands for, what a typed
-// value holds. The functions are declared here, by the room that needs them, and defined in
+// What frontend asks about Python objects whose classes belong to bindings/: which type a class stands for, what a
+// typed value holds. The functions are declared here, by the room that needs them, and defined in
 // bindings/frontend_objects.cpp, because bindings/ includes frontend/ and not the other way round.
 #pragma once
 
@@ -33,7 +33,8 @@ nb::object constant_to_python(const TypedConstant& constant);
 // The text of a Python string as UTF-8; what has no UTF-8 (lone surrogates) is written as an escape.
 std::string utf8_text(nb::handle text);
 
-// Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" where its attributes may be read.
+// Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" where its attributes may
+// be read.
 std::string why_unusable(nb::handle object);
 // Why this text cannot be a string of a kernel ("a string that ..."); "" where it can.
 std::string why_unusable_string(nb::handle text);

@@ -17,17 +17,23 @@ nb::object object_of(const Binding& binding) { return nb::borrow(static_cast<PyO
 // Constants of the kernel as plain Python values, for wp.static.
 nb::object python_from_binding(const std::string& name, const Binding& binding) {
     switch (binding.kind) {
-        case Kind::constant: return constant_to_python({binding.type, binding.numbers});
-        case Kind::string: return nb::str(binding.text.c_str(), binding.text.size());
-        case Kind::none: return nb::none();
-        case Kind::type: return type_to_python(binding.type);
-        case Kind::object: return object_of(binding);
+        case Kind::constant:
+            return constant_to_python({binding.type, binding.numbers});
+        case Kind::string:
+            return nb::str(binding.text.c_str(), binding.text.size());
+        case Kind::none:
+            return nb::none();
+        case Kind::type:
+            return type_to_python(binding.type);
+        case Kind::object:
+            return object_of(binding);
         case Kind::tuple: {
             nb::list items;
             for (const Binding& element : binding.elements) items.append(python_from_binding(name, element));
             return nb::tuple(items);
         }
-        default: throw UsageError("static()", "the value of '" + name + "' cannot be used here", ErrorCategory::type);
+        default:
+            throw UsageError("static()", "the value of '" + name + "' cannot be used here", ErrorCategory::type);
     }
 }
 

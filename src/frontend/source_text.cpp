@@ -1,6 +1,6 @@
-// inspect.getsourcelines runs Python's tokenizer over every line, which takes longer than compiling a small kernel does.
-// Here the end of the function is found by a scan that knows just strings, brackets and indentation; where that cannot
-// serve (no file, or CPython rejects the piece) inspect has the last word.
+// inspect.getsourcelines runs Python's tokenizer over every line, which takes longer than compiling a small kernel
+// does. Here the end of the function is found by a scan that knows just strings, brackets and indentation; where that
+// cannot serve (no file, or CPython rejects the piece) inspect has the last word.
 #include "frontend/source_text.h"
 
 #include <algorithm>
@@ -89,7 +89,8 @@ std::string line_at(nb::handle lines, Py_ssize_t index) {
     return line;
 }
 
-// From the first decorator (or `def`) to the line before the next statement at its level; empty where there is no `def`.
+// From the first decorator (or `def`) to the line before the next statement at its level; empty where there is no
+// `def`.
 std::vector<std::string> find_block(nb::handle lines, Py_ssize_t first) {
     std::vector<std::string> block;
     std::size_t kept = 0;  // without the blank lines and comments after the last statement
@@ -132,7 +133,8 @@ std::pair<std::vector<std::string>, int> inspect_block(nb::handle function, cons
         return {std::move(block), nb::cast<int>(found[1])};
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_OSError) || error.matches(PyExc_TypeError)) throw_no_source(function, path);
-        if (error.matches(PyExc_SyntaxError)) throw_no_source(function, path);  // the tokenizer met something else than Python
+        if (error.matches(PyExc_SyntaxError))
+            throw_no_source(function, path);  // the tokenizer met something else than Python
         throw;
     }
 }
@@ -142,7 +144,8 @@ struct SyntaxFault {
     int line = 0, column = 0;
 };
 
-// The tree of the block, or what CPython has against it. An indented block stands under an `if`, which keeps its columns.
+// The tree of the block, or what CPython has against it. An indented block stands under an `if`, which keeps its
+// columns.
 std::optional<nb::object> parse_block(const std::vector<std::string>& block, const std::string& path, bool wrapped,
                                       SyntaxFault& fault) {
     std::string text = wrapped ? "if 1:\n" : "";
@@ -176,8 +179,10 @@ ParsedFunction parse_function(nb::handle function) {
     const std::string name = nb::str(code.attr("co_name")).c_str();
     int first_line = nb::cast<int>(code.attr("co_firstlineno"));
     if (name == "<lambda>") {
-        throw UsageError("kernel(), func()", "a lambda cannot be compiled (" + path + ":" + std::to_string(first_line) +
-                                                 "). help: write it as a function with `def`", ErrorCategory::type);
+        throw UsageError("kernel(), func()",
+                         "a lambda cannot be compiled (" + path + ":" + std::to_string(first_line) +
+                             "). help: write it as a function with `def`",
+                         ErrorCategory::type);
     }
 
     nb::object linecache = nb::module_::import_("linecache");
@@ -217,12 +222,13 @@ ParsedFunction parse_function(nb::handle function) {
         keep_for_error(source);
         const int line = nb::cast<int>(definition->attr("lineno")) + line_offset;
         throw CompileError(Span{source.get(), line, 0, 0}, "an async function cannot be compiled",
-                           {{Note::Kind::help, "write it as a plain function, with `def` alone", {}}}, ErrorCategory::syntax);
+                           {{Note::Kind::help, "write it as a plain function, with `def` alone", {}}},
+                           ErrorCategory::syntax);
     }
     if (kind != "FunctionDef" || name != nb::str(definition->attr("name")).c_str()) {
-        throw UsageError("kernel source of '" + name + "'",
-                         path + " has changed since it was imported: line " + std::to_string(first_line) +
-                             " does not define '" + name + "'. help: import the module again");
+        throw UsageError("kernel source of '" + name + "'", path + " has changed since it was imported: line " +
+                                                                std::to_string(first_line) + " does not define '" +
+                                                                name + "'. help: import the module again");
     }
     return {std::move(source), std::move(*definition), line_offset};
 }

@@ -15,19 +15,19 @@ namespace {
 using namespace syntax;
 
 // Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
-#define WEFT_AST_CLASSES(X) \
-    /* expressions */       \
-    X(Name) X(Constant) X(Attribute) X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp)     \
-    X(Tuple) X(List) X(Starred) X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp)           \
-    X(DictComp) X(GeneratorExp) X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom)                               \
-    /* statements */                                                                                                    \
-    X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass) X(Assert)   \
-    X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith) X(Match) X(Raise) X(Try)   \
-    X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal) X(TypeAlias)                                                \
-    /* operators */                                                                                                     \
-    X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor) X(BitAnd)   \
-    X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or)                                                                       \
-    X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is) X(IsNot) X(In) X(NotIn)
+#define WEFT_AST_CLASSES(X)                                                                                           \
+    /* expressions */                                                                                                 \
+    X(Name)                                                                                                           \
+    X(Constant) X(Attribute) X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) \
+        X(List) X(Starred) X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) \
+            X(GeneratorExp) X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */               \
+        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)      \
+            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)       \
+                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                     \
+                    X(TypeAlias) /* operators */                                                                      \
+        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)      \
+            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)    \
+                X(IsNot) X(In) X(NotIn)
 
 enum class Node {
     unknown,
@@ -60,13 +60,15 @@ struct FieldName {
 };
 struct FieldNames {
 #define WEFT_FIELD(name) FieldName name{#name};
-    WEFT_FIELD(lineno) WEFT_FIELD(col_offset) WEFT_FIELD(end_lineno) WEFT_FIELD(end_col_offset)
-    WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper)
-    WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op)
-    WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators)
-    WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec) WEFT_FIELD(conversion)
-    WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name)
-    WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+    WEFT_FIELD(lineno)
+    WEFT_FIELD(col_offset) WEFT_FIELD(end_lineno) WEFT_FIELD(end_col_offset) WEFT_FIELD(id) WEFT_FIELD(value)
+        WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper) WEFT_FIELD(step) WEFT_FIELD(func)
+            WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op) WEFT_FIELD(operand) WEFT_FIELD(left)
+                WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators) WEFT_FIELD(test)
+                    WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec) WEFT_FIELD(conversion)
+                        WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg)
+                            WEFT_FIELD(name) WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg)
+                                WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -84,86 +86,141 @@ std::string get_text(nb::handle node, const FieldName& field) { return nb::borro
 
 BinaryOperator binary_operator(nb::handle op) {
     switch (node_of(op)) {
-        case Node::Add: return BinaryOperator::add;
-        case Node::Sub: return BinaryOperator::sub;
-        case Node::Mult: return BinaryOperator::mul;
-        case Node::MatMult: return BinaryOperator::matmul;
-        case Node::Div: return BinaryOperator::div;
-        case Node::FloorDiv: return BinaryOperator::floordiv;
-        case Node::Mod: return BinaryOperator::mod;
-        case Node::Pow: return BinaryOperator::pow;
-        case Node::LShift: return BinaryOperator::lshift;
-        case Node::RShift: return BinaryOperator::rshift;
-        case Node::BitOr: return BinaryOperator::bit_or;
-        case Node::BitXor: return BinaryOperator::bit_xor;
-        case Node::BitAnd: return BinaryOperator::bit_and;
-        default: throw InternalError("unknown binary operator in Python's ast");
+        case Node::Add:
+            return BinaryOperator::add;
+        case Node::Sub:
+            return BinaryOperator::sub;
+        case Node::Mult:
+            return BinaryOperator::mul;
+        case Node::MatMult:
+            return BinaryOperator::matmul;
+        case Node::Div:
+            return BinaryOperator::div;
+        case Node::FloorDiv:
+            return BinaryOperator::floordiv;
+        case Node::Mod:
+            return BinaryOperator::mod;
+        case Node::Pow:
+            return BinaryOperator::pow;
+        case Node::LShift:
+            return BinaryOperator::lshift;
+        case Node::RShift:
+            return BinaryOperator::rshift;
+        case Node::BitOr:
+            return BinaryOperator::bit_or;
+        case Node::BitXor:
+            return BinaryOperator::bit_xor;
+        case Node::BitAnd:
+            return BinaryOperator::bit_and;
+        default:
+            throw InternalError("unknown binary operator in Python's ast");
     }
 }
 
 UnaryOperator unary_operator(nb::handle op) {
     switch (node_of(op)) {
-        case Node::USub: return UnaryOperator::negate;
-        case Node::UAdd: return UnaryOperator::plus;
-        case Node::Invert: return UnaryOperator::invert;
-        case Node::Not: return UnaryOperator::logical_not;
-        default: throw InternalError("unknown unary operator in Python's ast");
+        case Node::USub:
+            return UnaryOperator::negate;
+        case Node::UAdd:
+            return UnaryOperator::plus;
+        case Node::Invert:
+            return UnaryOperator::invert;
+        case Node::Not:
+            return UnaryOperator::logical_not;
+        default:
+            throw InternalError("unknown unary operator in Python's ast");
     }
 }
 
 CompareOperator compare_operator(nb::handle op) {
     switch (node_of(op)) {
-        case Node::Lt: return CompareOperator::lt;
-        case Node::LtE: return CompareOperator::le;
-        case Node::Gt: return CompareOperator::gt;
-        case Node::GtE: return CompareOperator::ge;
-        case Node::Eq: return CompareOperator::eq;
-        case Node::NotEq: return CompareOperator::ne;
-        case Node::Is: return CompareOperator::is;
-        case Node::IsNot: return CompareOperator::is_not;
-        case Node::In: return CompareOperator::in;
-        case Node::NotIn: return CompareOperator::not_in;
-        default: throw InternalError("unknown comparison in Python's ast");
+        case Node::Lt:
+            return CompareOperator::lt;
+        case Node::LtE:
+            return CompareOperator::le;
+        case Node::Gt:
+            return CompareOperator::gt;
+        case Node::GtE:
+            return CompareOperator::ge;
+        case Node::Eq:
+            return CompareOperator::eq;
+        case Node::NotEq:
+            return CompareOperator::ne;
+        case Node::Is:
+            return CompareOperator::is;
+        case Node::IsNot:
+            return CompareOperator::is_not;
+        case Node::In:
+            return CompareOperator::in;
+        case Node::NotIn:
+            return CompareOperator::not_in;
+        default:
+            throw InternalError("unknown comparison in Python's ast");
     }
 }
 
 const char* unsupported_expression(Node node) {
     switch (node) {
-        case Node::Lambda: return "a lambda";
-        case Node::ListComp: return "a list comprehension";
-        case Node::SetComp: return "a set comprehension";
-        case Node::DictComp: return "a dict comprehension";
-        case Node::GeneratorExp: return "a generator expression";
-        case Node::Dict: return "a dict";
-        case Node::Set: return "a set";
-        case Node::NamedExpr: return "an assignment inside an expression (:=)";
-        case Node::Await: return "await";
+        case Node::Lambda:
+            return "a lambda";
+        case Node::ListComp:
+            return "a list comprehension";
+        case Node::SetComp:
+            return "a set comprehension";
+        case Node::DictComp:
+            return "a dict comprehension";
+        case Node::GeneratorExp:
+            return "a generator expression";
+        case Node::Dict:
+            return "a dict";
+        case Node::Set:
+            return "a set";
+        case Node::NamedExpr:
+            return "an assignment inside an expression (:=)";
+        case Node::Await:
+            return "await";
         case Node::Yield:
-        case Node::YieldFrom: return "yield";
-        case Node::TemplateStr: return "a template string";
-        default: return nullptr;
+        case Node::YieldFrom:
+            return "yield";
+        case Node::TemplateStr:
+            return "a template string";
+        default:
+            return nullptr;
     }
 }
 
 const char* unsupported_statement(Node node) {
     switch (node) {
-        case Node::FunctionDef: return "def";
-        case Node::ClassDef: return "class";
-        case Node::Delete: return "del";
-        case Node::With: return "with";
-        case Node::Match: return "match";
-        case Node::Raise: return "raise";
+        case Node::FunctionDef:
+            return "def";
+        case Node::ClassDef:
+            return "class";
+        case Node::Delete:
+            return "del";
+        case Node::With:
+            return "with";
+        case Node::Match:
+            return "match";
+        case Node::Raise:
+            return "raise";
         case Node::Try:
-        case Node::TryStar: return "try";
+        case Node::TryStar:
+            return "try";
         case Node::Import:
-        case Node::ImportFrom: return "import";
-        case Node::Global: return "global";
-        case Node::Nonlocal: return "nonlocal";
-        case Node::TypeAlias: return "a type alias";
+        case Node::ImportFrom:
+            return "import";
+        case Node::Global:
+            return "global";
+        case Node::Nonlocal:
+            return "nonlocal";
+        case Node::TypeAlias:
+            return "a type alias";
         case Node::AsyncFunctionDef:
         case Node::AsyncFor:
-        case Node::AsyncWith: return "async";
-        default: return nullptr;
+        case Node::AsyncWith:
+            return "async";
+        default:
+            return nullptr;
     }
 }
 
@@ -222,7 +279,8 @@ public:
         const FieldNames& f = fields();
         for (const FieldName* list : {&f.posonlyargs, &f.args}) {
             for (nb::handle argument : nb::borrow<nb::list>(get(arguments, *list))) {
-                function.parameters.push_back({get_text(argument, f.arg), span(argument), !get(argument, f.annotation).is_none()});
+                function.parameters.push_back(
+                    {get_text(argument, f.arg), span(argument), !get(argument, f.annotation).is_none()});
             }
         }
         const std::size_t defaults = nb::len(get(arguments, f.defaults));
@@ -250,8 +308,10 @@ private:
         const FieldNames& f = fields();
         const Node kind = node_of(node);
         switch (kind) {
-            case Node::Name: return Name{get_text(node, f.id)};
-            case Node::Constant: return constant(get(node, f.value));
+            case Node::Name:
+                return Name{get_text(node, f.id)};
+            case Node::Constant:
+                return constant(get(node, f.value));
             case Node::Attribute: {
                 auto object = expression(get(node, f.value));
                 return Attribute{std::move(object), get_text(node, f.attr)};
@@ -265,24 +325,32 @@ private:
                 auto stop = optional_expression(get(node, f.upper));
                 return Slice{std::move(start), std::move(stop), optional_expression(get(node, f.step))};
             }
-            case Node::Call: return call(node);
-            case Node::UnaryOp: return Unary{unary_operator(get(node, f.op)), expression(get(node, f.operand))};
+            case Node::Call:
+                return call(node);
+            case Node::UnaryOp:
+                return Unary{unary_operator(get(node, f.op)), expression(get(node, f.operand))};
             case Node::BinOp: {
                 auto left = expression(get(node, f.left));
                 return Binary{binary_operator(get(node, f.op)), std::move(left), expression(get(node, f.right))};
             }
-            case Node::BoolOp: return BoolOp{node_of(get(node, f.op)) == Node::And, expressions(get(node, f.values))};
-            case Node::Compare: return compare(node);
+            case Node::BoolOp:
+                return BoolOp{node_of(get(node, f.op)) == Node::And, expressions(get(node, f.values))};
+            case Node::Compare:
+                return compare(node);
             case Node::IfExp: {
                 auto condition = expression(get(node, f.test));
                 auto then_value = expression(get(node, f.body));
                 return IfExpression{std::move(condition), std::move(then_value), expression(get(node, f.orelse))};
             }
             case Node::Tuple:
-            case Node::List: return Tuple{expressions(get(node, f.elts))};
-            case Node::Starred: return Starred{expression(get(node, f.value))};
-            case Node::JoinedStr: return formatted(node);
-            default: break;
+            case Node::List:
+                return Tuple{expressions(get(node, f.elts))};
+            case Node::Starred:
+                return Starred{expression(get(node, f.value))};
+            case Node::JoinedStr:
+                return formatted(node);
+            default:
+                break;
         }
         if (const char* what = unsupported_expression(kind)) return Unsupported{what};
         return Unsupported{"the expression '" + std::string(nb::str(node.type().attr("__name__")).c_str()) + "'"};
@@ -376,13 +444,16 @@ private:
             case Node::AnnAssign: {
                 auto target = expression(get(node, f.target));
                 auto annotation = expression(get(node, f.annotation));
-                return AnnotatedAssign{std::move(target), std::move(annotation), optional_expression(get(node, f.value))};
+                return AnnotatedAssign{std::move(target), std::move(annotation),
+                                       optional_expression(get(node, f.value))};
             }
             case Node::AugAssign: {
                 auto target = expression(get(node, f.target));
-                return AugmentedAssign{std::move(target), binary_operator(get(node, f.op)), expression(get(node, f.value))};
+                return AugmentedAssign{std::move(target), binary_operator(get(node, f.op)),
+                                       expression(get(node, f.value))};
             }
-            case Node::Expr: return ExpressionStatement{expression(get(node, f.value))};
+            case Node::Expr:
+                return ExpressionStatement{expression(get(node, f.value))};
             case Node::If: {
                 auto condition = expression(get(node, f.test));
                 auto then_block = block(get(node, f.body));
@@ -391,24 +462,31 @@ private:
             case Node::For: {
                 auto target = expression(get(node, f.target));
                 auto iterable = expression(get(node, f.iter));
-                return For{std::move(target), std::move(iterable), block(get(node, f.body)), nb::len(get(node, f.orelse)) > 0};
+                return For{std::move(target), std::move(iterable), block(get(node, f.body)),
+                           nb::len(get(node, f.orelse)) > 0};
             }
             case Node::While: {
                 auto condition = expression(get(node, f.test));
                 return While{std::move(condition), block(get(node, f.body)), nb::len(get(node, f.orelse)) > 0};
             }
-            case Node::Return: return Return{optional_expression(get(node, f.value))};
-            case Node::Break: return Break{};
-            case Node::Continue: return Continue{};
-            case Node::Pass: return Pass{};
+            case Node::Return:
+                return Return{optional_expression(get(node, f.value))};
+            case Node::Break:
+                return Break{};
+            case Node::Continue:
+                return Continue{};
+            case Node::Pass:
+                return Pass{};
             case Node::Assert: {
                 auto condition = expression(get(node, f.test));
                 return Assert{std::move(condition), optional_expression(get(node, f.msg))};
             }
-            default: break;
+            default:
+                break;
         }
         if (const char* what = unsupported_statement(kind)) return UnsupportedStatement{what};
-        return UnsupportedStatement{"the statement '" + std::string(nb::str(node.type().attr("__name__")).c_str()) + "'"};
+        return UnsupportedStatement{"the statement '" + std::string(nb::str(node.type().attr("__name__")).c_str()) +
+                                    "'"};
     }
 
     const Source& source_;

@@ -18,16 +18,26 @@ using sema::Binding;
 
 const char* kind_name(Binding::Kind kind) {
     switch (kind) {
-        case Binding::Kind::unknown: return "unknown";
-        case Binding::Kind::constant: return "constant";
-        case Binding::Kind::string: return "string";
-        case Binding::Kind::none: return "none";
-        case Binding::Kind::type: return "type";
-        case Binding::Kind::builtin: return "builtin";
-        case Binding::Kind::function: return "function";
-        case Binding::Kind::object: return "object";
-        case Binding::Kind::tuple: return "tuple";
-        case Binding::Kind::unsupported: return "unsupported";
+        case Binding::Kind::unknown:
+            return "unknown";
+        case Binding::Kind::constant:
+            return "constant";
+        case Binding::Kind::string:
+            return "string";
+        case Binding::Kind::none:
+            return "none";
+        case Binding::Kind::type:
+            return "type";
+        case Binding::Kind::builtin:
+            return "builtin";
+        case Binding::Kind::function:
+            return "function";
+        case Binding::Kind::object:
+            return "object";
+        case Binding::Kind::tuple:
+            return "tuple";
+        case Binding::Kind::unsupported:
+            return "unsupported";
     }
     return "unknown";
 }
@@ -85,13 +95,15 @@ nb::list parameters(nb::handle function) {
 }  // namespace
 
 void bind_windows(nb::module_& m) {
-    m.def("syntax", [](nb::handle function) { return syntax::print(*read_function(function)->tree); }, nb::arg("function"),
-          "The syntax tree of a Python function, as text.");
+    m.def(
+        "syntax", [](nb::handle function) { return syntax::print(*read_function(function)->tree); },
+        nb::arg("function"), "The syntax tree of a Python function, as text.");
     m.def("meaning", &meaning, nb::arg("function"), nb::arg("name"),
           "What a name, or a dotted one, means in a Python function, as a dict.");
-    m.def("value_of_expression", &value_of_expression, nb::arg("function"), nb::arg("id"), nb::arg("constants") = nb::dict(),
-          "The value of an expression of a function, by its number in the tree.");
-    m.def("parameters", &parameters, nb::arg("function"), "(name, type, default) of each parameter of a Python function.");
+    m.def("value_of_expression", &value_of_expression, nb::arg("function"), nb::arg("id"),
+          nb::arg("constants") = nb::dict(), "The value of an expression of a function, by its number in the tree.");
+    m.def("parameters", &parameters, nb::arg("function"),
+          "(name, type, default) of each parameter of a Python function.");
 }
 
 }  // namespace weft::frontend

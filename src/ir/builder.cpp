@@ -94,7 +94,8 @@ Value* Builder::one(Type scalar_type) { return constant(scalar_type, {Number::in
 
 namespace {
 
-Value* simple(Builder& builder, Op op, std::vector<Value*> operands, Type stated = {}, std::vector<std::int64_t> ints = {}) {
+Value* simple(Builder& builder, Op op, std::vector<Value*> operands, Type stated = {},
+              std::vector<std::int64_t> ints = {}) {
     Operation* operation = builder.function().new_operation(op, builder.span);
     operation->operands = std::move(operands);
     operation->ints = std::move(ints);
@@ -169,13 +170,17 @@ Value* Builder::transpose(Value* a) { return simple(*this, Op::transpose, {a}); 
 
 // ---- arrays ----
 
-Value* Builder::load(Value* array, std::vector<Value*> indices) { return simple(*this, Op::load, joined(array, indices)); }
+Value* Builder::load(Value* array, std::vector<Value*> indices) {
+    return simple(*this, Op::load, joined(array, indices));
+}
 
 void Builder::store(Value* array, std::vector<Value*> indices, Value* value) {
     simple(*this, Op::store, joined(array, indices, {value}));
 }
 
-Value* Builder::view(Value* array, std::vector<Value*> indices) { return simple(*this, Op::view, joined(array, indices)); }
+Value* Builder::view(Value* array, std::vector<Value*> indices) {
+    return simple(*this, Op::view, joined(array, indices));
+}
 Value* Builder::components(Value* array) { return simple(*this, Op::components, {array}); }
 Value* Builder::member(Value* array, int field) { return simple(*this, Op::member, {array}, {}, {field}); }
 Value* Builder::dim(Value* array, int axis) { return simple(*this, Op::dim, {array}, {}, {axis}); }
@@ -183,7 +188,8 @@ Value* Builder::is_null(Value* array) { return simple(*this, Op::is_null, {array
 Value* Builder::grad_of(Value* array) { return simple(*this, Op::grad_of, {array}); }
 
 Value* Builder::atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values) {
-    WEFT_CHECK(op >= Op::atomic_add && op <= Op::atomic_cas, std::string("operation '") + op_name(op) + "' is no atomic");
+    WEFT_CHECK(op >= Op::atomic_add && op <= Op::atomic_cas,
+               std::string("operation '") + op_name(op) + "' is no atomic");
     return simple(*this, op, joined(array, indices, values));
 }
 
@@ -234,7 +240,8 @@ Value* Builder::call(Function* callee, std::vector<Value*> arguments) {
     return finish(*function_, *region_, operation);
 }
 
-Value* Builder::call_library(std::shared_ptr<const LibraryFunction> callee, Type result, std::vector<Value*> arguments) {
+Value* Builder::call_library(std::shared_ptr<const LibraryFunction> callee, Type result,
+                             std::vector<Value*> arguments) {
     Operation* operation = function_->new_operation(Op::call_library, span);
     operation->operands = std::move(arguments);
     operation->library = std::move(callee);

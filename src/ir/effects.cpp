@@ -11,7 +11,8 @@ bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
 // True where a value of this type can be a way to memory.
 bool holds_array(Type type) {
     switch (type.kind()) {
-        case Kind::array: return true;
+        case Kind::array:
+            return true;
         case Kind::structure:
             for (const Type::Field& field : type.fields())
                 if (holds_array(field.type)) return true;
@@ -20,7 +21,8 @@ bool holds_array(Type type) {
             for (Type element : type.elements())
                 if (holds_array(element)) return true;
             return false;
-        default: return false;
+        default:
+            return false;
     }
 }
 
@@ -115,9 +117,12 @@ bool has_effects(const Operation& operation) {
         case Op::store:
         case Op::print:
         case Op::assert_:
-        case Op::call: return true;
-        case Op::call_library: return !operation.library->pure;
-        default: break;
+        case Op::call:
+            return true;
+        case Op::call_library:
+            return !operation.library->pure;
+        default:
+            break;
     }
     if (is_atomic(operation.op)) return true;
     for (const Region* region : operation.regions)

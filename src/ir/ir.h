@@ -2,7 +2,8 @@
 //
 // * A Value is defined once: by an operation, or as an argument of a region. It may be used anywhere below its
 //   definition in the same region and in the regions nested there, and nowhere else (verify()).
-// * Control flow is structured: if_, for_ and while_ hold regions that end in `yield`, whose operands become the results.
+// * Control flow is structured: if_, for_ and while_ hold regions that end in `yield`, whose operands become the
+// results.
 //   Mutable locals are carried values; break, continue and early return are flags. There are no basic blocks.
 // * Values have no address. Memory is reached through arrays only (load, store, atomics), in program order; two array
 //   parameters are taken not to overlap where the function says `noalias`.
@@ -10,8 +11,8 @@
 // * Numbers: ops.def. Integer arithmetic wraps; integer indices are sign- or zero-extended to 64 bits.
 //
 // Nodes are plain structs owned by their Function (addresses stay valid while it lives). Passes are free functions.
-// The table of operations: ops.def. What operands each takes and what it gives: typing.h. Visiting, replacing and cloning:
-// walk.h. The text form and the semantics in full: docs/ir.md.
+// The table of operations: ops.def. What operands each takes and what it gives: typing.h. Visiting, replacing and
+// cloning: walk.h. The text form and the semantics in full: docs/ir.md.
 #pragma once
 
 #include <cstdint>

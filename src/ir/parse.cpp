@@ -18,7 +18,8 @@ namespace {
 
 class Parser {
 public:
-    explicit Parser(std::string_view text) : text_(text), tokens_(tokenize(text)), module_(std::make_unique<Module>()) {}
+    explicit Parser(std::string_view text)
+        : text_(text), tokens_(tokenize(text)), module_(std::make_unique<Module>()) {}
 
     std::unique_ptr<Module> module() {
         // First all structs and signatures, then the bodies, so that calls find functions that come later.
@@ -49,7 +50,9 @@ private:
         return token;
     }
     [[noreturn]] void fail(const Token& at, const std::string& message) const { fail_at(at.line, at.column, message); }
-    [[noreturn]] void expected(const std::string& what) const { fail(peek(), "expected " + what + ", found " + describe(peek())); }
+    [[noreturn]] void expected(const std::string& what) const {
+        fail(peek(), "expected " + what + ", found " + describe(peek()));
+    }
 
     bool is(char punctuation) const { return peek().kind == Token::Kind::punctuation && peek().text[0] == punctuation; }
     bool accept(char punctuation) {
@@ -213,7 +216,8 @@ private:
             if (r.ec != std::errc() || r.ptr != end) fail(token, "'" + token.text + "' is no " + row.ir);
         };
         if (scalar == Scalar::boolean) {
-            if (token.text != "true" && token.text != "false") fail(token, "'" + token.text + "' is neither true nor false");
+            if (token.text != "true" && token.text != "false")
+                fail(token, "'" + token.text + "' is neither true nor false");
             return Number::integer(token.text == "true");
         }
         if (!row.is_float()) {
@@ -303,10 +307,17 @@ private:
         Operation* operation = function_->new_operation(*op, span);
         std::vector<Type> types;
         switch (*op) {
-            case Op::if_: types = if_(*operation); break;
-            case Op::for_: types = for_(*operation); break;
-            case Op::while_: types = while_(*operation); break;
-            default: types = plain(*operation, name);
+            case Op::if_:
+                types = if_(*operation);
+                break;
+            case Op::for_:
+                types = for_(*operation);
+                break;
+            case Op::while_:
+                types = while_(*operation);
+                break;
+            default:
+                types = plain(*operation, name);
         }
         append(region, operation);
         if (types.size() != results.size()) {
@@ -359,7 +370,8 @@ private:
             while (!is(')')) {
                 if (!operation.numbers.empty()) expect(',');
                 if (operation.numbers.size() == scalars.size()) {
-                    fail(peek(), "a constant of type '" + stated.ir_name() + "' has " + std::to_string(scalars.size()) + " numbers");
+                    fail(peek(), "a constant of type '" + stated.ir_name() + "' has " + std::to_string(scalars.size()) +
+                                     " numbers");
                 }
                 operation.numbers.push_back(number(scalars[operation.numbers.size()]));
             }
@@ -392,7 +404,8 @@ private:
 
     void operands(Operation& operation) {
         switch (operation.op) {
-            case Op::constant: break;
+            case Op::constant:
+                break;
             case Op::extract:
             case Op::member:
             case Op::dim:
@@ -443,7 +456,9 @@ private:
                 operation.library = std::move(library);
                 break;
             }
-            case Op::tid: operation.ints.push_back(integer()); break;
+            case Op::tid:
+                operation.ints.push_back(integer());
+                break;
             case Op::print:
             case Op::assert_:
                 operation.text = expect_kind(Token::Kind::string, "a text in quotes").text;

@@ -53,8 +53,9 @@ void append_number(std::string& out, Number number, Scalar scalar) {
         return;
     }
     if (!number.is_float) {
-        end = scalar == Scalar::u64 ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<std::uint64_t>(number.i)).ptr
-                                    : std::to_chars(buffer, buffer + sizeof buffer, number.i).ptr;
+        end = scalar == Scalar::u64
+                  ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<std::uint64_t>(number.i)).ptr
+                  : std::to_chars(buffer, buffer + sizeof buffer, number.i).ptr;
     } else if (std::isnan(number.f)) {
         // NaNs differ in sign and payload, which a bitcast can see.
         const std::uint64_t bits = std::bit_cast<std::uint64_t>(number.f);
@@ -65,7 +66,8 @@ void append_number(std::string& out, Number number, Scalar scalar) {
         out += "nan:0x";
         end = std::to_chars(buffer, buffer + sizeof buffer, bits, 16).ptr;
     } else if (scalar == Scalar::f32) {
-        end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(number.f)).ptr;  // the shortest that reads back
+        end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(number.f))
+                  .ptr;  // the shortest that reads back
     } else {
         end = std::to_chars(buffer, buffer + sizeof buffer, number.f).ptr;
     }
@@ -75,7 +77,8 @@ void append_number(std::string& out, Number number, Scalar scalar) {
 namespace {
 
 bool same_bits(const Number& a, const Number& b) {
-    return a.is_float == b.is_float && a.i == b.i && std::bit_cast<std::uint64_t>(a.f) == std::bit_cast<std::uint64_t>(b.f);
+    return a.is_float == b.is_float && a.i == b.i &&
+           std::bit_cast<std::uint64_t>(a.f) == std::bit_cast<std::uint64_t>(b.f);
 }
 
 class Printer {
@@ -161,7 +164,8 @@ private:
 
     void use(const Value* value) {
         out_ += '%';
-        if (!value || static_cast<std::size_t>(value->id) >= numbers_.size() || numbers_[static_cast<std::size_t>(value->id)] < 0) {
+        if (!value || static_cast<std::size_t>(value->id) >= numbers_.size() ||
+            numbers_[static_cast<std::size_t>(value->id)] < 0) {
             out_ += value ? "undefined" : "null";  // only in a function that verify() refuses
             return;
         }
@@ -194,14 +198,18 @@ private:
     // Like Type::ir_name(), but a struct has the label it was declared under here.
     std::string type_text(Type t) const {
         switch (t.kind()) {
-            case Kind::structure: return "struct @" + struct_labels_.at(t);
-            case Kind::array: return "array<" + type_text(t.element()) + ", " + std::to_string(t.ndim()) + ">";
+            case Kind::structure:
+                return "struct @" + struct_labels_.at(t);
+            case Kind::array:
+                return "array<" + type_text(t.element()) + ", " + std::to_string(t.ndim()) + ">";
             case Kind::tuple: {
                 std::string text = "tuple<";
-                for (std::size_t i = 0; i < t.elements().size(); ++i) text += (i ? ", " : "") + type_text(t.elements()[i]);
+                for (std::size_t i = 0; i < t.elements().size(); ++i)
+                    text += (i ? ", " : "") + type_text(t.elements()[i]);
                 return text + ">";
             }
-            default: return t.ir_name();
+            default:
+                return t.ir_name();
         }
     }
 
@@ -340,7 +348,9 @@ void Printer::plain(const Operation& operation) {
     out_ += op_name(operation.op);
     const std::span<Value* const> operands(operation.operands);
     switch (operation.op) {
-        case Op::constant: constant(operation); break;
+        case Op::constant:
+            constant(operation);
+            break;
         case Op::extract:
         case Op::member:
         case Op::dim:
@@ -424,7 +434,8 @@ void Printer::carried(const Region& region, std::size_t first_argument, std::spa
     out_ += " carry (";
     for (std::size_t i = 0; i < inits.size(); ++i) {
         if (i) out_ += ", ";
-        const Value* argument = first_argument + i < region.arguments.size() ? region.arguments[first_argument + i] : nullptr;
+        const Value* argument =
+            first_argument + i < region.arguments.size() ? region.arguments[first_argument + i] : nullptr;
         if (argument) define(argument);
         use(argument);
         out_ += " = ";
@@ -437,7 +448,8 @@ void Printer::region(const Region& region, int depth) {
     out_ += '\n';
     for (const Operation* operation : region.operations) {
         // A last yield of nothing goes without saying.
-        if (operation == region.operations.back() && operation->op == Op::yield && operation->operands.empty()) continue;
+        if (operation == region.operations.back() && operation->op == Op::yield && operation->operands.empty())
+            continue;
         line(*operation, depth + 1);
     }
     indent(depth);
@@ -496,7 +508,8 @@ void Printer::structured(const Operation& operation, int depth) {
             out_ += " {";
             region(operation.body(1), depth);
             break;
-        default: break;
+        default:
+            break;
     }
     out_ += '\n';
 }

@@ -8,7 +8,7 @@
 
 namespace weft::ir {
 
-bool is_word_character(char c);  // letter, digit or '_'
+bool is_word_character(char c);       // letter, digit or '_'
 bool is_word(std::string_view text);  // word characters, no digit first
 
 // "text" with escapes for quotes, backslashes and control characters.

@@ -78,8 +78,9 @@ private:
         } else if (is_digit(c) || (c == '-' && (is_digit(here(1)) || here(1) == 'i'))) {
             ++at_;
             // Signs belong to a number right after the e of its exponent only.
-            while (is_word_character(here()) || here() == '.' ||
-                   ((here() == '-' || here() == '+') && text_[at_ - 1] == 'e' && !text_.substr(begin).starts_with("0x"))) {
+            while (
+                is_word_character(here()) || here() == '.' ||
+                ((here() == '-' || here() == '+') && text_[at_ - 1] == 'e' && !text_.substr(begin).starts_with("0x"))) {
                 ++at_;
             }
             add(Token::Kind::number, std::string(text_.substr(begin, at_ - begin)), begin);
@@ -113,7 +114,9 @@ private:
             }
             ++at_;
             switch (const char escaped = here()) {
-                case 'n': text += '\n'; break;
+                case 'n':
+                    text += '\n';
+                    break;
                 case 'x': {
                     const int high = hex_digit(here(1)), low = hex_digit(here(2));
                     if (high < 0 || low < 0) fail_at(line_, column(at_), "expected two hexadecimal digits after \\x");
@@ -122,8 +125,11 @@ private:
                     break;
                 }
                 case '"':
-                case '\\': text += escaped; break;
-                default: fail_at(line_, column(at_), "expected \\n, \\x, \\\" or \\\\");
+                case '\\':
+                    text += escaped;
+                    break;
+                default:
+                    fail_at(line_, column(at_), "expected \\n, \\x, \\\" or \\\\");
             }
             ++at_;
         }
@@ -151,15 +157,20 @@ std::vector<Token> tokenize(std::string_view text) { return Tokenizer(text).all(
 
 std::string describe(const Token& token) {
     switch (token.kind) {
-        case Token::Kind::end: return "the end of the text";
-        case Token::Kind::value: return "'%" + token.text + "'";
-        case Token::Kind::symbol: return "'@" + token.text + "'";
-        default: return "'" + token.text + "'";
+        case Token::Kind::end:
+            return "the end of the text";
+        case Token::Kind::value:
+            return "'%" + token.text + "'";
+        case Token::Kind::symbol:
+            return "'@" + token.text + "'";
+        default:
+            return "'" + token.text + "'";
     }
 }
 
 void fail_at(int line, int column, const std::string& message) {
-    throw UsageError("parse()", std::to_string(line) + ":" + std::to_string(column) + ": " + message, ErrorCategory::syntax);
+    throw UsageError("parse()", std::to_string(line) + ":" + std::to_string(column) + ": " + message,
+                     ErrorCategory::syntax);
 }
 
 }  // namespace weft::ir

@@ -67,9 +67,14 @@ Type Rules::unary() const {
     const ScalarInfo& scalar = info(t.scalar());
     switch (op_.op) {
         case Op::neg:
-        case Op::abs: expect(scalar.is_float() || scalar.is_int(), "numbers"); break;
-        case Op::invert: expect(!scalar.is_float(), "integers or bool"); break;
-        default: expect(scalar.is_float(), "floats");
+        case Op::abs:
+            expect(scalar.is_float() || scalar.is_int(), "numbers");
+            break;
+        case Op::invert:
+            expect(!scalar.is_float(), "integers or bool");
+            break;
+        default:
+            expect(scalar.is_float(), "floats");
     }
     return t;
 }
@@ -82,13 +87,20 @@ Type Rules::binary() const {
     switch (op_.op) {
         case Op::and_:
         case Op::or_:
-        case Op::xor_: expect(!scalar.is_float(), "integers or bool"); break;
+        case Op::xor_:
+            expect(!scalar.is_float(), "integers or bool");
+            break;
         case Op::shl:
-        case Op::shr: expect(scalar.is_int(), "integers"); break;
+        case Op::shr:
+            expect(scalar.is_int(), "integers");
+            break;
         case Op::pow:
         case Op::atan2:
-        case Op::copysign: expect(scalar.is_float(), "floats"); break;
-        default: expect(scalar.is_float() || scalar.is_int(), "numbers");
+        case Op::copysign:
+            expect(scalar.is_float(), "floats");
+            break;
+        default:
+            expect(scalar.is_float() || scalar.is_int(), "numbers");
     }
     return t;
 }
@@ -103,14 +115,16 @@ Type Rules::constant() const {
     std::vector<Scalar> scalars;
     append_leaves(stated_, scalars);
     for (std::size_t i = 0; i < scalars.size(); ++i)
-        if (op_.numbers[i].is_float != info(scalars[i]).is_float()) fail("number of the wrong kind in a constant of type " + quoted(stated_));
+        if (op_.numbers[i].is_float != info(scalars[i]).is_float())
+            fail("number of the wrong kind in a constant of type " + quoted(stated_));
     return stated_;
 }
 
 Type Rules::make() const {
     const auto expect_parts = [&](std::size_t n) {
         if (count() != n) {
-            fail("a " + quoted(stated_) + " is made of " + std::to_string(n) + " parts, found " + std::to_string(count()));
+            fail("a " + quoted(stated_) + " is made of " + std::to_string(n) + " parts, found " +
+                 std::to_string(count()));
         }
     };
     if (stated_.is_numeric_aggregate()) {
@@ -127,7 +141,8 @@ Type Rules::make() const {
     } else if (stated_.is_tuple()) {
         expect_parts(stated_.elements().size());
         for (std::size_t i = 0; i < count(); ++i) {
-            expect(type(i) == stated_.elements()[i], "element " + std::to_string(i) + " of type " + quoted(stated_.elements()[i]));
+            expect(type(i) == stated_.elements()[i],
+                   "element " + std::to_string(i) + " of type " + quoted(stated_.elements()[i]));
         }
     } else {
         fail("makes aggregates, structs and tuples, not " + quoted(stated_));
@@ -213,8 +228,8 @@ Type Rules::call() const {
     }
     for (std::size_t i = 0; i < count(); ++i) {
         if (type(i) != parameters[i]->type) {
-            fail("argument " + std::to_string(i) + " of '" + op_.function->name + "' is " + quoted(type(i)) + ", expected " +
-                 quoted(parameters[i]->type));
+            fail("argument " + std::to_string(i) + " of '" + op_.function->name + "' is " + quoted(type(i)) +
+                 ", expected " + quoted(parameters[i]->type));
         }
     }
     return op_.function->result;
@@ -222,8 +237,10 @@ Type Rules::call() const {
 
 Type Rules::result() const {
     switch (op_class(op_.op)) {
-        case OpClass::unary: return unary();
-        case OpClass::binary: return binary();
+        case OpClass::unary:
+            return unary();
+        case OpClass::binary:
+            return binary();
         case OpClass::compare:
             expect_count(2);
             expect(type(0).is_scalar() && type(1) == type(0), "two scalars of one type");
@@ -233,7 +250,8 @@ Type Rules::result() const {
             expect_count(1);
             expect(type(0).is_float(), "a float scalar");
             return bool_type();
-        case OpClass::other: break;
+        case OpClass::other:
+            break;
     }
     switch (op_.op) {
         case Op::bit_count:
@@ -259,18 +277,23 @@ Type Rules::result() const {
             expect(type(0).is_scalar() && stated_.is_scalar() && type(0).size_bytes() == stated_.size_bytes(),
                    "a scalar of the size of " + quoted(stated_));
             return stated_;
-        case Op::constant: return constant();
-        case Op::make: return make();
+        case Op::constant:
+            return constant();
+        case Op::make:
+            return make();
         case Op::splat:
             expect_count(1);
-            expect(stated_.is_numeric_aggregate() && type(0) == stated_.scalar_type(), "the scalar of " + quoted(stated_));
+            expect(stated_.is_numeric_aggregate() && type(0) == stated_.scalar_type(),
+                   "the scalar of " + quoted(stated_));
             return stated_;
         case Op::extract:
             expect_count(1);
             if (op_.ints.empty()) fail("the path is empty");
             return part_type(type(0), op_.ints);
-        case Op::insert: return insert();
-        case Op::extract_at: return dynamic_part(1);
+        case Op::insert:
+            return insert();
+        case Op::extract_at:
+            return dynamic_part(1);
         case Op::insert_at: {
             const Type part = dynamic_part(2);
             expect(type(1) == part, "a part of type " + quoted(part));
@@ -280,7 +303,8 @@ Type Rules::result() const {
             expect_count(1);
             expect(type(0).is_numeric_aggregate() && type(0).scalar() != Scalar::boolean, "an aggregate of numbers");
             return type(0).scalar_type();
-        case Op::matmul: return product();
+        case Op::matmul:
+            return product();
         case Op::transpose:
             expect_count(1);
             expect(type(0).is_matrix(), "a matrix");
@@ -303,14 +327,16 @@ Type Rules::result() const {
             expect_indices(1, count());
             return Type::array(type(0).element(), type(0).ndim() - indices);
         }
-        case Op::components: return components();
+        case Op::components:
+            return components();
         case Op::member: {
             expect_count(1);
             expect_ints(1);
             expect(type(0).is_array() && type(0).element().is_struct(), "an array of structs");
             const auto& fields = type(0).element().fields();
             if (op_.ints[0] < 0 || op_.ints[0] >= static_cast<std::int64_t>(fields.size())) {
-                fail("the struct has " + std::to_string(fields.size()) + " fields, asked for " + std::to_string(op_.ints[0]));
+                fail("the struct has " + std::to_string(fields.size()) + " fields, asked for " +
+                     std::to_string(op_.ints[0]));
             }
             return Type::array(fields[static_cast<std::size_t>(op_.ints[0])].type, type(0).ndim());
         }
@@ -318,7 +344,8 @@ Type Rules::result() const {
             expect_count(1);
             expect_array();
             expect_ints(1);
-            if (op_.ints[0] < 0 || op_.ints[0] >= type(0).ndim()) fail("axis " + std::to_string(op_.ints[0]) + " of " + quoted(type(0)));
+            if (op_.ints[0] < 0 || op_.ints[0] >= type(0).ndim())
+                fail("axis " + std::to_string(op_.ints[0]) + " of " + quoted(type(0)));
             return i32_type();
         case Op::is_null:
             expect_count(1);
@@ -336,8 +363,10 @@ Type Rules::result() const {
         case Op::atomic_or:
         case Op::atomic_xor:
         case Op::atomic_exch:
-        case Op::atomic_cas: return atomic();
-        case Op::call: return call();
+        case Op::atomic_cas:
+            return atomic();
+        case Op::call:
+            return call();
         case Op::call_library:
             if (!op_.library) fail("the library function is missing");
             return stated_;
@@ -346,7 +375,9 @@ Type Rules::result() const {
             expect_ints(1);
             if (op_.ints[0] < 0 || op_.ints[0] > 3) fail("axis " + std::to_string(op_.ints[0]) + ", expected 0 to 3");
             return i32_type();
-        case Op::block_dim: expect_count(0); return i32_type();
+        case Op::block_dim:
+            expect_count(0);
+            return i32_type();
         case Op::print:
             for (std::size_t i = 0; i < count(); ++i) expect(type(i).is_scalar(), "scalars");
             return Type::none();
@@ -355,8 +386,10 @@ Type Rules::result() const {
             expect(type(0).is_bool(), "a bool");
             return Type::none();
         case Op::yield:
-        case Op::return_: return Type::none();
-        default: fail("has regions: its results are not those of one type");
+        case Op::return_:
+            return Type::none();
+        default:
+            fail("has regions: its results are not those of one type");
     }
 }
 
@@ -426,8 +459,10 @@ bool states_its_type(Op op) {
         case Op::splat:
         case Op::cast:
         case Op::bitcast:
-        case Op::call_library: return true;
-        default: return false;
+        case Op::call_library:
+            return true;
+        default:
+            return false;
     }
 }
 

@@ -1,5 +1,5 @@
-// What each operation takes and gives: the one statement of the typing rules, read by the builder (which computes result
-// types), the parser (which leaves out what can be computed) and verify().
+// What each operation takes and gives: the one statement of the typing rules, read by the builder (which computes
+// result types), the parser (which leaves out what can be computed) and verify().
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// The part of `type` that a static path reaches: fields, tuple elements, components; a matrix row by one index, an entry
-// by two. Throws TypeMistake.
+// The part of `type` that a static path reaches: fields, tuple elements, components; a matrix row by one index, an
+// entry by two. Throws TypeMistake.
 Type part_type(Type type, std::span<const std::int64_t> path);
 
 // How many scalars a constant of `type` is made of: components, those of struct fields in order. Throws TypeMistake for

@@ -83,14 +83,24 @@ private:
         for (const Value* operand : operation.operands) {
             expect(operand != nullptr, "every operand to be there");
             const std::size_t id = static_cast<std::size_t>(operand->id);
-            expect(id < visible_.size() && visible_[id] == operand, "operands to be defined above, in this or an outer region");
+            expect(id < visible_.size() && visible_[id] == operand,
+                   "operands to be defined above, in this or an outer region");
         }
         switch (operation.op) {
-            case Op::if_: if_(operation); break;
-            case Op::for_: for_(operation); break;
-            case Op::while_: while_(operation); break;
-            case Op::return_: return_(operation); break;
-            default: plain(operation);
+            case Op::if_:
+                if_(operation);
+                break;
+            case Op::for_:
+                for_(operation);
+                break;
+            case Op::while_:
+                while_(operation);
+                break;
+            case Op::return_:
+                return_(operation);
+                break;
+            default:
+                plain(operation);
         }
         for (std::size_t i = 0; i < operation.results.size(); ++i) {
             const Value* result = operation.results[i];
@@ -116,7 +126,8 @@ private:
             expect(operation.ints[0] < function_.tid_rank, "an axis below the rank of tid()");
         }
         if (operation.op == Op::print) {
-            expect(conversions(operation.text) == operation.operands.size(), "as many operands as the format has conversions");
+            expect(conversions(operation.text) == operation.operands.size(),
+                   "as many operands as the format has conversions");
         }
     }
 
@@ -151,7 +162,8 @@ private:
         expect(!body.arguments.empty() && body.arguments[0]->type == counter, "a counter of the type of the bounds");
         expect_types(std::span(body.arguments).subspan(1), inits, "carried arguments of the types of the inits");
         expect_types(operation.results, inits, "results of the types of the inits");
-        expect(!operation.guarded || (!inits.empty() && inits.back()->type.is_bool()), "a guarded for to carry a bool last");
+        expect(!operation.guarded || (!inits.empty() && inits.back()->type.is_bool()),
+               "a guarded for to carry a bool last");
         region(body, &operation);
         expect_yield(body, operation.results);
     }
@@ -176,7 +188,8 @@ private:
         } else if (values.size() == 1) {
             expect(values[0]->type == result, "a value of the function's result type");
         } else {
-            expect(result.is_tuple() && result.elements().size() == values.size(), "as many values as the function returns");
+            expect(result.is_tuple() && result.elements().size() == values.size(),
+                   "as many values as the function returns");
             for (std::size_t i = 0; i < values.size(); ++i) {
                 expect(values[i]->type == result.elements()[i], "values of the function's result types");
             }
@@ -207,7 +220,8 @@ void verify(const Module& module) {
     std::unordered_set<std::string_view> names;
     for (const auto& function : module.functions) {
         functions.insert(function.get());
-        if (!names.insert(function->name).second) throw InternalError("two functions are called '" + function->name + "'");
+        if (!names.insert(function->name).second)
+            throw InternalError("two functions are called '" + function->name + "'");
     }
     for (const auto& function : module.functions) {
         verify(*function);

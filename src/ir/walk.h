@@ -25,7 +25,8 @@ void for_each_region(Region& region, Visit&& visit) {
         for (Region* inner : operation->regions) for_each_region(*inner, visit);
 }
 
-// What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for themselves.
+// What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for
+// themselves.
 class ValueMap {
 public:
     explicit ValueMap(const Function& of) : to_(static_cast<std::size_t>(of.value_count()), nullptr) {}

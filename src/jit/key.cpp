@@ -7,8 +7,8 @@
 
 namespace weft::jit {
 
-// One text with a line for each thing that the machine code depends on, hashed. Nothing in it differs between processes on one
-// machine: no address, no time, no order of a hash table.
+// One text with a line for each thing that the machine code depends on, hashed. Nothing in it differs between processes
+// on one machine: no address, no time, no order of a hash table.
 Digest cache_key(const ir::Module& module, const Options& options) {
     const codegen::TargetInfo& target = host_target();
     std::string text;

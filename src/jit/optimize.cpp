@@ -38,7 +38,8 @@ llvm::FunctionPassManager make_pipeline(int level) {
     passes.addPass(llvm::InstCombinePass());
     if (level < 2) return passes;
 
-    // Loops: bottom-tested, what does not change moved out (address arithmetic, loads of array descriptors, uniform loads).
+    // Loops: bottom-tested, what does not change moved out (address arithmetic, loads of array descriptors, uniform
+    // loads).
     llvm::LoopPassManager hoisting;
     hoisting.addPass(llvm::LoopRotatePass());
     hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
@@ -64,10 +65,8 @@ llvm::FunctionPassManager make_pipeline(int level) {
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(last_hoisting), /*UseMemorySSA=*/true));
 
     passes.addPass(llvm::ADCEPass());
-    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions()
-                                             .convertSwitchRangeToICmp(true)
-                                             .hoistCommonInsts(true)
-                                             .sinkCommonInsts(true)));
+    passes.addPass(llvm::SimplifyCFGPass(
+        llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true).hoistCommonInsts(true).sinkCommonInsts(true)));
     return passes;
 }
 
@@ -77,8 +76,8 @@ void prepare(llvm::Module& module, int optimization_level) {
     const llvm::TargetMachine& machine = host_machine(optimization_level);
     module.setTargetTriple(machine.getTargetTriple());
     module.setDataLayout(machine.createDataLayout());
-    // Without these, LLVM cuts 512-bit operations in two on processors whose tuning prefers 256 bits. codegen has picked
-    // the width already (TargetInfo::vector_bits).
+    // Without these, LLVM cuts 512-bit operations in two on processors whose tuning prefers 256 bits. codegen has
+    // picked the width already (TargetInfo::vector_bits).
     const std::string width = std::to_string(host_target().vector_bits);
     for (llvm::Function& function : module) {
         if (function.isDeclaration()) continue;

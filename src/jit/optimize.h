@@ -1,5 +1,6 @@
-// LLVM's middle end over one lowered module. The pipeline is short and picked by hand: codegen already writes explicit SIMD
-// for inlined kernels, so that the passes which find vectors, inline functions or work across functions have nothing to do.
+// LLVM's middle end over one lowered module. The pipeline is short and picked by hand: codegen already writes explicit
+// SIMD for inlined kernels, so that the passes which find vectors, inline functions or work across functions have
+// nothing to do.
 #pragma once
 
 namespace llvm {

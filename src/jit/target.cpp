@@ -28,8 +28,8 @@ const llvm::Target& llvm_target(const llvm::Triple& triple) {
     return *target;
 }
 
-// The widest SIMD register worth using. 512 bits need all of AVX-512 that wide code is made of (masks on bytes and words,
-// conversions of 64-bit integers), which every server processor since Skylake has.
+// The widest SIMD register worth using. 512 bits need all of AVX-512 that wide code is made of (masks on bytes and
+// words, conversions of 64-bit integers), which every server processor since Skylake has.
 int vector_bits(const llvm::Triple& triple, const llvm::MCSubtargetInfo& processor) {
     if (!triple.isX86()) return 128;  // AArch64: NEON
     const auto has = [&](const char* feature) { return processor.checkFeatures(std::string("+") + feature); };
@@ -49,7 +49,8 @@ codegen::TargetInfo describe_host() {
         target.cpu = llvm::sys::getHostCPUName().str();
         // Sorted, so that every process writes the same text and finds the same cache entries.
         std::map<std::string, bool> features;
-        for (const auto& feature : llvm::sys::getHostCPUFeatures()) features.emplace(feature.first().str(), feature.second);
+        for (const auto& feature : llvm::sys::getHostCPUFeatures())
+            features.emplace(feature.first().str(), feature.second);
         for (const auto& [name, is_there] : features) {
             if (!target.features.empty()) target.features += ',';
             target.features += (is_there ? '+' : '-') + name;
@@ -59,8 +60,9 @@ codegen::TargetInfo describe_host() {
     const std::unique_ptr<llvm::MCSubtargetInfo> processor(
         llvm_target(triple).createMCSubtargetInfo(triple, target.cpu, target.features));
     if (processor == nullptr || !processor->isCPUStringValid(target.cpu))
-        throw UsageError("WEFT_CPU", "'" + target.cpu + "' is not a processor that LLVM knows for " + target.triple +
-                                         "; examples are x86-64, x86-64-v3 and skylake-avx512",
+        throw UsageError("WEFT_CPU",
+                         "'" + target.cpu + "' is not a processor that LLVM knows for " + target.triple +
+                             "; examples are x86-64, x86-64-v3 and skylake-avx512",
                          ErrorCategory::value);
     target.vector_bits = vector_bits(triple, *processor);
     return target;
@@ -93,12 +95,12 @@ llvm::TargetMachine& host_machine(int optimization_level) {
         llvm::TargetOptions options;
         options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen says where, with llvm.fmuladd and `contract`
         options.EnableFastISel = level == 0;
-        // Position-independent: calls may then go through stubs, which is how code reaches libraries further away than a
-        // 32-bit displacement.
+        // Position-independent: calls may then go through stubs, which is how code reaches libraries further away than
+        // a 32-bit displacement.
         const llvm::Triple triple(host.triple);
         machine.reset(llvm_target(triple).createTargetMachine(triple, host.cpu, host.features, options,
-                                                              llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                              kLevels[level], /*JIT=*/true));
+                                                              llvm::Reloc::PIC_, llvm::CodeModel::Small, kLevels[level],
+                                                              /*JIT=*/true));
         if (machine == nullptr) throw InternalError("LLVM cannot make a code generator for " + host.triple);
     }
     return *machine;

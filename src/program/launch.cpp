@@ -51,7 +51,8 @@ std::string thread_text(const Fault& fault, int tid_rank) {
         case FaultKind::null_array:
             throw UsageError("launch()", place + "array '" + subject + "' was passed as None and is used" + where,
                              ErrorCategory::value);
-        case FaultKind::none: break;
+        case FaultKind::none:
+            break;
     }
     throw InternalError("a kernel reported a fault of unknown kind " + std::to_string(fault.kind));
 }
@@ -69,14 +70,15 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
     bool empty = false;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
         if (dims[axis] < 0) {
-            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " of " + name() +
-                                             " is negative; expected extents of 0 or more",
-                             ErrorCategory::value);
+            throw UsageError(
+                "launch()",
+                "dim " + runtime::shape_text(dims) + " of " + name() + " is negative; expected extents of 0 or more",
+                ErrorCategory::value);
         }
         empty |= dims[axis] == 0;
         if (!empty && __builtin_mul_overflow(count, dims[axis], &count)) {
-            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " of " + name() +
-                                             " is more than 2^63 threads",
+            throw UsageError("launch()",
+                             "dim " + runtime::shape_text(dims) + " of " + name() + " is more than 2^63 threads",
                              ErrorCategory::value);
         }
     }
@@ -84,9 +86,10 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
     if (tid_rank <= 1) {
         grid.dim[0] = grid.count;
     } else if (static_cast<int>(dims.size()) > tid_rank) {
-        throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " has " + std::to_string(dims.size()) +
-                                         " axes, but " + name() + " unpacks wp.tid() to " + std::to_string(tid_rank) +
-                                         " names. help: unpack as many names as dim has axes",
+        throw UsageError("launch()",
+                         "dim " + runtime::shape_text(dims) + " has " + std::to_string(dims.size()) + " axes, but " +
+                             name() + " unpacks wp.tid() to " + std::to_string(tid_rank) +
+                             " names. help: unpack as many names as dim has axes",
                          ErrorCategory::value);
     } else {
         std::copy(dims.begin(), dims.end(), grid.dim);
@@ -94,10 +97,11 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
     // wp.tid() is an int32: an extent that it cannot count would run threads with wrong indices.
     for (int axis = 0; axis < tid_rank; ++axis) {
         if (grid.dim[axis] > std::int64_t{1} << 31) {
-            throw UsageError("launch()", "dim " + runtime::shape_text(dims) + " gives axis " + std::to_string(axis) +
-                                             " of " + name() + " " + std::to_string(grid.dim[axis]) +
-                                             " threads, and wp.tid() is an int32 that counts to 2147483648. help: "
-                                             "split the axis: dim=(n // m, m) with i, j = wp.tid()",
+            throw UsageError("launch()",
+                             "dim " + runtime::shape_text(dims) + " gives axis " + std::to_string(axis) + " of " +
+                                 name() + " " + std::to_string(grid.dim[axis]) +
+                                 " threads, and wp.tid() is an int32 that counts to 2147483648. help: "
+                                 "split the axis: dim=(n // m, m) with i, j = wp.tid()",
                              ErrorCategory::value);
         }
     }
@@ -151,8 +155,8 @@ bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid,
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     int rank = kernel.description.tid_rank;
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
-    bool finished = runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost,
-                                             interrupted);
+    bool finished =
+        runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost, interrupted);
     if (fault.claimed) throw_fault(kernel, fault);
     return finished;
 }

@@ -17,9 +17,9 @@ struct Grid {
     std::int64_t count = 0;  // threads in all; 0 where any extent is 0
 };
 
-// Fits `dims` (1 to 4 extents) to a kernel of `tid_rank` coordinates: missing trailing axes have extent 1, a kernel that
-// takes one flat index gets their product. Throws UsageError for negative extents, for more axes than the kernel takes,
-// for products past 2^63, and for an extent that an int32 coordinate cannot count.
+// Fits `dims` (1 to 4 extents) to a kernel of `tid_rank` coordinates: missing trailing axes have extent 1, a kernel
+// that takes one flat index gets their product. Throws UsageError for negative extents, for more axes than the kernel
+// takes, for products past 2^63, and for an extent that an int32 coordinate cannot count.
 Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
 
 // True where some array parameter that must be dense for this code is not.

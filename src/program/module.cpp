@@ -1,7 +1,8 @@
-// The way from an analysed module to code that runs: the passes, the key, then the disk cache or the compiler, the linker.
+// The way from an analysed module to code that runs: the passes, the key, then the disk cache or the compiler, the
+// linker.
 //
-// Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for it. A
-// finished kernel leaves the map; who keeps it is the caller's business.
+// Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for
+// it. A finished kernel leaves the map; who keeps it is the caller's business.
 #include "program/module.h"
 
 #include <pthread.h>
@@ -26,8 +27,8 @@ using Compiled = std::shared_ptr<const CompiledKernel>;
 
 // ---- WEFT_DUMP ----
 
-// $WEFT_DUMP is a list of stages, with commas: "sema", the name of any pass of transform/pipeline.cpp, "llvm", "optimized",
-// "asm", or "all". Each is printed to stderr when it is reached.
+// $WEFT_DUMP is a list of stages, with commas: "sema", the name of any pass of transform/pipeline.cpp, "llvm",
+// "optimized", "asm", or "all". Each is printed to stderr when it is reached.
 bool is_dumped(std::string_view stage) {
     const char* const list = std::getenv("WEFT_DUMP");
     if (list == nullptr || *list == '\0') return false;
@@ -51,9 +52,8 @@ void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module
 }
 
 void dump_code(const std::string& kernel, const ir::Module& module, const jit::Options& options) {
-    constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},
-                                                                     {"optimized", jit::Listing::optimized_llvm},
-                                                                     {"asm", jit::Listing::assembly}};
+    constexpr std::pair<std::string_view, jit::Listing> kStages[] = {
+        {"llvm", jit::Listing::llvm}, {"optimized", jit::Listing::optimized_llvm}, {"asm", jit::Listing::assembly}};
     for (const auto& [stage, listing] : kStages)
         if (is_dumped(stage)) dump(stage, kernel, jit::listing(module, options, listing));
 }

@@ -1,5 +1,5 @@
-// The hall: kernels with their options on one side, executables on the other. A Kernel is compiled at its first launch on a
-// device, from the disk cache where it can be.
+// The hall: kernels with their options on one side, executables on the other. A Kernel is compiled at its first launch
+// on a device, from the disk cache where it can be.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace weft::program {
 
 struct Settings {
-    bool debug = false;            // config.mode == "debug"
+    bool debug = false;  // config.mode == "debug"
     bool fast_math = false;
     bool line_info = false;
     bool cache_kernels = true;

@@ -1,5 +1,5 @@
-// Arrays: a typed, strided view of a reference-counted buffer on a device. Copying an Array shares the memory, as slices
-// do; clone() copies it. All sizes, shapes and strides are 64 bit.
+// Arrays: a typed, strided view of a reference-counted buffer on a device. Copying an Array shares the memory, as
+// slices do; clone() copies it. All sizes, shapes and strides are 64 bit.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device);
 using Shape = std::vector<std::int64_t>;
 
 struct Array {
-    Type dtype;       // of an element
+    Type dtype;  // of an element
     int ndim = 1;
-    ArrayView view;   // data, shape, strides; `grad` mirrors the gradient's data
+    ArrayView view;  // data, shape, strides; `grad` mirrors the gradient's data
     BufferPtr buffer;
     Device* device = nullptr;
 
@@ -65,7 +65,7 @@ Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
 // Views share the buffer; where `view.grad` is set it moves along with the data.
 // One axis cut down: start, count, step in elements of that axis.
 Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
-Array pick(const Array& array, int axis, std::int64_t index);  // the axis is dropped
+Array pick(const Array& array, int axis, std::int64_t index);            // the axis is dropped
 Array reshape(const Array& array, std::span<const std::int64_t> shape);  // contiguous only; -1 is inferred
 Array transpose(const Array& array, std::span<const int> axes);
 Array reinterpret(const Array& array, Type dtype);  // same element size, or contiguous last axis regrouped

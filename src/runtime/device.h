@@ -12,13 +12,13 @@ struct Device {
     std::string alias;  // "cpu", "cuda:0"
     std::string name;   // the processor's own name
     bool is_cpu = true;
-    int ordinal = -1;   // of a CUDA device
+    int ordinal = -1;  // of a CUDA device
 };
 
 // Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.
 Device& device(std::string_view name);
 std::vector<Device*> devices();
-Device& default_device();               // of this thread
+Device& default_device();  // of this thread
 void set_default_device(Device& device);
 
 }  // namespace weft::runtime

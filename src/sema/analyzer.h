@@ -298,7 +298,7 @@ private:
     std::vector<const WorkList*> afterwards_;  // what runs after the current branch or loop, outermost first
     bool skip_needed_ = false;                 // something that follows must ask whether it was skipped
 
-    std::int64_t unrolled_bodies_ = 0;         // copies of loop bodies made so far
+    std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;

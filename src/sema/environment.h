@@ -18,8 +18,8 @@ struct FunctionSource;
 // What a free name (or an attribute of one) stands for.
 struct Binding {
     enum class Kind {
-        unknown,      // no such name
-        constant,     // a number, bool, vector or matrix known at compile time
+        unknown,   // no such name
+        constant,  // a number, bool, vector or matrix known at compile time
         string,
         none,         // None
         type,         // wp.vec3, float, MyStruct: constructs or converts when called

@@ -2,8 +2,8 @@
 // known already at compile time.
 //
 //   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it
-//              has dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself is
-//              wanted (a view).
+//              has dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself
+//              is wanted (a view).
 //   constant   numbers known at compile time: literals, module constants, variables of unrolled loops. Becomes an IR
 //              constant where a runtime value is needed. A *literal* has no type of its own yet: it takes that of its
 //              partner (infer/literals.cpp).

@@ -88,9 +88,9 @@ UsageError::UsageError(std::string_view api, const std::string& message, ErrorCa
     : Error(category, std::string(api) + ": " + message) {}
 
 InternalError::InternalError(const std::string& message)
-    : Error(ErrorCategory::runtime,
-            "internal error: " + message + "\nhelp: this is a mistake in Weft, not in your program; please report it "
-                                           "with the kernel that caused it") {}
+    : Error(ErrorCategory::runtime, "internal error: " + message +
+                                        "\nhelp: this is a mistake in Weft, not in your program; please report it "
+                                        "with the kernel that caused it") {}
 
 std::string join_or(const std::vector<std::string>& words) {
     std::string out;
@@ -110,8 +110,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     };
     std::vector<Scored> scored;
     for (const std::string& candidate : candidates) {
-        const std::size_t lengths = candidate.size() > word.size() ? candidate.size() - word.size()
-                                                                   : word.size() - candidate.size();
+        const std::size_t lengths =
+            candidate.size() > word.size() ? candidate.size() - word.size() : word.size() - candidate.size();
         if (lengths > limit || candidate == word) continue;
         const std::size_t distance = edit_distance(word, candidate);
         // At least one character must be right.

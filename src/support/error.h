@@ -55,8 +55,8 @@ public:
 };
 
 // Throws InternalError where one of our own invariants does not hold.
-#define WEFT_CHECK(condition, message)                                                            \
-    do {                                                                                          \
+#define WEFT_CHECK(condition, message)                                                             \
+    do {                                                                                           \
         if (!(condition)) throw ::weft::InternalError(std::string(message) + " [" #condition "]"); \
     } while (false)
 

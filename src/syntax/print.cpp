@@ -9,45 +9,72 @@ namespace {
 
 const char* spelling(BinaryOperator op) {
     switch (op) {
-        case BinaryOperator::add: return "+";
-        case BinaryOperator::sub: return "-";
-        case BinaryOperator::mul: return "*";
-        case BinaryOperator::matmul: return "@";
-        case BinaryOperator::div: return "/";
-        case BinaryOperator::floordiv: return "//";
-        case BinaryOperator::mod: return "%";
-        case BinaryOperator::pow: return "**";
-        case BinaryOperator::lshift: return "<<";
-        case BinaryOperator::rshift: return ">>";
-        case BinaryOperator::bit_or: return "|";
-        case BinaryOperator::bit_xor: return "^";
-        case BinaryOperator::bit_and: return "&";
+        case BinaryOperator::add:
+            return "+";
+        case BinaryOperator::sub:
+            return "-";
+        case BinaryOperator::mul:
+            return "*";
+        case BinaryOperator::matmul:
+            return "@";
+        case BinaryOperator::div:
+            return "/";
+        case BinaryOperator::floordiv:
+            return "//";
+        case BinaryOperator::mod:
+            return "%";
+        case BinaryOperator::pow:
+            return "**";
+        case BinaryOperator::lshift:
+            return "<<";
+        case BinaryOperator::rshift:
+            return ">>";
+        case BinaryOperator::bit_or:
+            return "|";
+        case BinaryOperator::bit_xor:
+            return "^";
+        case BinaryOperator::bit_and:
+            return "&";
     }
     return "?";
 }
 
 const char* spelling(UnaryOperator op) {
     switch (op) {
-        case UnaryOperator::negate: return "-";
-        case UnaryOperator::plus: return "+";
-        case UnaryOperator::invert: return "~";
-        case UnaryOperator::logical_not: return "not ";
+        case UnaryOperator::negate:
+            return "-";
+        case UnaryOperator::plus:
+            return "+";
+        case UnaryOperator::invert:
+            return "~";
+        case UnaryOperator::logical_not:
+            return "not ";
     }
     return "?";
 }
 
 const char* spelling(CompareOperator op) {
     switch (op) {
-        case CompareOperator::lt: return "<";
-        case CompareOperator::le: return "<=";
-        case CompareOperator::gt: return ">";
-        case CompareOperator::ge: return ">=";
-        case CompareOperator::eq: return "==";
-        case CompareOperator::ne: return "!=";
-        case CompareOperator::is: return "is";
-        case CompareOperator::is_not: return "is not";
-        case CompareOperator::in: return "in";
-        case CompareOperator::not_in: return "not in";
+        case CompareOperator::lt:
+            return "<";
+        case CompareOperator::le:
+            return "<=";
+        case CompareOperator::gt:
+            return ">";
+        case CompareOperator::ge:
+            return ">=";
+        case CompareOperator::eq:
+            return "==";
+        case CompareOperator::ne:
+            return "!=";
+        case CompareOperator::is:
+            return "is";
+        case CompareOperator::is_not:
+            return "is not";
+        case CompareOperator::in:
+            return "in";
+        case CompareOperator::not_in:
+            return "not in";
     }
     return "?";
 }

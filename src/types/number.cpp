@@ -24,7 +24,8 @@ constexpr Format kBrain{8, 7};
 std::uint16_t encode(double value, Format format) {
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
     const std::uint16_t sign = static_cast<std::uint16_t>(bits >> 63 << (format.exponent_bits + format.fraction_bits));
-    const std::uint16_t infinity = static_cast<std::uint16_t>(((1u << format.exponent_bits) - 1) << format.fraction_bits);
+    const std::uint16_t infinity =
+        static_cast<std::uint16_t>(((1u << format.exponent_bits) - 1) << format.fraction_bits);
     if (std::isnan(value)) return sign | infinity | static_cast<std::uint16_t>(1u << (format.fraction_bits - 1));
     if (std::isinf(value)) return sign | infinity;
     const int raw_exponent = static_cast<int>(bits >> 52 & 0x7FF);
@@ -64,10 +65,14 @@ double decode(std::uint16_t bits, Format format) {
 
 double round_to(double value, Scalar to) {
     switch (to) {
-        case Scalar::f16: return decode(encode(value, kHalf), kHalf);
-        case Scalar::bf16: return decode(encode(value, kBrain), kBrain);
-        case Scalar::f32: return static_cast<float>(value);
-        default: return value;
+        case Scalar::f16:
+            return decode(encode(value, kHalf), kHalf);
+        case Scalar::bf16:
+            return decode(encode(value, kBrain), kBrain);
+        case Scalar::f32:
+            return static_cast<float>(value);
+        default:
+            return value;
     }
 }
 

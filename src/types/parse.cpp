@@ -37,8 +37,8 @@ private:
         skip_space();
         if (!take('@')) return std::nullopt;
         const std::size_t start = at_;
-        while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
-                                      text_[at_] == '.')) {
+        while (at_ < text_.size() &&
+               (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '.')) {
             ++at_;
         }
         return find_(text_.substr(start, at_ - start));

@@ -20,11 +20,11 @@ struct TypeNode {
     int rows = 1;
     int cols = 1;
     int ndim = 0;
-    Type element;                    // array
-    std::vector<Type> elements;      // tuple
-    std::vector<Type::Field> fields; // structure
-    std::string name;                // structure
-    std::string key;                 // structure
+    Type element;                     // array
+    std::vector<Type> elements;       // tuple
+    std::vector<Type::Field> fields;  // structure
+    std::string name;                 // structure
+    std::string key;                  // structure
     std::int64_t size_bytes = 0;
     std::int64_t alignment = 1;
     std::string python_name;
@@ -58,7 +58,8 @@ std::string python_vector_name(const ScalarInfo& scalar, int length) {
 
 std::string python_matrix_name(const ScalarInfo& scalar, int rows, int cols) {
     const std::string r = std::to_string(rows), c = std::to_string(cols);
-    if (*scalar.suffix && scalar.is_float() && rows == cols && rows >= 2 && rows <= 4) return "mat" + r + c + scalar.suffix;
+    if (*scalar.suffix && scalar.is_float() && rows == cols && rows >= 2 && rows <= 4)
+        return "mat" + r + c + scalar.suffix;
     return "matrix(shape=(" + r + ", " + c + "), dtype=" + scalar.python + ")";
 }
 
@@ -311,8 +312,10 @@ bool has_scalar(const TypeNode* node) {
         case Kind::vector:
         case Kind::matrix:
         case Kind::quaternion:
-        case Kind::transform: return true;
-        default: return false;
+        case Kind::transform:
+            return true;
+        default:
+            return false;
     }
 }
 

@@ -42,7 +42,7 @@ const ScalarInfo& info(Scalar scalar);
 std::span<const ScalarInfo> all_scalars();
 
 enum class Kind : std::uint8_t {
-    none,        // no value: the result of a function that returns nothing
+    none,  // no value: the result of a function that returns nothing
     scalar,
     vector,      // rows components
     matrix,      // rows x cols components, row-major
@@ -89,17 +89,17 @@ public:
     // Vector, matrix, quaternion or transform: components of one scalar type.
     bool is_numeric_aggregate() const;
     bool is_bool() const { return *this == scalar(Scalar::boolean); }
-    bool is_float() const;   // a floating scalar
-    bool is_int() const;     // an integer scalar (bool is none)
+    bool is_float() const;  // a floating scalar
+    bool is_int() const;    // an integer scalar (bool is none)
 
     // Scalar of a scalar or of the components of a numeric aggregate. Precondition: one of those.
     Scalar scalar() const;
     Type scalar_type() const { return scalar(scalar()); }
-    int rows() const;        // vector length, matrix rows; 4 for quaternions, 7 for transforms
-    int cols() const;        // matrix columns; 1 otherwise
-    int components() const;  // rows * cols; 1 for a scalar
-    Type element() const;    // of an array
-    int ndim() const;        // of an array
+    int rows() const;                           // vector length, matrix rows; 4 for quaternions, 7 for transforms
+    int cols() const;                           // matrix columns; 1 otherwise
+    int components() const;                     // rows * cols; 1 for a scalar
+    Type element() const;                       // of an array
+    int ndim() const;                           // of an array
     const std::vector<Type>& elements() const;  // of a tuple
     const std::vector<Field>& fields() const;   // of a struct
     std::optional<int> field_index(std::string_view name) const;

@@ -1,7 +1,7 @@
 """Every mistake in a kernel is one CompileError that points at its line.
 
-Each file of programs/ defines `kernel`. A comment `# error: <text>` stands on the guilty line, `# note:` and `# help:` on
-the lines they belong to (or behind the error): their texts are parts of the message.
+Each file of programs/ defines `kernel`. A comment `# error: <text>` stands on the guilty line, `# note:` and `# help:`
+on the lines they belong to (or behind the error): their texts are parts of the message.
 """
 
 import importlib.util
@@ -9,7 +9,6 @@ import pathlib
 import re
 
 import pytest
-
 import warp as wp
 
 PROGRAMS = sorted((pathlib.Path(__file__).parent / "programs").glob("*.py"))

@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-
 import warp as wp
 from warp.examples import gray_scott, karman, lagoon, mandelbrot, nbody
 

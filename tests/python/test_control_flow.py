@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 N = 37  # no multiple of any lane count
@@ -114,6 +113,7 @@ def test_trip_count_that_differs_between_lanes():
     assert run(k) == [sum(m for n in range(i % 7) for m in range(n, i)) for i in range(N)]
 
 
+# fmt: off
 @pytest.mark.seed("S-CFL-004")
 def test_while_with_a_call_as_its_condition():
     @wp.func
@@ -135,6 +135,7 @@ def test_while_with_a_call_as_its_condition():
         return x
 
     assert run(k) == [expected(i) for i in range(N)]
+# fmt: on
 
 
 def test_break_and_continue_in_nested_loops():
@@ -260,7 +261,7 @@ def test_variable_assigned_in_one_branch_only_is_an_error_at_its_use():
     def k(x: wp.array[float]):
         if x[0] > 0.0:
             y = 1.0
-        x[0] = y  # noqa: F821
+        x[0] = y
 
     with pytest.raises(wp.CompileError) as error:
         wp.launch(k, dim=1, inputs=[wp.zeros(1)])

@@ -9,7 +9,6 @@ import types
 
 import numpy as np
 import pytest
-
 import warp as wp
 from warp import _weft
 

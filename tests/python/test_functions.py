@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 
@@ -209,7 +208,7 @@ def test_an_error_in_a_function_names_the_caller_too():
     @wp.func
     def inner(x: float):
         return x + 1  # fine
-    
+
     @wp.func
     def wrong(x: float, n: int):
         return x + n

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 
+# fmt: off
 @pytest.mark.seed("S-IDX-001")
 @pytest.mark.seed("S-IDX-002")
 def test_read_and_write_up_to_four_indices():
@@ -21,6 +21,7 @@ def test_read_and_write_up_to_four_indices():
     np.testing.assert_array_equal(b, before[:, :, 1, 2] + 1)
     before[:, :, 0, 0] = -1
     np.testing.assert_array_equal(a, before)
+# fmt: on
 
 
 @pytest.mark.seed("S-IDX-003")
@@ -86,7 +87,9 @@ def test_components_and_swizzles():
     before, s, w = v.copy(), wp.zeros((9, 6)), wp.zeros(9, dtype=wp.vec3)
     wp.launch(k, dim=9, inputs=[v, s, w])
     i = np.arange(9)
-    expected = np.stack([before[:, 0], before[:, 1], before[:, 3], before[i, i % 4], before[:, 2], before[:, 3]], axis=1)
+    expected = np.stack(
+        [before[:, 0], before[:, 1], before[:, 3], before[i, i % 4], before[:, 2], before[:, 3]], axis=1
+    )
     np.testing.assert_array_equal(s.numpy(), expected)
     np.testing.assert_array_equal(w.numpy(), before[:, 2::-1])
     before[:, 0], before[:, 1] = 7, 8
@@ -325,7 +328,15 @@ def test_at_between_matrices_of_fitting_shapes():
 def clamped_neighbours(a, b):
     i = np.arange(len(a))
     n = len(a) - 1
-    return np.stack([a[np.maximum(i - 1, 0)], a[np.minimum(i + 1, n)], a[(i + 3) % len(a)], a[np.where(i > 5, i - 5, n)], b[np.maximum(i - 2, 0)].sum(axis=1)])
+    return np.stack(
+        [
+            a[np.maximum(i - 1, 0)],
+            a[np.minimum(i + 1, n)],
+            a[(i + 3) % len(a)],
+            a[np.where(i > 5, i - 5, n)],
+            b[np.maximum(i - 2, 0)].sum(axis=1),
+        ]
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 1001])

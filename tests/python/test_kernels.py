@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import warp
 import warp as wp
 
@@ -38,7 +37,14 @@ def test_kernel_decorator_with_empty_parentheses():
 def test_every_kind_of_annotation():
     @wp.kernel
     def mixed(
-        i8: wp.int8, u64: wp.uint64, n: int, x: float, d: wp.float64, b: wp.bool, v: wp.vec3, m: wp.mat22,
+        i8: wp.int8,
+        u64: wp.uint64,
+        n: int,
+        x: float,
+        d: wp.float64,
+        b: wp.bool,
+        v: wp.vec3,
+        m: wp.mat22,
         out: wp.array(dtype=wp.float64),
     ):
         out[0] = wp.float64(i8)
@@ -52,7 +58,9 @@ def test_every_kind_of_annotation():
         out[7] = wp.float64(m[1, 0])
 
     out = wp.zeros(8, dtype=wp.float64)
-    wp.launch(mixed, dim=1, inputs=[-3, 2**40, 7, 0.5, 1e-300, True, wp.vec3(1.0, 2.0, 3.0), ((1.0, 2.0), (3.0, 4.0)), out])
+    wp.launch(
+        mixed, dim=1, inputs=[-3, 2**40, 7, 0.5, 1e-300, True, wp.vec3(1.0, 2.0, 3.0), ((1.0, 2.0), (3.0, 4.0)), out]
+    )
     assert out.numpy().tolist() == [-3.0, 2.0**40, 7.0, 0.5, 1e-300, 1.0, 3.0, 3.0]
 
 
@@ -132,7 +140,7 @@ def test_tid_in_one_to_four_dimensions():
 
     @wp.kernel
     def d4(x: wp.array4d(dtype=int)):
-        i, j, k, l = wp.tid()  # noqa: E741
+        i, j, k, l = wp.tid()
         x[i, j, k, l] = 1000 * i + 100 * j + 10 * k + l
 
     for kernel, shape in ((d1, (5,)), (d2, (3, 4)), (d3, (2, 3, 5)), (d4, (2, 3, 2, 9))):
@@ -160,9 +168,9 @@ def test_tid_with_two_ranks_in_one_kernel_names_both_places():
 @pytest.mark.seed("S-KRN-009")
 def test_names_that_shadow_python_builtins():
     @wp.kernel
-    def sum(input: wp.array(dtype=float), l: wp.array(dtype=float)):  # noqa: A001, A002, E741
+    def sum(input: wp.array(dtype=float), l: wp.array(dtype=float)):
         f = wp.tid()
-        sum = input[f]  # noqa: A001
+        sum = input[f]
         t = sum * 2.0
         n = t + 1.0
         l[f] = n
@@ -176,7 +184,15 @@ def test_names_that_shadow_python_builtins():
 def test_straight_line_code_may_rebind_a_local_to_another_type():
     @wp.kernel
     def rebind(x: wp.array[float], m55: wp.array[wp.float64]):
-        m = wp.matrix(wp.float16(1.0), wp.float16(2.0), wp.float16(3.0), wp.float16(4.0), wp.float16(5.0), wp.float16(6.0), shape=(3, 2))
+        m = wp.matrix(
+            wp.float16(1.0),
+            wp.float16(2.0),
+            wp.float16(3.0),
+            wp.float16(4.0),
+            wp.float16(5.0),
+            wp.float16(6.0),
+            shape=(3, 2),
+        )
         x[0] = float(m[2, 1])
         m = wp.identity(n=5, dtype=wp.float64)
         m55[0] = m[4, 4]
@@ -220,6 +236,7 @@ def test_kernels_in_functions_and_the_same_name_twice():
     assert a.numpy().tolist() == [1.0, 1.0] and b.numpy().tolist() == [2.0, 2.0]
 
 
+# fmt: off
 @pytest.mark.seed("S-KRN-012")
 def test_comments_blank_lines_and_odd_indentation():
     @wp.kernel
@@ -239,10 +256,11 @@ def test_comments_blank_lines_and_odd_indentation():
     a = wp.zeros(2)
     wp.launch(odd, dim=2, inputs=[a])
     assert a.numpy().tolist() == [1.0, 2.0]
+# fmt: on
 
 
 def test_source_that_python_cannot_give_is_a_clear_error():
     namespace = {"wp": wp}
-    exec("@wp.kernel\ndef k(x: wp.array[float]):\n    x[0] = 1.0\n", namespace)  # noqa: S102
+    exec("@wp.kernel\ndef k(x: wp.array[float]):\n    x[0] = 1.0\n", namespace)
     with pytest.raises(wp.UsageError, match="source"):
         wp.launch(namespace["k"], dim=1, inputs=[wp.zeros(1)])

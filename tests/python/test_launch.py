@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 
@@ -67,7 +66,7 @@ def test_missing_dim_that_does_not_fit_is_an_error():
 
     @wp.kernel
     def scalars(n: int):
-        i = wp.tid()  # noqa: F841
+        i = wp.tid()
 
     with pytest.raises(wp.UsageError, match="dim is missing.*'a' has 2 dimensions"):
         wp.launch(flat, inputs=[wp.zeros((2, 2)), wp.zeros(2)])
@@ -147,7 +146,10 @@ def test_recorded_launch():
 )
 def test_wrong_arguments_name_kernel_parameter_expected_and_found(arguments, message):
     named = {
-        "X": wp.zeros(2), "Y": wp.zeros(2), "I": wp.zeros(2, dtype=int), "X2": wp.zeros((2, 2)),
+        "X": wp.zeros(2),
+        "Y": wp.zeros(2),
+        "I": wp.zeros(2, dtype=int),
+        "X2": wp.zeros((2, 2)),
     }
     values = [named.get(a, a) if isinstance(a, str) else a for a in arguments]
     with pytest.raises(RuntimeError, match=message):

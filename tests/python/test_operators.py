@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import warp as wp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import warp as wp
 
 TYPE_SPHERE = wp.constant(0)
 HALF = wp.constant(wp.float64(0.5))
@@ -43,7 +42,13 @@ def integer_operators(a: wp.array[int], b: wp.array[int], out: wp.array2d[int]):
 @pytest.mark.seed("S-OPR-006")
 @pytest.mark.seed("S-OPR-008")
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1).filter(bool)), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1).filter(bool)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_integer_operators_agree_with_c_and_python(pairs):
     a, b = (np.array(v, dtype=np.int32) for v in zip(*pairs))
     out = wp.zeros((13, len(a)), dtype=int)
@@ -203,6 +208,7 @@ def test_compound_assignment_everywhere():
     assert n.numpy()[0] == ((((1 | 6) & 3) ^ 1) << 4 >> 1) % 13 // 2
 
 
+# fmt: off
 @pytest.mark.seed("S-OPR-011")
 def test_conditions_in_parentheses():
     @wp.kernel
@@ -216,6 +222,7 @@ def test_conditions_in_parentheses():
     x = wp.zeros(1, dtype=int)
     wp.launch(k, dim=1, inputs=[x])
     assert x.numpy()[0] == 9
+# fmt: on
 
 
 # ---- conversions ----
@@ -258,7 +265,9 @@ def test_casts_make_it_right():
 @pytest.mark.seed("S-TYP-006")
 def test_literals_take_the_default_type_and_adapt_to_their_partner():
     @wp.kernel
-    def k(d: wp.array[wp.float64], h: wp.array[wp.float16], b: wp.array[wp.uint8], f: wp.array[float], n: wp.array[int]):
+    def k(
+        d: wp.array[wp.float64], h: wp.array[wp.float16], b: wp.array[wp.uint8], f: wp.array[float], n: wp.array[int]
+    ):
         d[0] = d[0] * 0.1 + 1
         h[0] = h[0] + 1.0
         b[0] = b[0] + 200
@@ -267,7 +276,13 @@ def test_literals_take_the_default_type_and_adapt_to_their_partner():
         f[0] = x
         n[0] = y
 
-    d, h, b, f, n = wp.ones(1, dtype=wp.float64), wp.ones(1, dtype=wp.float16), wp.ones(1, dtype=wp.uint8), wp.ones(1), wp.ones(1, dtype=int)
+    d, h, b, f, n = (
+        wp.ones(1, dtype=wp.float64),
+        wp.ones(1, dtype=wp.float16),
+        wp.ones(1, dtype=wp.uint8),
+        wp.ones(1),
+        wp.ones(1, dtype=int),
+    )
     wp.launch(k, dim=1, inputs=[d, h, b, f, n])
     assert (d.numpy()[0], h.numpy()[0], b.numpy()[0], f.numpy()[0], n.numpy()[0]) == (1.1, 2.0, 201, 1e6, 0)
 

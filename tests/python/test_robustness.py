@@ -7,7 +7,6 @@ import textwrap
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 PROGRAM = """
@@ -166,7 +165,9 @@ def kernel_from(text, name):
 
 
 def run_body(body, name):
-    k = kernel_from(f"@wp.kernel\ndef k(x: wp.array[float], n: int):\n    i = wp.tid()\n{textwrap.indent(body, '    ')}\n", name)
+    k = kernel_from(
+        f"@wp.kernel\ndef k(x: wp.array[float], n: int):\n    i = wp.tid()\n{textwrap.indent(body, '    ')}\n", name
+    )
     x = wp.array(np.arange(8), dtype=float)
     wp.launch(k, dim=8, inputs=[x, 3])
     return x.numpy()
@@ -267,8 +268,16 @@ def test_a_kernel_object_without_its_constructor(program):
 
 @pytest.mark.parametrize(
     "expression",
-    ["10 / (n - 3)", "10 % (n - 3)", "10 // (n - 3)", "(-2147483647 - (n - 2)) / (n - 4)", "(-2147483647 - (n - 2)) % (n - 4)",
-     "n << (n + 60)", "int(wp.sqrt(-1.0 * float(n)))", "int(1.0e30 * float(n))"],
+    [
+        "10 / (n - 3)",
+        "10 % (n - 3)",
+        "10 // (n - 3)",
+        "(-2147483647 - (n - 2)) / (n - 4)",
+        "(-2147483647 - (n - 2)) % (n - 4)",
+        "n << (n + 60)",
+        "int(wp.sqrt(-1.0 * float(n)))",
+        "int(1.0e30 * float(n))",
+    ],
 )
 def test_integer_operations_without_a_result_do_not_trap(expression):
     run_body(f"x[i] = float({expression})", expression)
@@ -302,7 +311,8 @@ DEBUG = {
 
 @pytest.mark.parametrize("statement", DEBUG)
 def test_debug_mode_raises_at_the_line(statement):
-    text = f"@wp.kernel(module_options={{'mode': 'debug'}})\ndef k(x: wp.array[float]):\n    i = wp.tid()\n    {statement}\n"
+    head = "@wp.kernel(module_options={'mode': 'debug'})\ndef k(x: wp.array[float]):\n    i = wp.tid()\n"
+    text = f"{head}    {statement}\n"
     if "1 / i" in statement:
         text += "    x[i] = float(y)\n"
     with pytest.raises(RuntimeError) as caught:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 import warp
 import warp as wp
 
@@ -68,7 +67,7 @@ def test_a_wrong_option_or_value_is_an_error():
 
 def test_an_unknown_name_suggests_known_ones():
     with pytest.raises(AttributeError, match="normalize"):
-        wp.normalise  # noqa: B018
+        wp.normalise
 
 
 def test_import_stays_small():
@@ -91,7 +90,11 @@ def test_report_of_the_command_line():
 
 def test_scoped_timer_measures(capsys):
     times = {}
-    with wp.ScopedTimer("outer", dict=times) as timer, wp.ScopedTimer("quiet", print=False), wp.ScopedTimer("off", active=False):
+    with (
+        wp.ScopedTimer("outer", dict=times) as timer,
+        wp.ScopedTimer("quiet", print=False),
+        wp.ScopedTimer("off", active=False),
+    ):
         sum(range(1000))
     assert timer.elapsed > 0 and times["outer"] == [timer.elapsed]
     out = capsys.readouterr().out

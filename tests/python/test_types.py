@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -187,4 +186,4 @@ def test_constants_are_pythons():
 
 def test_unknown_names_of_the_module_suggest_known_ones():
     with pytest.raises(AttributeError, match="vec3"):
-        wp.vec3x  # noqa: B018
+        wp.vec3x

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+import warp as wp
 from hypothesis import given
 from hypothesis import strategies as st
-
-import warp as wp
 
 components = st.floats(-1e3, 1e3, width=32)
 
@@ -45,7 +44,9 @@ def test_vectors_are_made_of(source):
     assert wp.vec3(source) == wp.vec3(1.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize("source", [[1, 2], [1, 2, 3, 4], "abc", b"abc", {1: 2}, None, np.zeros((3, 1)), wp.vec2(), [1, 2, "x"]])
+@pytest.mark.parametrize(
+    "source", [[1, 2], [1, 2, 3, 4], "abc", b"abc", {1: 2}, None, np.zeros((3, 1)), wp.vec2(), [1, 2, "x"]]
+)
 def test_vectors_are_not_made_of(source):
     with pytest.raises(TypeError, match=r"vec3f\(\)"):
         wp.vec3(source)
@@ -163,7 +164,12 @@ def test_text():
     assert repr(wp.vec2(0.1, 1e10)) == "vec2f(0.1, 10000000000.0)" and repr(wp.vec2h(0.1, 1e5)) == "vec2h(0.1, inf)"
     assert str(wp.vec2i(1, -2)) == "[1, -2]" and repr(wp.mat22(1, 2, 3, 4)) == "mat22f([[1.0, 2.0], [3.0, 4.0]])"
     assert str(wp.mat22(1, 2, 3, 4)) == "[[1.0, 2.0],\n [3.0, 4.0]]"
-    for value in (wp.vec3d(0.1, -0.0, 1e300), wp.mat22(1, 2, 3, 4), wp.transform((1, 2, 3), (0, 0, 0, 1)), wp.quat(0, 0, 0, 1)):
+    for value in (
+        wp.vec3d(0.1, -0.0, 1e300),
+        wp.mat22(1, 2, 3, 4),
+        wp.transform((1, 2, 3), (0, 0, 0, 1)),
+        wp.quat(0, 0, 0, 1),
+    ):
         assert eval("wp." + repr(value)) == value
 
 
@@ -284,7 +290,7 @@ def test_equality():
     nan = float("nan")
     assert wp.vec2(nan, 0) != wp.vec2(nan, 0)
     with pytest.raises(TypeError):
-        wp.vec3() < wp.vec3()  # noqa: B015
+        wp.vec3() < wp.vec3()
 
 
 def test_a_class_derived_from_a_vector_type_is_that_type():

@@ -6,7 +6,6 @@ Where a sample names "cuda" it must fail here with an error that names the devic
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 HEADER = "import warp as wp\nimport numpy as np\n"
@@ -46,7 +45,8 @@ def test_p45_simple_kernel(load_seed, run_sample):
     np.testing.assert_allclose(c.numpy(), (a.numpy() * b.numpy()).sum(axis=1), rtol=1e-5, atol=1e-6)
 
     sample = HEADER + load_seed(4).text(19)
-    values = {"simple_kernel": names["simple_kernel"], "a": wp.zeros(1024, dtype=wp.vec3), "b": wp.zeros(1024, dtype=wp.vec3), "c": wp.ones(1024)}
+    a, b = wp.zeros(1024, dtype=wp.vec3), wp.zeros(1024, dtype=wp.vec3)
+    values = {"simple_kernel": names["simple_kernel"], "a": a, "b": b, "c": wp.ones(1024)}
     with pytest.raises(RuntimeError, match="cuda"):
         run_sample(sample, **values)
     run_sample(on_cpu(sample), **values)
@@ -104,7 +104,8 @@ def test_p50_copy(load_seed, run_sample, seed, first, last):
 def test_p55_grid(load_seed, run_sample):
     seed = load_seed(4)
     body = seed.text(27) + "x[i, j, k] = x[i, j, k] + 1\n"
-    kernel = HEADER + "@wp.kernel\ndef complex_kernel(x: wp.array3d(dtype=int)):\n" + "".join(f"    {l}\n" for l in body.splitlines())
+    kernel = HEADER + "@wp.kernel\ndef complex_kernel(x: wp.array3d(dtype=int)):\n"
+    kernel += "".join(f"    {line}\n" for line in body.splitlines())
     x = wp.zeros((128, 128, 3), dtype=int)
     launch = seed.text(23).replace("...", "inputs=[x]")
     run_sample(kernel + launch, x=x)
@@ -121,7 +122,8 @@ def test_p57_two_dimensions(load_seed, run_sample):
 @pytest.mark.seed("P-60")
 def test_p58_to_p60_indexing(load_seed, run_sample):
     seed = load_seed(4)
-    header = seed.text(94, 95).replace("ndim=2)):", "ndim=2), array: wp.array3d(dtype=float), out: wp.array(dtype=float)):")
+    more = "ndim=2), array: wp.array3d(dtype=float), out: wp.array(dtype=float)):"
+    header = seed.text(94, 95).replace("ndim=2)):", more)
     slice_of = seed.lines[106][seed.lines[106].index("``s = ") + 2 :].split("``")[0]
     body = "\n".join(
         ["i, j, k = 1, 2, 3", *seed.text(99, 100).splitlines(), *seed.text(104, 105).splitlines(), slice_of,

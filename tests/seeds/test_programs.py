@@ -3,7 +3,6 @@ numbers that the contract states. The samples themselves run in test_documents.p
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 
@@ -146,7 +145,7 @@ def test_elements_rows_and_chained_slices():
         return s
 
     @wp.kernel
-    def test(input: wp.array(dtype=float, ndim=2), array: wp.array(dtype=float, ndim=3), out: wp.array(dtype=float)):  # noqa: A002
+    def test(input: wp.array(dtype=float, ndim=2), array: wp.array(dtype=float, ndim=3), out: wp.array(dtype=float)):
         i,j = 1, 2
         value = input[i,j]
         row = input[i]
@@ -360,11 +359,11 @@ def test_constants_choose_what_is_printed(capsys):
 @pytest.mark.seed("S-BLT-001")
 def test_sum_of_squares_by_atomic_add():
     @wp.kernel
-    def loss(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):  # noqa: E741
+    def loss(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):
         tid = wp.tid()
         wp.atomic_add(l, 0, xs[tid, 0] ** 2.0 + xs[tid, 1] ** 2.0)
 
     xs = np.random.default_rng(0).standard_normal((100, 2)).astype(np.float32)
-    l = wp.zeros(1)  # noqa: E741
+    l = wp.zeros(1)
     wp.launch(loss, dim=100, inputs=[wp.array(xs, dtype=float), l])
     np.testing.assert_allclose(l.numpy()[0], (xs**2).sum(), rtol=1e-5)

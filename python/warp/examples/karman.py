@@ -2,10 +2,10 @@
 
     python -m warp.examples.karman
 
-Nine populations of particles per cell (D2Q9) stream to the neighbours and relax towards equilibrium (BGK, one relaxation
-time), after S. Chen and G. D. Doolen, "Lattice Boltzmann Method for Fluid Flows", Annu. Rev. Fluid Mech. 30 (1998).
-The cylinder throws the particles back. At a Reynolds number of 160 vortices leave it in turn, with a Strouhal number
-f D / U of nearly 0.2. The picture shows the vorticity: blue turns clockwise, red the other way.
+Nine populations of particles per cell (D2Q9) stream to the neighbours and relax towards equilibrium (BGK, one
+relaxation time), after S. Chen and G. D. Doolen, "Lattice Boltzmann Method for Fluid Flows", Annu. Rev. Fluid Mech. 30
+(1998). The cylinder throws the particles back. At a Reynolds number of 160 vortices leave it in turn, with a Strouhal
+number f D / U of nearly 0.2. The picture shows the vorticity: blue turns clockwise, red the other way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def start(f: wp.array3d[float]):
 
 @wp.kernel
 def stream_and_collide(
-    omega: float, solid: wp.array2d[wp.uint8], f: wp.array3d[float], f_new: wp.array3d[float], velocity: wp.array3d[float]
+    omega: float,
+    solid: wp.array2d[wp.uint8],
+    f: wp.array3d[float],
+    f_new: wp.array3d[float],
+    velocity: wp.array3d[float],
 ):
     i, j = wp.tid()
     rows = solid.shape[0]
@@ -138,8 +142,8 @@ def main() -> None:
     cells = options.rows * options.columns
     rate = options.steps / seconds
     print(
-        f"{options.steps} steps of {options.rows} × {options.columns} cells in {seconds:.1f} s: {rate * cells / 1e6:.0f} "
-        f"million cells/s, {rate * cells * 18 * 4 / 1e9:.1f} GB/s"
+        f"{options.steps} steps of {options.rows} × {options.columns} cells in {seconds:.1f} s: "
+        f"{rate * cells / 1e6:.0f} million cells/s, {rate * cells * 18 * 4 / 1e9:.1f} GB/s"
     )
     _show.save_png(options.out / "karman.png", street.picture())
     _show.save_gif(options.out / "karman.gif", frames)

@@ -20,8 +20,6 @@ from __future__ import annotations
 import math
 import time
 
-import numpy as np
-
 import warp as wp
 from warp.examples import _show
 
@@ -188,7 +186,14 @@ def shade(
 
     # caustics: the curved surface gathers light on the floor
     curve = (
-        h[i, j + 2] + b[i, j + 2] + h[i, j - 2] + b[i, j - 2] + h[i + 2, j] + b[i + 2, j] + h[i - 2, j] + b[i - 2, j]
+        h[i, j + 2]
+        + b[i, j + 2]
+        + h[i, j - 2]
+        + b[i, j - 2]
+        + h[i + 2, j]
+        + b[i + 2, j]
+        + h[i - 2, j]
+        + b[i - 2, j]
         - 4.0 * level
     )
     gather = wp.clamp(1.0 - 2.2 * curve * wp.min(depth, 6.0), 0.35, 3.5)
@@ -239,9 +244,7 @@ class Lagoon:
         )
         self.u, self.u_new = self.u_new, self.u
         self.v, self.v_new = self.v_new, self.v
-        wp.launch(
-            carry, dim=shape, inputs=[self.dt, self.depth, self.u, self.v], outputs=[self.depth_new, self.foam]
-        )
+        wp.launch(carry, dim=shape, inputs=[self.dt, self.depth, self.u, self.v], outputs=[self.depth_new, self.foam])
         self.depth, self.depth_new = self.depth_new, self.depth
         self.time += self.dt
 
@@ -269,7 +272,9 @@ def main() -> None:
     compiled = [kernel.compile() for kernel in kernels]
     cached = sum(report["from_cache"] for report in compiled)
     spent = sum(report["milliseconds"] for report in compiled)
-    print(f"{len(kernels)} kernels ready after {spent:.0f} ms ({cached} from the disk cache); first frame {first:.2f} s")
+    print(
+        f"{len(kernels)} kernels ready after {spent:.0f} ms ({cached} from the disk cache); first frame {first:.2f} s"
+    )
 
     frames, simulating = [], 0.0
     for _ in _show.progress(options.frames, "lagoon"):
@@ -282,8 +287,9 @@ def main() -> None:
     steps = options.frames * options.steps
     rate = steps / simulating
     print(
-        f"{steps} steps of {options.size}² cells ({lagoon.time:.0f} s of water) in {simulating:.1f} s: {rate:.0f} steps/s, "
-        f"{rate * options.size**2 / 1e6:.0f} million cells/s, {rate * lagoon.bytes_per_step / 1e9:.1f} GB/s"
+        f"{steps} steps of {options.size}² cells ({lagoon.time:.0f} s of water) in {simulating:.1f} s: "
+        f"{rate:.0f} steps/s, {rate * options.size**2 / 1e6:.0f} million cells/s, "
+        f"{rate * lagoon.bytes_per_step / 1e9:.1f} GB/s"
     )
     _show.save_png(options.out / "lagoon.png", lagoon.picture(options.size).numpy())
     _show.save_gif(options.out / "lagoon.gif", frames)

@@ -59,7 +59,9 @@ def main() -> None:
     first = time.perf_counter() - start
     start = time.perf_counter()
     picture = render(options.size)
-    print(f"first picture, compiling included: {1e3 * first:.0f} ms; again: {1e3 * (time.perf_counter() - start):.1f} ms")
+    print(
+        f"first picture, compiling included: {1e3 * first:.0f} ms; again: {1e3 * (time.perf_counter() - start):.1f} ms"
+    )
     _show.save_png(options.out / "mandelbrot.png", picture.numpy())
 
 

@@ -2,8 +2,8 @@
 
     python -m warp.examples.nbody
 
-Units: G = 1, mass of a galaxy 1, radius of its disc 1. Plummer softening; leapfrog (kick, drift, kick), so that energy is
-kept over thousands of steps.
+Units: G = 1, mass of a galaxy 1, radius of its disc 1. Plummer softening; leapfrog (kick, drift, kick), so that energy
+is kept over thousands of steps.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def kick(dt: float, a: wp.array[wp.vec3], v: wp.array[wp.vec3]):
 
 
 @wp.kernel
-def energy(
-    mass: wp.array[float], x: wp.array[wp.vec3], v: wp.array[wp.vec3], total: wp.array[wp.float64]
-):
+def energy(mass: wp.array[float], x: wp.array[wp.vec3], v: wp.array[wp.vec3], total: wp.array[wp.float64]):
     """Kinetic and potential energy, summed in double precision."""
     i = wp.tid()
     e = 0.5 * mass[i] * wp.dot(v[i], v[i])
@@ -61,9 +59,7 @@ def energy(
 
 
 @wp.kernel
-def splat(
-    x: wp.array[wp.vec3], colour: wp.array[wp.vec3], zoom: float, picture: wp.array2d[wp.vec3]
-):
+def splat(x: wp.array[wp.vec3], colour: wp.array[wp.vec3], zoom: float, picture: wp.array2d[wp.vec3]):
     """Adds the light of each star to the picture."""
     i = wp.tid()
     size = picture.shape[0]

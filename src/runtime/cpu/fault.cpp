@@ -6,8 +6,8 @@ extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind
                            std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept {
     weft::Fault* const fault = context->fault;
     if (fault == nullptr) return;
-    // The one that moves `claimed` from 0 to 1 writes the rest; the launch reads it after its threads have been joined, so
-    // that no further ordering is needed.
+    // The one that moves `claimed` from 0 to 1 writes the rest; the launch reads it after its threads have been joined,
+    // so that no further ordering is needed.
     std::int32_t unclaimed = 0;
     if (!std::atomic_ref(fault->claimed).compare_exchange_strong(unclaimed, 1, std::memory_order_relaxed)) return;
     for (int dimension = weft::kMaxDims - 1; dimension >= 0; --dimension) {

@@ -1,5 +1,5 @@
-// Objects into memory. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked up
-// in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read off.
+// Objects into memory. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked
+// up in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read off.
 // There is no ORC session above it: nothing here is lazy, concurrent or shared between objects, a session would take
 // longer to start than a kernel takes to link, and its way to report errors is to print them.
 #include <cstdlib>
@@ -56,7 +56,8 @@ public:
         for (const auto& [name, flags] : wanted) {
             const std::string text = (*name).str();
             void* const address = find_symbol(text);
-            if (address == nullptr && flags == llvm::jitlink::SymbolLookupFlags::RequiredSymbol) missing.push_back(text);
+            if (address == nullptr && flags == llvm::jitlink::SymbolLookupFlags::RequiredSymbol)
+                missing.push_back(text);
             found[name] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
         }
         if (missing.empty()) {
@@ -112,7 +113,8 @@ struct Executable::Linked {
 };
 
 Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std::make_unique<Linked>()) {
-    WEFT_CHECK(binary_.target == "cpu", "an executable for the CPU was asked for, the binary is for '" + binary_.target + "'");
+    WEFT_CHECK(binary_.target == "cpu",
+               "an executable for the CPU was asked for, the binary is for '" + binary_.target + "'");
     LinkResult result = link_object(binary_);
     linked_->memory = std::move(result.memory);
     if (!result.error.empty()) throw InternalError("cannot link the compiled kernel: " + result.error);

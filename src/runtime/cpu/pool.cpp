@@ -1,17 +1,20 @@
 // How a launch is cut up and run.
 //
 //   1. Few threads: the caller runs them, nothing else is touched.
-//   2. Otherwise the caller runs a small part first (the probe) and measures it: the estimate that came with the kernel cannot
+//   2. Otherwise the caller runs a small part first (the probe) and measures it: the estimate that came with the kernel
+//   cannot
 //      know how often a loop runs. What the rest costs at the measured rate decides whether other threads are asked.
-//   3. In parallel: pieces of at least kPieceNs, cut at rows where rows are short, handed to a oneTBB arena. It splits the
+//   3. In parallel: pieces of at least kPieceNs, cut at rows where rows are short, handed to a oneTBB arena. It splits
+//   the
 //      range in halves and lets idle threads steal the largest half, so that each thread walks through memory in order.
-//   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its steps.
+//   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its
+//   steps.
 //
-// Each calling thread has an arena of its own: with a shared one, a caller that finds it full would hand its work over and
-// could no longer be the thread that asks about interrupts. The workers behind all arenas are the same.
+// Each calling thread has an arena of its own: with a shared one, a caller that finds it full would hand its work over
+// and could no longer be the thread that asks about interrupts. The workers behind all arenas are the same.
 //
-// After fork the workers are gone and oneTBB does not know. A child whose parent had used them runs its launches on threads of
-// its own, started for the launch: some tens of microseconds dearer, and right.
+// After fork the workers are gone and oneTBB does not know. A child whose parent had used them runs its launches on
+// threads of its own, started for the launch: some tens of microseconds dearer, and right.
 #include "runtime/cpu/pool.h"
 
 #include <pthread.h>
@@ -48,8 +51,8 @@ constexpr double kInlineNs = 30'000;
 // A piece of a parallel launch is worth at least this much, or handing it over costs a visible part of it.
 constexpr double kPieceNs = 10'000;
 constexpr std::int64_t kPiecesPerThread = 16;
-// Cuts inside a row fall on multiples of this, so that no SIMD group is cut and cache lines of small types are not shared;
-// of the smaller number, the widest group, where threads cost so much that few of them make a piece.
+// Cuts inside a row fall on multiples of this, so that no SIMD group is cut and cache lines of small types are not
+// shared; of the smaller number, the widest group, where threads cost so much that few of them make a piece.
 constexpr std::int64_t kLaneAlignment = 64;
 constexpr std::int64_t kWidestGroup = 16;
 // Interrupts: asked about this often, by launches that are expected to take longer.
@@ -80,17 +83,18 @@ int configured_cpus() {
     const char* const end = text + std::strlen(text);
     const auto [stopped, error] = std::from_chars(text, end, count);
     if (error != std::errc() || stopped != end || count < 1 || count > kMaxThreads)
-        throw UsageError("WARP_CPU_THREADS",
-                         "expected a number of threads from 1 to " + std::to_string(kMaxThreads) + ", got '" + text + "'",
-                         ErrorCategory::value);
+        throw UsageError(
+            "WARP_CPU_THREADS",
+            "expected a number of threads from 1 to " + std::to_string(kMaxThreads) + ", got '" + text + "'",
+            ErrorCategory::value);
     return count;
 }
 
 std::atomic<int> thread_count{0};  // 0: not asked for yet
 
-// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Of all live controls the smallest
-// number binds, so that the one that is there goes before a larger one comes. Never below the number of CPUs: it would bind
-// other users of oneTBB in the process, too.
+// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Of all live controls the
+// smallest number binds, so that the one that is there goes before a larger one comes. Never below the number of CPUs:
+// it would bind other users of oneTBB in the process, too.
 void allow_workers(int count) {
     static std::mutex mutex;
     static tbb::global_control* control = nullptr;
@@ -136,7 +140,8 @@ private:
     int threads_ = 0;
 };
 
-// Runs body(first, last) over ranges of the pieces [0, pieces) on `threads` threads with nothing but the standard library.
+// Runs body(first, last) over ranges of the pieces [0, pieces) on `threads` threads with nothing but the standard
+// library.
 template <typename Body>
 void run_on_own_threads(std::int64_t pieces, int threads, const Body& body) {
     std::atomic<std::int64_t> next{0};
@@ -175,8 +180,8 @@ double since_ns(Clock::time_point start) {
     return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-// Cuts fall on multiples of this, counted from thread 0: whole rows where a piece of `wanted` threads holds some, else whole
-// SIMD groups.
+// Cuts fall on multiples of this, counted from thread 0: whole rows where a piece of `wanted` threads holds some, else
+// whole SIMD groups.
 std::int64_t cut_unit(std::int64_t wanted, std::int64_t row) {
     if (row > 1 && row <= wanted) return row;
     return wanted < kLaneAlignment ? kWidestGroup : kLaneAlignment;
@@ -198,8 +203,8 @@ public:
 
     void run(std::int64_t begin, std::int64_t end) const { entry_(arguments_, &context_, begin, end); }
 
-    // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what the last
-    // one took.
+    // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what
+    // the last one took.
     void run_in_steps(std::int64_t begin, std::int64_t end, double cost_ns) {
         double step = kStepNs / std::max(cost_ns, 1e-3);
         while (begin < end && !stopped_.load(std::memory_order_relaxed)) {
@@ -281,9 +286,10 @@ int cpu_threads() {
 
 void set_cpu_threads(int count) {
     if (count < 1 || count > kMaxThreads)
-        throw UsageError("set_cpu_threads()", "expected a number of threads from 1 to " + std::to_string(kMaxThreads) +
-                                                  ", got " + std::to_string(count),
-                         ErrorCategory::value);
+        throw UsageError(
+            "set_cpu_threads()",
+            "expected a number of threads from 1 to " + std::to_string(kMaxThreads) + ", got " + std::to_string(count),
+            ErrorCategory::value);
     thread_count.store(count);
 }
 
@@ -306,8 +312,8 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     launch.run(0, probe);
     if (probe == count) return true;
     double measured_ns = since_ns(start) / static_cast<double>(probe);
-    // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other threads only
-    // where it is clearly not.
+    // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other
+    // threads only where it is clearly not.
     if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
     return run_rest(launch, probe, count, row, measured_ns, threads);
 }

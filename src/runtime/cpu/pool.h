@@ -11,11 +11,11 @@ namespace weft::runtime {
 int cpu_threads();
 void set_cpu_threads(int count);
 
-// Runs threads [0, count) of a kernel. `cost_ns` (of one thread) sets the grain: work that is worth less than some tens of
-// microseconds runs on the caller. `row` is the extent of the last axis: chunks are cut at multiples of it where they
-// can be. Callable from many threads at once, and again after fork. Returns early where `interrupted` (may be null)
-// answers true; it is asked on the calling thread only, every few tens of milliseconds.
-// Returns false where it was interrupted.
+// Runs threads [0, count) of a kernel. `cost_ns` (of one thread) sets the grain: work that is worth less than some tens
+// of microseconds runs on the caller. `row` is the extent of the last axis: chunks are cut at multiples of it where
+// they can be. Callable from many threads at once, and again after fork. Returns early where `interrupted` (may be
+// null) answers true; it is asked on the calling thread only, every few tens of milliseconds. Returns false where it
+// was interrupted.
 bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
                      std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr);
 

@@ -31,8 +31,8 @@ namespace weft::runtime {
 
 namespace {
 
-// bfloat16 results travel in the low half of a vector register, where a float carries its low 16 bits. libgcc has these only
-// from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
+// bfloat16 results travel in the low half of a vector register, where a float carries its low 16 bits. libgcc has these
+// only from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
 float truncate_float_to_bfloat16(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
@@ -40,8 +40,8 @@ float truncate_float_to_bfloat16(float value) {
     return std::bit_cast<float>(rounded & 0xffffu);
 }
 
-// Rounding to float first may land on a tie that was none. Rounding to odd instead (where inexact, make the last bit 1) keeps
-// that information: Boldo and Melquiond, "When double rounding is odd", 2005.
+// Rounding to float first may land on a tie that was none. Rounding to odd instead (where inexact, make the last bit 1)
+// keeps that information: Boldo and Melquiond, "When double rounding is odd", 2005.
 float truncate_double_to_bfloat16(double value) {
     float nearest = static_cast<float>(value);
     const bool inexact = static_cast<double>(nearest) != value && !std::isnan(value) && std::isfinite(nearest);
@@ -67,15 +67,50 @@ std::unordered_map<std::string_view, void*> make_table() {
     return {
 #define WEFT_MATH_1(name) {#name "f", address<Float1>(::name##f)}, {#name, address<Double1>(::name)}
 #define WEFT_MATH_2(name) {#name "f", address<Float2>(::name##f)}, {#name, address<Double2>(::name)}
-        WEFT_MATH_1(acos), WEFT_MATH_1(acosh), WEFT_MATH_1(asin), WEFT_MATH_1(asinh), WEFT_MATH_1(atan),
-        WEFT_MATH_1(atanh), WEFT_MATH_1(cbrt), WEFT_MATH_1(ceil), WEFT_MATH_1(cos), WEFT_MATH_1(cosh),
-        WEFT_MATH_1(erf), WEFT_MATH_1(erfc), WEFT_MATH_1(exp), WEFT_MATH_1(exp2), WEFT_MATH_1(expm1),
-        WEFT_MATH_1(fabs), WEFT_MATH_1(floor), WEFT_MATH_1(lgamma), WEFT_MATH_1(log), WEFT_MATH_1(log10),
-        WEFT_MATH_1(log1p), WEFT_MATH_1(log2), WEFT_MATH_1(nearbyint), WEFT_MATH_1(rint), WEFT_MATH_1(round),
-        WEFT_MATH_1(roundeven), WEFT_MATH_1(sin), WEFT_MATH_1(sinh), WEFT_MATH_1(sqrt), WEFT_MATH_1(tan),
-        WEFT_MATH_1(tanh), WEFT_MATH_1(tgamma), WEFT_MATH_1(trunc), WEFT_MATH_1(exp10),
-        WEFT_MATH_2(atan2), WEFT_MATH_2(copysign), WEFT_MATH_2(fdim), WEFT_MATH_2(fmax), WEFT_MATH_2(fmin),
-        WEFT_MATH_2(fmod), WEFT_MATH_2(hypot), WEFT_MATH_2(nextafter), WEFT_MATH_2(pow), WEFT_MATH_2(remainder),
+        WEFT_MATH_1(acos),
+        WEFT_MATH_1(acosh),
+        WEFT_MATH_1(asin),
+        WEFT_MATH_1(asinh),
+        WEFT_MATH_1(atan),
+        WEFT_MATH_1(atanh),
+        WEFT_MATH_1(cbrt),
+        WEFT_MATH_1(ceil),
+        WEFT_MATH_1(cos),
+        WEFT_MATH_1(cosh),
+        WEFT_MATH_1(erf),
+        WEFT_MATH_1(erfc),
+        WEFT_MATH_1(exp),
+        WEFT_MATH_1(exp2),
+        WEFT_MATH_1(expm1),
+        WEFT_MATH_1(fabs),
+        WEFT_MATH_1(floor),
+        WEFT_MATH_1(lgamma),
+        WEFT_MATH_1(log),
+        WEFT_MATH_1(log10),
+        WEFT_MATH_1(log1p),
+        WEFT_MATH_1(log2),
+        WEFT_MATH_1(nearbyint),
+        WEFT_MATH_1(rint),
+        WEFT_MATH_1(round),
+        WEFT_MATH_1(roundeven),
+        WEFT_MATH_1(sin),
+        WEFT_MATH_1(sinh),
+        WEFT_MATH_1(sqrt),
+        WEFT_MATH_1(tan),
+        WEFT_MATH_1(tanh),
+        WEFT_MATH_1(tgamma),
+        WEFT_MATH_1(trunc),
+        WEFT_MATH_1(exp10),
+        WEFT_MATH_2(atan2),
+        WEFT_MATH_2(copysign),
+        WEFT_MATH_2(fdim),
+        WEFT_MATH_2(fmax),
+        WEFT_MATH_2(fmin),
+        WEFT_MATH_2(fmod),
+        WEFT_MATH_2(hypot),
+        WEFT_MATH_2(nextafter),
+        WEFT_MATH_2(pow),
+        WEFT_MATH_2(remainder),
 #undef WEFT_MATH_1
 #undef WEFT_MATH_2
         {"fmaf", address<float(float, float, float)>(::fmaf)},

@@ -1,6 +1,6 @@
-// What compiled kernels may call outside themselves, by name: the math library, SLEEF, the compiler's own helpers, print
-// and fault. A fixed table and no search of the process: a kernel can never bind to a function that some other library in
-// the process happens to call the same.
+// What compiled kernels may call outside themselves, by name: the math library, SLEEF, the compiler's own helpers,
+// print and fault. A fixed table and no search of the process: a kernel can never bind to a function that some other
+// library in the process happens to call the same.
 #pragma once
 
 #include <string>

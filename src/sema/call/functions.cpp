@@ -1,9 +1,9 @@
 // Calls of @wp.func functions. A function is analysed once for each combination of argument types, when the first
 // such call is met, and becomes a function of the module; later calls share it. Names in it are looked up then, so a
 // function may be defined after the kernel that uses it.
-#include "sema/analyzer.h"
-
 #include <algorithm>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

@@ -1,8 +1,8 @@
 // Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does,
 // the message lists what there is and why each does not fit.
-#include "sema/analyzer.h"
-
 #include <algorithm>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

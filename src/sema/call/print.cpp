@@ -2,9 +2,9 @@
 // are scalars of a few wide types.
 //
 //   print("speed", v, n)   →   print "speed %g %g %g %d\n", v.x, v.y, v.z, n
-#include "sema/analyzer.h"
-
 #include <cctype>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 
@@ -130,7 +130,8 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
         const std::string conversion = "%" + flags + (is_printable ? std::string(1, letter) : "");
         if (!letter || std::string("diuxXocfFeEgGs").find(letter) == std::string::npos) {
             fail(format_span, "'" + conversion + "' is no conversion of wp.printf()",
-                 {help("use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings, %% for the sign itself")},
+                 {help(
+                     "use %d, %u or %x for integers, %f, %g or %e for floats, %s for strings, %% for the sign itself")},
                  ErrorCategory::value);
         }
         if (next >= arguments.size()) {

@@ -103,7 +103,8 @@ void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, 
              {help("tuples, vectors and the result of wp.tid() can be unpacked")});
     }
     for (const auto& target : targets.elements) {
-        if (std::holds_alternative<syntax::Starred>(target->node)) assign_to(*target, value, value_span);  // says why not
+        if (std::holds_alternative<syntax::Starred>(target->node))
+            assign_to(*target, value, value_span);  // says why not
     }
     if (elements.size() != targets.elements.size()) {
         fail(target_span,

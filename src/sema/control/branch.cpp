@@ -23,9 +23,9 @@
 //   use(x)
 //
 // Arms that have left a loop still say what the locals are at that point, because the loop carries them out.
-#include "sema/analyzer.h"
-
 #include <algorithm>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

@@ -4,9 +4,9 @@
 //     v.y = 2.0        →   %v1 = insert %v0, 2.0 at 1
 // In memory just the part is written, so that other threads may write the rest:
 //     a[i].y = 2.0     →   store (components %a)[%i, 1], 2.0
-#include "sema/analyzer.h"
-
 #include <set>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

@@ -1,8 +1,8 @@
 // object.name: components and swizzles of vectors, halves of transforms, fields of structs, the shape of arrays, and
 // attributes of modules and classes.
-#include "sema/analyzer.h"
-
 #include <string_view>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

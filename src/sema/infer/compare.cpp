@@ -5,10 +5,10 @@
 //
 //   x > 0 and y > 0        →  and %x_positive, %y_positive
 //   i < n and a[i] > 0     →  if %i_below { %v = load %a[%i]; yield cmp.gt %v, 0 } else { yield false }
+#include <algorithm>
+
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
-
-#include <algorithm>
 
 namespace weft::sema {
 

@@ -1,8 +1,8 @@
 // Expressions: one case per construct, the work done in the files beside this one.
+#include <limits>
+
 #include "sema/analyzer.h"
 #include "sema/overloaded.h"
-
-#include <limits>
 
 namespace weft::sema {
 
@@ -80,7 +80,8 @@ Value FunctionAnalyzer::number(const syntax::IntegerLiteral& literal, Span span)
     if (literal.overflow) {
         fail(span, "the integer " + literal.text + " does not fit any integer type",
              {note("int64 reaches 9223372036854775807 and uint64 18446744073709551615"),
-              help(literal.text.starts_with("0x") ? "no type of a kernel holds it" : "write it as a float: " + literal.text + ".0")},
+              help(literal.text.starts_with("0x") ? "no type of a kernel holds it"
+                                                  : "write it as a float: " + literal.text + ".0")},
              ErrorCategory::value);
     }
     // Source has no negative literals: a negative value is one that only fits uint64.

@@ -1,8 +1,8 @@
 // Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then
 // whatever the environment knows.
-#include "sema/analyzer.h"
-
 #include <algorithm>
+
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 

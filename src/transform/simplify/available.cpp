@@ -18,15 +18,18 @@ bool is_commutative(Op op) {
         case Op::or_:
         case Op::xor_:
         case Op::cmp_eq:
-        case Op::cmp_ne: return true;
-        default: return false;
+        case Op::cmp_ne:
+            return true;
+        default:
+            return false;
     }
 }
 
 void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29); }
 
 bool same_number(const Number& a, const Number& b) {
-    return a.is_float == b.is_float && a.i == b.i && std::bit_cast<std::uint64_t>(a.f) == std::bit_cast<std::uint64_t>(b.f);
+    return a.is_float == b.is_float && a.i == b.i &&
+           std::bit_cast<std::uint64_t>(a.f) == std::bit_cast<std::uint64_t>(b.f);
 }
 
 bool same_library(const Operation& a, const Operation& b) {
@@ -41,7 +44,8 @@ std::size_t AvailableValues::Hash::operator()(const Entry& entry) const {
     std::size_t hash = static_cast<std::size_t>(operation.op);
     mix(hash, static_cast<std::size_t>(entry.epoch));
     if (is_commutative(operation.op)) {
-        std::size_t a = static_cast<std::size_t>(operation.operands[0]->id), b = static_cast<std::size_t>(operation.operands[1]->id);
+        std::size_t a = static_cast<std::size_t>(operation.operands[0]->id),
+                    b = static_cast<std::size_t>(operation.operands[1]->id);
         mix(hash, std::min(a, b));
         mix(hash, std::max(a, b));
     } else {
@@ -58,10 +62,12 @@ std::size_t AvailableValues::Hash::operator()(const Entry& entry) const {
 bool AvailableValues::Equal::operator()(const Entry& x, const Entry& y) const {
     const Operation& a = *x.operation;
     const Operation& b = *y.operation;
-    if (a.op != b.op || x.epoch != y.epoch || x.value->type != y.value->type || a.ints != b.ints || !same_library(a, b)) return false;
+    if (a.op != b.op || x.epoch != y.epoch || x.value->type != y.value->type || a.ints != b.ints || !same_library(a, b))
+        return false;
     const bool same_operands = a.operands == b.operands || (is_commutative(a.op) && a.operands[0] == b.operands[1] &&
                                                             a.operands[1] == b.operands[0]);
-    return same_operands && std::equal(a.numbers.begin(), a.numbers.end(), b.numbers.begin(), b.numbers.end(), same_number);
+    return same_operands &&
+           std::equal(a.numbers.begin(), a.numbers.end(), b.numbers.begin(), b.numbers.end(), same_number);
 }
 
 Value* AvailableValues::find_or_add(const Operation& operation) {

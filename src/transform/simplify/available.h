@@ -1,7 +1,8 @@
 // Values that are computed already at a place in the program: common subexpressions.
 //
-// Scopes follow regions, so whatever is found dominates the place it is asked from. Loads count as equal only within one
-// epoch of memory: everything that may write starts a new one. Arrays may overlap, so any write ends the epoch of all.
+// Scopes follow regions, so whatever is found dominates the place it is asked from. Loads count as equal only within
+// one epoch of memory: everything that may write starts a new one. Arrays may overlap, so any write ends the epoch of
+// all.
 #pragma once
 
 #include <deque>
@@ -14,8 +15,8 @@ namespace weft::transform {
 
 class AvailableValues {
 public:
-    // The value that `operation` would give again, or null; from then on `operation` gives it. Operations that are never
-    // merged (effects, regions) give null.
+    // The value that `operation` would give again, or null; from then on `operation` gives it. Operations that are
+    // never merged (effects, regions) give null.
     ir::Value* find_or_add(const ir::Operation& operation);
 
     // After a store: a load from the same place gives the stored value.

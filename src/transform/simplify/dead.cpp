@@ -1,6 +1,6 @@
-// Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A carried
-// value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also removes
-// values that only feed themselves round the loop.
+// Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A
+// carried value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also
+// removes values that only feed themselves round the loop.
 #include <algorithm>
 
 #include "transform/simplify/simplify.h"
@@ -56,7 +56,9 @@ private:
     // What decides whether and how often the regions run.
     void need_control(const Operation& operation) {
         switch (operation.op) {
-            case Op::if_: need(operation.operands[0]); break;
+            case Op::if_:
+                need(operation.operands[0]);
+                break;
             case Op::for_:
                 for (std::size_t i = 0; i < 3; ++i) need(operation.operands[i]);
                 if (operation.guarded) need(operation.results.back());
@@ -132,7 +134,8 @@ public:
 private:
     bool stays(const Operation& operation) const {
         if (operation.op == Op::yield || operation.op == Op::return_ || ir::has_effects(operation)) return true;
-        return std::any_of(operation.results.begin(), operation.results.end(), [&](const Value* v) { return marker_.needs(v); });
+        return std::any_of(operation.results.begin(), operation.results.end(),
+                           [&](const Value* v) { return marker_.needs(v); });
     }
 
     // Removes the elements of `list` (counted from `first`) whose result is not needed.
@@ -153,7 +156,8 @@ private:
             filter(operation.operands, is_for ? 3 : 0, needed);
             for (Region* region : operation.regions) {
                 filter(region->arguments, is_for ? 1 : 0, needed);
-                for (std::size_t i = 0; i < region->arguments.size(); ++i) region->arguments[i]->index = static_cast<int>(i);
+                for (std::size_t i = 0; i < region->arguments.size(); ++i)
+                    region->arguments[i]->index = static_cast<int>(i);
             }
         }
         for (Region* region : operation.regions) {

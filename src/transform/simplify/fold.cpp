@@ -62,11 +62,13 @@ constexpr IntBinary kIntBinary[] = {
     {Op::add, [](const IntOperands& x) -> Folded { return x.a + x.b; }},
     {Op::sub, [](const IntOperands& x) -> Folded { return x.a - x.b; }},
     {Op::mul, [](const IntOperands& x) -> Folded { return x.a * x.b; }},
-    {Op::div, [](const IntOperands& x) -> Folded {
+    {Op::div,
+     [](const IntOperands& x) -> Folded {
          if (!x.divides()) return std::nullopt;
          return x.is_signed ? static_cast<std::uint64_t>(x.sa() / x.sb()) : x.a / x.b;
      }},
-    {Op::rem, [](const IntOperands& x) -> Folded {
+    {Op::rem,
+     [](const IntOperands& x) -> Folded {
          if (!x.divides()) return std::nullopt;
          return x.is_signed ? static_cast<std::uint64_t>(x.sa() % x.sb()) : x.a % x.b;
      }},
@@ -76,7 +78,8 @@ constexpr IntBinary kIntBinary[] = {
     {Op::or_, [](const IntOperands& x) -> Folded { return x.a | x.b; }},
     {Op::xor_, [](const IntOperands& x) -> Folded { return x.a ^ x.b; }},
     {Op::shl, [](const IntOperands& x) -> Folded { return x.a << x.shift(); }},
-    {Op::shr, [](const IntOperands& x) -> Folded {
+    {Op::shr,
+     [](const IntOperands& x) -> Folded {
          return x.is_signed ? static_cast<std::uint64_t>(x.sa() >> x.shift()) : x.a >> x.shift();
      }},
 };
@@ -156,13 +159,20 @@ namespace {
 template <class T>
 std::optional<bool> compare(Op op, T a, T b) {
     switch (op) {
-        case Op::cmp_lt: return a < b;
-        case Op::cmp_le: return a <= b;
-        case Op::cmp_gt: return a > b;
-        case Op::cmp_ge: return a >= b;
-        case Op::cmp_eq: return a == b;
-        case Op::cmp_ne: return a != b;
-        default: return std::nullopt;
+        case Op::cmp_lt:
+            return a < b;
+        case Op::cmp_le:
+            return a <= b;
+        case Op::cmp_gt:
+            return a > b;
+        case Op::cmp_ge:
+            return a >= b;
+        case Op::cmp_eq:
+            return a == b;
+        case Op::cmp_ne:
+            return a != b;
+        default:
+            return std::nullopt;
     }
 }
 
@@ -176,10 +186,14 @@ std::optional<bool> fold_compare(Op op, Scalar scalar, Number a, Number b) {
 
 std::optional<bool> fold_classify(Op op, Number a) {
     switch (op) {
-        case Op::isnan: return std::isnan(a.f);
-        case Op::isinf: return std::isinf(a.f);
-        case Op::isfinite: return std::isfinite(a.f);
-        default: return std::nullopt;
+        case Op::isnan:
+            return std::isnan(a.f);
+        case Op::isinf:
+            return std::isinf(a.f);
+        case Op::isfinite:
+            return std::isfinite(a.f);
+        default:
+            return std::nullopt;
     }
 }
 

@@ -47,13 +47,16 @@ std::optional<std::vector<Number>> folded_numbers(const Operation& operation) {
     const std::vector<Number>& a = *in[0];
     const Op op = operation.op;
     switch (ir::op_class(op)) {
-        case ir::OpClass::unary: return each(a.size(), [&](std::size_t i) { return fold_unary(op, scalar, a[i]); });
+        case ir::OpClass::unary:
+            return each(a.size(), [&](std::size_t i) { return fold_unary(op, scalar, a[i]); });
         case ir::OpClass::binary:
             return each(a.size(), [&](std::size_t i) { return fold_binary(op, scalar, a[i], (*in[1])[i]); });
         case ir::OpClass::compare:
             return each(1, [&](std::size_t) { return as_number(fold_compare(op, scalar, a[0], (*in[1])[0])); });
-        case ir::OpClass::classify: return each(1, [&](std::size_t) { return as_number(fold_classify(op, a[0])); });
-        case ir::OpClass::other: break;
+        case ir::OpClass::classify:
+            return each(1, [&](std::size_t) { return as_number(fold_classify(op, a[0])); });
+        case ir::OpClass::other:
+            break;
     }
     switch (op) {
         case Op::fma:
@@ -66,9 +69,12 @@ std::optional<std::vector<Number>> folded_numbers(const Operation& operation) {
             const Scalar to = operation.results[0]->type.scalar();
             return each(1, [&](std::size_t) { return fold_bitcast(scalar, to, a[0]); });
         }
-        case Op::bit_count: return std::vector<Number>{Number::integer(fold_bit_count(scalar, a[0]))};
-        case Op::splat: return std::vector<Number>(static_cast<std::size_t>(operation.results[0]->type.components()), a[0]);
-        default: return std::nullopt;
+        case Op::bit_count:
+            return std::vector<Number>{Number::integer(fold_bit_count(scalar, a[0]))};
+        case Op::splat:
+            return std::vector<Number>(static_cast<std::size_t>(operation.results[0]->type.components()), a[0]);
+        default:
+            return std::nullopt;
     }
 }
 
@@ -138,11 +144,11 @@ struct Reflexive {
     Result result;
 };
 constexpr Reflexive kReflexive[] = {
-    {Op::sub, Domain::ints, Result::zero},   {Op::xor_, Domain::ints, Result::zero},
-    {Op::and_, Domain::ints, Result::other}, {Op::or_, Domain::ints, Result::other},
-    {Op::min, Domain::ints, Result::other},  {Op::max, Domain::ints, Result::other},
+    {Op::sub, Domain::ints, Result::zero},    {Op::xor_, Domain::ints, Result::zero},
+    {Op::and_, Domain::ints, Result::other},  {Op::or_, Domain::ints, Result::other},
+    {Op::min, Domain::ints, Result::other},   {Op::max, Domain::ints, Result::other},
     {Op::min, Domain::floats, Result::other}, {Op::max, Domain::floats, Result::other},
-    {Op::xor_, Domain::bools, Result::zero}, {Op::and_, Domain::bools, Result::other},
+    {Op::xor_, Domain::bools, Result::zero},  {Op::and_, Domain::bools, Result::other},
     {Op::or_, Domain::bools, Result::other},
 };
 
@@ -156,13 +162,19 @@ bool matches(const Number& number, Pattern pattern, const ScalarInfo& scalar) {
                                                    ? number.i == -1
                                                    : number.i == (std::int64_t{1} << scalar.bits) - 1);
     switch (pattern) {
-        case Pattern::zero: return number.is_float ? number.f == 0 && !std::signbit(number.f) : number.i == 0;
-        case Pattern::minus_zero: return number.is_float && number.f == 0 && std::signbit(number.f);
-        case Pattern::one: return number.as_double() == 1;
-        case Pattern::two: return number.as_double() == 2;
+        case Pattern::zero:
+            return number.is_float ? number.f == 0 && !std::signbit(number.f) : number.i == 0;
+        case Pattern::minus_zero:
+            return number.is_float && number.f == 0 && std::signbit(number.f);
+        case Pattern::one:
+            return number.as_double() == 1;
+        case Pattern::two:
+            return number.as_double() == 2;
         // Without sign, the multiplication by all bits is that by -1.
-        case Pattern::minus_one: return number.is_float ? number.f == -1 : all_bits;
-        case Pattern::all_bits: return all_bits;
+        case Pattern::minus_one:
+            return number.is_float ? number.f == -1 : all_bits;
+        case Pattern::all_bits:
+            return all_bits;
     }
     return false;
 }
@@ -182,13 +194,23 @@ Value* Simplifier::binary_identity(Operation& operation) {
     };
     const auto result = [&](Result what, Value* other, Value* constant) -> Value* {
         switch (what) {
-            case Result::other: return other;
-            case Result::constant: return constant;
-            case Result::zero: return filled(0);
-            case Result::one: return filled(1);
-            case Result::negated: change(operation, Op::neg, {other}); return nullptr;
-            case Result::inverted: change(operation, Op::invert, {other}); return nullptr;
-            case Result::squared: change(operation, Op::mul, {other, other}); return nullptr;
+            case Result::other:
+                return other;
+            case Result::constant:
+                return constant;
+            case Result::zero:
+                return filled(0);
+            case Result::one:
+                return filled(1);
+            case Result::negated:
+                change(operation, Op::neg, {other});
+                return nullptr;
+            case Result::inverted:
+                change(operation, Op::invert, {other});
+                return nullptr;
+            case Result::squared:
+                change(operation, Op::mul, {other, other});
+                return nullptr;
         }
         return nullptr;
     };
@@ -204,7 +226,8 @@ Value* Simplifier::binary_identity(Operation& operation) {
     for (const Identity& rule : kIdentities) {
         if (rule.op != operation.op || rule.domain != domain) continue;
         if (right && matches(*right, rule.constant, scalar)) return result(rule.result, a, b);
-        if (left && rule.side == Side::either && matches(*left, rule.constant, scalar)) return result(rule.result, b, a);
+        if (left && rule.side == Side::either && matches(*left, rule.constant, scalar))
+            return result(rule.result, b, a);
     }
     return nullptr;
 }
@@ -226,22 +249,35 @@ Value* Simplifier::unary_identity(Operation& operation) {
         case Op::invert: {
             if (inner->op == Op::invert) return inner->operands[0];
             // not (a < b) → a >= b, which for floats only holds of == and !=
-            const bool ordered = inner->op == Op::cmp_eq || inner->op == Op::cmp_ne ||
-                                 (ir::op_class(inner->op) == ir::OpClass::compare && !inner->operands[0]->type.is_float());
+            const bool ordered =
+                inner->op == Op::cmp_eq || inner->op == Op::cmp_ne ||
+                (ir::op_class(inner->op) == ir::OpClass::compare && !inner->operands[0]->type.is_float());
             if (!ordered) break;
             Op opposite = inner->op;
             switch (inner->op) {
-                case Op::cmp_lt: opposite = Op::cmp_ge; break;
-                case Op::cmp_le: opposite = Op::cmp_gt; break;
-                case Op::cmp_gt: opposite = Op::cmp_le; break;
-                case Op::cmp_ge: opposite = Op::cmp_lt; break;
-                case Op::cmp_eq: opposite = Op::cmp_ne; break;
-                default: opposite = Op::cmp_eq;
+                case Op::cmp_lt:
+                    opposite = Op::cmp_ge;
+                    break;
+                case Op::cmp_le:
+                    opposite = Op::cmp_gt;
+                    break;
+                case Op::cmp_gt:
+                    opposite = Op::cmp_le;
+                    break;
+                case Op::cmp_ge:
+                    opposite = Op::cmp_lt;
+                    break;
+                case Op::cmp_eq:
+                    opposite = Op::cmp_ne;
+                    break;
+                default:
+                    opposite = Op::cmp_eq;
             }
             change(operation, opposite, inner->operands);
             break;
         }
-        default: break;
+        default:
+            break;
     }
     return nullptr;
 }

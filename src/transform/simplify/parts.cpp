@@ -24,9 +24,11 @@ std::int64_t leaf_offset(Type type, std::span<const std::int64_t> path) {
     for (const std::int64_t at : path) {
         const std::int64_t head[] = {at};
         if (type.is_struct()) {
-            for (std::int64_t i = 0; i < at; ++i) offset += ir::leaf_count(type.fields()[static_cast<std::size_t>(i)].type);
+            for (std::int64_t i = 0; i < at; ++i)
+                offset += ir::leaf_count(type.fields()[static_cast<std::size_t>(i)].type);
         } else if (type.is_tuple()) {
-            for (std::int64_t i = 0; i < at; ++i) offset += ir::leaf_count(type.elements()[static_cast<std::size_t>(i)]);
+            for (std::int64_t i = 0; i < at; ++i)
+                offset += ir::leaf_count(type.elements()[static_cast<std::size_t>(i)]);
         } else {
             offset += at * ir::leaf_count(ir::part_type(type, head));
         }
@@ -68,7 +70,8 @@ Value* Simplifier::extract(Operation& operation) {
                 Value* const part = made->operands[static_cast<std::size_t>(at)];
                 const std::size_t used = entry ? 2 : 1;
                 if (path.size() == used) return part;
-                change(operation, Op::extract, {part}, Path(path.begin() + static_cast<std::ptrdiff_t>(used), path.end()));
+                change(operation, Op::extract, {part},
+                       Path(path.begin() + static_cast<std::ptrdiff_t>(used), path.end()));
                 break;
             }
             case Op::insert:
@@ -88,7 +91,8 @@ Value* Simplifier::extract(Operation& operation) {
                 change(operation, Op::extract, {made->operands[0]}, std::move(joined));
                 break;
             }
-            default: return nullptr;
+            default:
+                return nullptr;
         }
     }
 }
@@ -135,8 +139,8 @@ Value* Simplifier::insert(Operation& operation) {
     return constant(operation.results[0]->type, std::move(numbers), operation.span);
 }
 
-// extract_at v[2] → extract v[2], and the same for insert_at, where every index is a constant inside the value. One that
-// is outside stays: it is a fault in debug builds.
+// extract_at v[2] → extract v[2], and the same for insert_at, where every index is a constant inside the value. One
+// that is outside stays: it is a fault in debug builds.
 bool Simplifier::make_static(Operation& operation) {
     const bool inserts = operation.op == Op::insert_at;
     const std::size_t first = inserts ? 2 : 1;
@@ -149,7 +153,8 @@ bool Simplifier::make_static(Operation& operation) {
         if (index->i < 0 || index->i >= extent) return false;
         path.push_back(index->i);
     }
-    std::vector<Value*> operands(operation.operands.begin(), operation.operands.begin() + static_cast<std::ptrdiff_t>(first));
+    std::vector<Value*> operands(operation.operands.begin(),
+                                 operation.operands.begin() + static_cast<std::ptrdiff_t>(first));
     change(operation, inserts ? Op::insert : Op::extract, std::move(operands), std::move(path));
     return true;
 }

@@ -12,8 +12,8 @@ using ir::Region;
 using ir::Value;
 
 void simplify(ir::Function& function) {
-    // Each round can open the way for the next (a folded condition frees an arm, which makes a loop trivial). Programs that
-    // need more than a few rounds are rare and lose nothing but a little speed.
+    // Each round can open the way for the next (a folded condition frees an arm, which makes a loop trivial). Programs
+    // that need more than a few rounds are rare and lose nothing but a little speed.
     constexpr int kMostRounds = 6;
     for (int round = 0; round < kMostRounds; ++round) {
         const bool changed = Simplifier(function).run();
@@ -61,10 +61,17 @@ void Simplifier::region(Region& region) {
 void Simplifier::visit(Operation& operation) {
     for (Value*& operand : operation.operands) operand = map_[operand];
     switch (operation.op) {
-        case Op::if_: if_(operation); return;
-        case Op::for_: for_(operation); return;
-        case Op::while_: while_(operation); return;
-        default: break;
+        case Op::if_:
+            if_(operation);
+            return;
+        case Op::for_:
+            for_(operation);
+            return;
+        case Op::while_:
+            while_(operation);
+            return;
+        default:
+            break;
     }
     if (operation.results.size() == 1) {
         Value* same = simplified(operation);
@@ -95,21 +102,33 @@ void Simplifier::replace(const Value* value, Value* by) {
 Value* Simplifier::simplified(Operation& operation) {
     if (Value* value = folded(operation)) return value;
     switch (ir::op_class(operation.op)) {
-        case ir::OpClass::unary: return unary_identity(operation);
-        case ir::OpClass::binary: return binary_identity(operation);
-        case ir::OpClass::compare: return compare_identity(operation);
-        default: break;
+        case ir::OpClass::unary:
+            return unary_identity(operation);
+        case ir::OpClass::binary:
+            return binary_identity(operation);
+        case ir::OpClass::compare:
+            return compare_identity(operation);
+        default:
+            break;
     }
     switch (operation.op) {
-        case Op::select: return select_identity(operation);
-        case Op::extract: return extract(operation);
-        case Op::make: return make(operation);
-        case Op::insert: return insert(operation);
-        case Op::extract_at: return make_static(operation) ? extract(operation) : nullptr;
-        case Op::insert_at: return make_static(operation) ? insert(operation) : nullptr;
+        case Op::select:
+            return select_identity(operation);
+        case Op::extract:
+            return extract(operation);
+        case Op::make:
+            return make(operation);
+        case Op::insert:
+            return insert(operation);
+        case Op::extract_at:
+            return make_static(operation) ? extract(operation) : nullptr;
+        case Op::insert_at:
+            return make_static(operation) ? insert(operation) : nullptr;
         case Op::cast:
-        case Op::bitcast: return operation.operands[0]->type == operation.results[0]->type ? operation.operands[0] : nullptr;
-        default: return nullptr;
+        case Op::bitcast:
+            return operation.operands[0]->type == operation.results[0]->type ? operation.operands[0] : nullptr;
+        default:
+            return nullptr;
     }
 }
 

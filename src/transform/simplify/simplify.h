@@ -1,10 +1,10 @@
-// The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp (what one
-// operation becomes), control.cpp (what a branch or loop becomes), available.h (which values are there already),
+// The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp (what
+// one operation becomes), control.cpp (what a branch or loop becomes), available.h (which values are there already),
 // dead.cpp (what nobody needs).
 //
-// One walk visits every operation once, in program order, with all operands already simplified; it writes the new list of
-// operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round is
-// linear in the size of the function. Rounds are repeated while they find something (two are the rule).
+// One walk visits every operation once, in program order, with all operands already simplified; it writes the new list
+// of operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round
+// is linear in the size of the function. Rounds are repeated while they find something (two are the rule).
 #pragma once
 
 #include <vector>
@@ -59,7 +59,8 @@ private:
     // ---- making operations at the current place ----
     ir::Value* constant(Type type, std::vector<Number> numbers, Span span);
     ir::Value* boolean(bool value, Span span) { return constant(bool_type(), {Number::integer(value)}, span); }
-    void change(ir::Operation& operation, ir::Op op, std::vector<ir::Value*> operands, std::vector<std::int64_t> ints = {});
+    void change(ir::Operation& operation, ir::Op op, std::vector<ir::Value*> operands,
+                std::vector<std::int64_t> ints = {});
 
     ir::Function& function_;
     ir::ValueMap map_;
@@ -74,8 +75,8 @@ const std::vector<Number>* constant_numbers(const ir::Value* value);
 // The number that all components of a constant are; null where they differ or it is no constant.
 const Number* uniform_constant(const ir::Value* value);
 
-// Removes operations without effects whose results nobody needs, also where they only need each other round a loop, with
-// the results, carried values and yields of structured operations that nobody needs. True where something went.
+// Removes operations without effects whose results nobody needs, also where they only need each other round a loop,
+// with the results, carried values and yields of structured operations that nobody needs. True where something went.
 bool remove_dead(ir::Function& function);
 
 }  // namespace weft::transform

@@ -2,19 +2,18 @@
 //
 // A shape speaks about the lanes that are active where the value lives: inside an arm that only some lanes take, or in
 // an iteration that only some lanes still run, "uniform" means equal in those lanes. What leaves such a region (the
-// results of an if with a varying condition, of a loop with a varying trip count) is varying, because lanes left it with
-// different values.
+// results of an if with a varying condition, of a loop with a varying trip count) is varying, because lanes left it
+// with different values.
 //
 // Linear index arithmetic is taken not to wrap within one group of lanes: the W indices of a group differ by less than
 // W times a small stride, and an index that wraps there was out of range for every array anyway.
 //
 // A fixpoint over the structured IR: shapes only ever rise (unknown, then uniform or linear, then varying), loops are
 // visited until nothing changes.
-#include "transform/vectorize/vectorize.h"
-
 #include <optional>
 
 #include "support/error.h"
+#include "transform/vectorize/vectorize.h"
 
 namespace weft::transform {
 
@@ -29,9 +28,7 @@ constexpr LaneShape kUniform{LaneShape::Kind::uniform, 0};
 constexpr LaneShape kVarying{LaneShape::Kind::varying, 0};
 constexpr LaneShape kRuns{LaneShape::Kind::varying, 0, true};
 
-LaneShape linear(std::int64_t stride) {
-    return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride};
-}
+LaneShape linear(std::int64_t stride) { return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride}; }
 
 std::optional<std::int64_t> constant_integer(const Value* value) {
     const Operation* definition = value->definition;
@@ -88,9 +85,12 @@ private:
 
     void visit(const Operation& operation) {
         switch (operation.op) {
-            case Op::if_: return visit_if(operation);
-            case Op::for_: return visit_for(operation);
-            case Op::while_: return visit_while(operation);
+            case Op::if_:
+                return visit_if(operation);
+            case Op::for_:
+                return visit_for(operation);
+            case Op::while_:
+                return visit_while(operation);
             case Op::tid: {
                 bool last = operation.ints[0] == kernel_.tid_rank - 1;
                 return raise(operation.result(), last ? linear(1) : kUniform);
@@ -103,24 +103,42 @@ private:
     LaneShape result_shape(const Operation& operation) const {
         const auto& operands = operation.operands;
         switch (operation.op) {
-            case Op::atomic_add: case Op::atomic_sub: case Op::atomic_min: case Op::atomic_max: case Op::atomic_and:
-            case Op::atomic_or: case Op::atomic_xor: case Op::atomic_exch: case Op::atomic_cas:
+            case Op::atomic_add:
+            case Op::atomic_sub:
+            case Op::atomic_min:
+            case Op::atomic_max:
+            case Op::atomic_and:
+            case Op::atomic_or:
+            case Op::atomic_xor:
+            case Op::atomic_exch:
+            case Op::atomic_cas:
                 return kVarying;  // each lane sees what the lanes before it left
             case Op::call_library:
                 return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
-            case Op::call: return kVarying;
-            case Op::add: case Op::sub: case Op::mul: case Op::shl: case Op::neg: case Op::cast: case Op::bitcast:
+            case Op::call:
+                return kVarying;
+            case Op::add:
+            case Op::sub:
+            case Op::mul:
+            case Op::shl:
+            case Op::neg:
+            case Op::cast:
+            case Op::bitcast:
                 return integer_shape(operation);
             case Op::select:
                 if (operands[1] == operands[2]) return shape(operands[1]);
                 return uniform(operands[0]) ? join(shape(operands[1]), shape(operands[2]))
                                             : choice(operation.result()->type, operands[1], operands[2]);
-            case Op::min: case Op::max:
+            case Op::min:
+            case Op::max:
                 return all_uniform(operands) ? kUniform : choice(operation.result()->type, operands[0], operands[1]);
             case Op::rem:
                 if (all_uniform(operands)) return kUniform;
-                return index_type(operation.result()->type) && near_linear(operands[0]) && uniform(operands[1]) ? kRuns : kVarying;
-            default: return all_uniform(operands) ? kUniform : kVarying;
+                return index_type(operation.result()->type) && near_linear(operands[0]) && uniform(operands[1])
+                           ? kRuns
+                           : kVarying;
+            default:
+                return all_uniform(operands) ? kUniform : kVarying;
         }
     }
 
@@ -149,9 +167,12 @@ private:
             return moved && from_index && ((a.runs && b == kUniform) || (a == kUniform && b.runs)) ? kRuns : kVarying;
         }
         switch (operation.op) {
-            case Op::add: return linear(a.stride + b.stride);
-            case Op::sub: return linear(a.stride - b.stride);
-            case Op::neg: return linear(-a.stride);
+            case Op::add:
+                return linear(a.stride + b.stride);
+            case Op::sub:
+                return linear(a.stride - b.stride);
+            case Op::neg:
+                return linear(-a.stride);
             case Op::mul: {
                 if (auto factor = constant_integer(operands[1])) return linear_by(a.stride, *factor);
                 if (auto factor = constant_integer(operands[0])) return linear_by(b.stride, *factor);
@@ -162,11 +183,13 @@ private:
                 if (!count || *count < 0 || *count > 20) return kVarying;
                 return linear_by(a.stride, std::int64_t{1} << *count);
             }
-            case Op::cast: case Op::bitcast: {
+            case Op::cast:
+            case Op::bitcast: {
                 Type from = operands[0]->type;
                 return from.is_int() && info(from.scalar()).bits >= 32 ? a : kVarying;
             }
-            default: return kVarying;
+            default:
+                return kVarying;
         }
     }
 
@@ -185,9 +208,12 @@ private:
         const auto& else_values = operation.body(1).terminator()->operands;
         bool branch = uniform(operation.operands[0]);
         for (std::size_t i = 0; i < operation.results.size(); ++i) {
-            if (then_values[i] == else_values[i]) raise(operation.result(i), shape(then_values[i]));
-            else if (branch) raise(operation.result(i), join(shape(then_values[i]), shape(else_values[i])));
-            else raise(operation.result(i), choice(operation.result(i)->type, then_values[i], else_values[i]));
+            if (then_values[i] == else_values[i])
+                raise(operation.result(i), shape(then_values[i]));
+            else if (branch)
+                raise(operation.result(i), join(shape(then_values[i]), shape(else_values[i])));
+            else
+                raise(operation.result(i), choice(operation.result(i)->type, then_values[i], else_values[i]));
         }
     }
 
@@ -200,8 +226,8 @@ private:
         carry(carried, inits);
         visit(body);
         carry(carried, body.terminator()->operands);
-        bool varying = !uniform_trip_count(shape(lo), shape(hi), shape(step)) ||
-                       (operation.guarded && !uniform(carried.back()));
+        bool varying =
+            !uniform_trip_count(shape(lo), shape(hi), shape(step)) || (operation.guarded && !uniform(carried.back()));
         finish_loop(operation, carried, varying);
     }
 
@@ -239,7 +265,8 @@ private:
 std::optional<VectorPlan::Remark> obstacle(const Region& region) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call)
-            return VectorPlan::Remark{operation->span, "runs one thread at a time: a function is called and not inlined"};
+            return VectorPlan::Remark{operation->span,
+                                      "runs one thread at a time: a function is called and not inlined"};
         for (const Region* nested : operation->regions)
             if (auto found = obstacle(*nested)) return found;
     }
@@ -259,7 +286,8 @@ void remark_on(const Region& region, VectorPlan& plan) {
             bool unit = last && plan.shape(last).kind == LaneShape::Kind::linear && plan.shape(last).stride == 1;
             bool indexed = false;
             for (int axis = 1; axis <= ndim; ++axis)
-                indexed |= plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
+                indexed |=
+                    plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
             if (indexed && !unit && !plan.shape(last).runs)
                 plan.remarks.push_back({operation->span, std::string(operation->op == Op::load ? "reads" : "writes") +
                                                              " scattered elements: neighbouring threads do not touch "

@@ -1,5 +1,6 @@
-// Decides how the kernel of one thread becomes the kernel of W threads, without rewriting it: what each value looks like
-// across the lanes, and whether the whole kernel can run on lanes. codegen/ writes LLVM IR from the kernel and this plan.
+// Decides how the kernel of one thread becomes the kernel of W threads, without rewriting it: what each value looks
+// like across the lanes, and whether the whole kernel can run on lanes. codegen/ writes LLVM IR from the kernel and
+// this plan.
 //
 // Lanes are neighbours on the last axis of the launch: lane l of a group runs thread (i, j, k0 + l).
 #pragma once
@@ -29,7 +30,7 @@ struct LaneShape {
 };
 
 struct VectorPlan {
-    int lanes = 1;  // 1: the scalar kernel
+    int lanes = 1;                                           // 1: the scalar kernel
     std::unordered_map<const ir::Value*, LaneShape> shapes;  // absent: uniform
     // Why a kernel, or one operation of it, runs slower than it could: one sentence each with its place.
     struct Remark {

@@ -65,8 +65,8 @@ codegen::TargetInfo host() {
     for (const auto& feature : features)
         if (feature.second) target.features += (target.features.empty() ? "+" : ",+") + feature.first().str();
     target.vector_bits = features.lookup("avx512vl") && features.lookup("avx512bw") && features.lookup("avx512dq") ? 512
-                         : features.lookup("avx2")                                                                 ? 256
-                                                                                                                   : 128;
+                         : features.lookup("avx2") ? 256
+                                                   : 128;
     return target;
 }
 
@@ -118,15 +118,17 @@ Compiled::Compiled(const std::string& text, codegen::Options options, const code
     auto& library = jit_->getMainJITDylib();
     static void* const sleef = dlopen("libsleef.so.3", RTLD_NOW | RTLD_GLOBAL);
     if (!sleef) throw std::runtime_error("cannot load SLEEF");
-    library.addGenerator(unwrap(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit_->getDataLayout().getGlobalPrefix())));
+    library.addGenerator(unwrap(
+        llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit_->getDataLayout().getGlobalPrefix())));
     auto symbol = [&](auto* function) {
         return llvm::orc::ExecutorSymbolDef(llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported);
     };
-    if (auto error = library.define(llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
-                                                                {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
-                                                                {jit_->mangleAndIntern("test_square"), symbol(&plain_square)},
-                                                                {jit_->mangleAndIntern("test_cross"), symbol(&cross_product)},
-                                                                {jit_->mangleAndIntern("test_sum"), symbol(&sum_of_view)}})))
+    if (auto error =
+            library.define(llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
+                                                       {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
+                                                       {jit_->mangleAndIntern("test_square"), symbol(&plain_square)},
+                                                       {jit_->mangleAndIntern("test_cross"), symbol(&cross_product)},
+                                                       {jit_->mangleAndIntern("test_sum"), symbol(&sum_of_view)}})))
         throw std::runtime_error(llvm::toString(std::move(error)));
     if (auto error = jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(lowered.module), std::move(context))))
         throw std::runtime_error(llvm::toString(std::move(error)));

@@ -1,5 +1,5 @@
-// Compiles IR text at a lane count and runs it in this process: codegen, a plain LLVM pipeline and LLJIT, nothing of the
-// jit and runtime rooms.
+// Compiles IR text at a lane count and runs it in this process: codegen, a plain LLVM pipeline and LLJIT, nothing of
+// the jit and runtime rooms.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
@@ -42,7 +42,9 @@ public:
         run_part({count}, 0, count, arguments...);
     }
 
-    void run_on_arrays(std::int64_t count, const std::vector<ArrayView>& arrays) { launch(arrays.data(), {count}, 0, count); }
+    void run_on_arrays(std::int64_t count, const std::vector<ArrayView>& arrays) {
+        launch(arrays.data(), {count}, 0, count);
+    }
 
     // What weft_print and weft_fault were called with since the start of the process.
     static std::vector<std::string>& printed();

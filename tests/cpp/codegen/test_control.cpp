@@ -152,7 +152,8 @@ kernel @ranged(%lo: array<i32, 1>, %hi: array<i32, 1>, %x: array<f32, 1>, %limit
   %fzero = constant 0 : f32
   %true = constant true : bool
   %false = constant false : bool
-  %step = constant )") + step + R"( : i32
+  %step = constant )") +
+           step + R"( : i32
   %i = tid 0
   %a = load %lo[%i]
   %b = load %hi[%i]
@@ -285,7 +286,8 @@ TEST_P(Control, while_loop_until_the_last_lane_is_done) {
     for (int i = 0; i < size; ++i)
         for (int j = 0; j < size; ++j) {
             // fused as the kernel's sums are: the second of two products, and a product beside a sum
-            float cy = std::fma(static_cast<float>(i), scale, -1.5f), cx = std::fma(static_cast<float>(j), scale, -2.0f);
+            float cy = std::fma(static_cast<float>(i), scale, -1.5f),
+                  cx = std::fma(static_cast<float>(j), scale, -2.0f);
             float x = 0, y0 = 0;
             int n = 0;
             while (std::fma(y0, y0, x * x) < 4.0f && n < 50) {

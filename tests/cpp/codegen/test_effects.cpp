@@ -54,10 +54,12 @@ kernel @one_place(%i32s: array<i32, 1>, %f64s: array<f64, 1>, %halfs: array<f16,
         kernel.run(count, view(integers), view(doubles), view(halfs), v);
         std::int32_t sum = static_cast<std::int32_t>(count * (count - 1) / 2), parity = 0;
         for (int i = 0; i < count; ++i) parity ^= i;
-        EXPECT_EQ(integers, (std::vector<std::int32_t>{5 + sum, count ? static_cast<std::int32_t>(count - 1) : -3, parity}));
+        EXPECT_EQ(integers,
+                  (std::vector<std::int32_t>{5 + sum, count ? static_cast<std::int32_t>(count - 1) : -3, parity}));
         EXPECT_EQ(doubles, (std::vector<double>{1.0 - sum, count ? 0.0 : 1e9}));
         EXPECT_EQ(read_scalar(Scalar::f16, halfs.data()).f, static_cast<double>(count));
-        EXPECT_EQ(vectors, (std::vector<float>{1.0f + static_cast<float>(sum), 2.0f + static_cast<float>(sum), 3.0f + static_cast<float>(sum)}));
+        EXPECT_EQ(vectors, (std::vector<float>{1.0f + static_cast<float>(sum), 2.0f + static_cast<float>(sum),
+                                               3.0f + static_cast<float>(sum)}));
     }
 }
 
@@ -122,7 +124,8 @@ kernel @talk(%x: array<f32, 1>) tid 1 {
     std::vector<float> x(20);
     for (std::size_t i = 0; i < 20; ++i) x[i] = static_cast<float>(i) / 2;
     kernel.run(11, view(x));
-    EXPECT_EQ(Compiled::printed(), (std::vector<std::string>{"1 has 0.5\n", "3 has 1.5\n", "5 has 2.5\n", "7 has 3.5\n", "9 has 4.5\n"}));
+    EXPECT_EQ(Compiled::printed(),
+              (std::vector<std::string>{"1 has 0.5\n", "3 has 1.5\n", "5 has 2.5\n", "7 has 3.5\n", "9 has 4.5\n"}));
 }
 
 TEST_P(Effects, library_functions_are_called_for_active_lanes) {
@@ -281,7 +284,8 @@ kernel @checked(%at: array<i32, 1>, %x: array<f32, 2>, %y: array<f32, 1>, %none:
   }
   return
 }
-)", true);
+)",
+                              true);
     EXPECT_EQ(kernel.entry().lanes, 1);
     std::vector<std::int32_t> at{1, 2, 3, -1};
     std::vector<float> x(12, 2.0f), y(3, 0.0f);
@@ -322,33 +326,39 @@ double ulps(T got, double reference) {
     if (std::isnan(got) && std::isnan(reference)) return 0;
     T rounded = static_cast<T>(reference);
     if (got == rounded) return 0;
-    double spacing = std::max(std::abs(static_cast<double>(std::nextafter(rounded, std::numeric_limits<T>::infinity())) - static_cast<double>(rounded)),
-                              static_cast<double>(std::numeric_limits<T>::denorm_min()));
+    double spacing =
+        std::max(std::abs(static_cast<double>(std::nextafter(rounded, std::numeric_limits<T>::infinity())) -
+                          static_cast<double>(rounded)),
+                 static_cast<double>(std::numeric_limits<T>::denorm_min()));
     return std::abs(static_cast<double>(got) - reference) / spacing;
 }
 
 TEST_P(Effects, math_functions_are_accurate) {
     const MathCase cases[] = {
         // asin and acos clamp their argument: 2.5 counts as 1
-        {"sin", std::sin, -100, 100},   {"cos", std::cos, -100, 100},     {"tan", std::tan, -1.5, 1.5},   {"asin", clamped_asin, -1, 1},
-        {"acos", clamped_acos, -1, 1},     {"atan", std::atan, -20, 20},     {"sinh", std::sinh, -5, 5},     {"cosh", std::cosh, -5, 5},
-        {"tanh", std::tanh, -3, 3},     {"exp", std::exp, -20, 20},       {"log", std::log, 1e-3, 1e3},   {"log2", std::log2, 1e-3, 1e3},
-        {"log10", std::log10, 1e-3, 1e3}, {"cbrt", std::cbrt, -50, 50},   {"sqrt", std::sqrt, 0, 50},     {"erf", std::erf, -3, 3},
-        {"erfc", std::erfc, -3, 5},     {"floor", std::floor, -9, 9},     {"ceil", std::ceil, -9, 9},     {"trunc", std::trunc, -9, 9},
-        {"round", std::round, -9, 9},   {"rint", std::rint, -9, 9},
+        {"sin", std::sin, -100, 100},     {"cos", std::cos, -100, 100},  {"tan", std::tan, -1.5, 1.5},
+        {"asin", clamped_asin, -1, 1},    {"acos", clamped_acos, -1, 1}, {"atan", std::atan, -20, 20},
+        {"sinh", std::sinh, -5, 5},       {"cosh", std::cosh, -5, 5},    {"tanh", std::tanh, -3, 3},
+        {"exp", std::exp, -20, 20},       {"log", std::log, 1e-3, 1e3},  {"log2", std::log2, 1e-3, 1e3},
+        {"log10", std::log10, 1e-3, 1e3}, {"cbrt", std::cbrt, -50, 50},  {"sqrt", std::sqrt, 0, 50},
+        {"erf", std::erf, -3, 3},         {"erfc", std::erfc, -3, 5},    {"floor", std::floor, -9, 9},
+        {"ceil", std::ceil, -9, 9},       {"trunc", std::trunc, -9, 9},  {"round", std::round, -9, 9},
+        {"rint", std::rint, -9, 9},
     };
     for (const MathCase& test : cases) {
         auto check = [&]<typename T>(T, const char* type) {
             std::string array = std::string("array<") + type + ", 1>";
-            Compiled kernel = compile("kernel @math(%x: " + array + ", %y: " + array + ") tid 1 {\n  %i = tid 0\n  %a = load %x[%i]\n  %b = " +
-                                      test.op + " %a\n  store %y[%i], %b\n  return\n}\n");
+            Compiled kernel = compile("kernel @math(%x: " + array + ", %y: " + array +
+                                      ") tid 1 {\n  %i = tid 0\n  %a = load %x[%i]\n  %b = " + test.op +
+                                      " %a\n  store %y[%i], %b\n  return\n}\n");
             std::uniform_real_distribution<double> distribution(test.low, test.high);
             std::vector<T> x(203), y(203);
             for (T& a : x) a = static_cast<T>(distribution(random_));
             x[0] = static_cast<T>(2.5);
             x[1] = static_cast<T>(-0.5);
             kernel.run(203, view(x), view(y));
-            for (std::size_t i = 0; i < 203; ++i) EXPECT_LE(ulps(y[i], test.reference(x[i])), 2.0) << test.op << "(" << x[i] << ") " << type;
+            for (std::size_t i = 0; i < 203; ++i)
+                EXPECT_LE(ulps(y[i], test.reference(x[i])), 2.0) << test.op << "(" << x[i] << ") " << type;
         };
         check(float{}, "f32");
         check(double{}, "f64");
@@ -397,8 +407,9 @@ kernel @inverse(%x: array<f64, 1>, %y: array<f64, 1>, %z: array<f64, 1>, %f: arr
   return
 }
 )");
-    std::vector<double> x{0.0, 1e-300, 1e-20, 1e-9, 0.001, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 0.9999999, 1 - 1e-12, 1 - 1e-15, 1.0, 1.5,
-                          1.999, -0.4, -0.99999, -1.0, -1.5, 2.0, 3.0, std::nan("")};
+    std::vector<double> x{0.0,  1e-300,   1e-20,  1e-9,      0.001,     0.1,       0.3,         0.5, 0.7,
+                          0.9,  0.99,     0.9999, 0.9999999, 1 - 1e-12, 1 - 1e-15, 1.0,         1.5, 1.999,
+                          -0.4, -0.99999, -1.0,   -1.5,      2.0,       3.0,       std::nan("")};
     std::vector<double> y(x.size()), z(x.size());
     std::vector<float> f(x.size());
     kernel.run(static_cast<std::int64_t>(x.size()), view(x), view(y), view(z), view(f));
@@ -460,7 +471,8 @@ kernel @chain(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
   store %y[%i], %e
   return
 }
-)", options);
+)",
+                        options);
         std::vector<float> y(37);
         kernel.run(37, view(x), view(y));
         if (reference.empty()) reference = y;
@@ -471,7 +483,9 @@ kernel @chain(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
 TEST(LineInformation, instructions_carry_the_users_lines) {
     codegen::Options options;
     options.line_info = true;
-    Compiled kernel("kernel @k(%x: array<f32, 1>) tid 1 {\n  %i = tid 0\n  %v = load %x[%i]\n  store %x[%i], %v\n  return\n}\n", options);
+    Compiled kernel(
+        "kernel @k(%x: array<f32, 1>) tid 1 {\n  %i = tid 0\n  %v = load %x[%i]\n  store %x[%i], %v\n  return\n}\n",
+        options);
     EXPECT_NE(kernel.llvm_text().find("DISubprogram"), std::string::npos);
     EXPECT_NE(kernel.llvm_text().find("!dbg"), std::string::npos);
     std::vector<float> x(9, 2.0f);

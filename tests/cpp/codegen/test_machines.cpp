@@ -99,7 +99,8 @@ kernel @halves(%x: array<f16, 1>, %y: array<f32, 1>, %z: array<f16, 1>) tid 1 {
     for (std::size_t i = 0; i < count; ++i) {
         x[i] = static_cast<std::uint16_t>(i);
         // On, just below and just above the middle between neighbours, subnormal ones too, and past both ends.
-        before[i] = y[i] = std::ldexp(1.0f + static_cast<float>(i % 4099) / 4096.0f, static_cast<int>(i % 47) - 28) * (i % 2 ? 1.0f : -1.0f);
+        before[i] = y[i] = std::ldexp(1.0f + static_cast<float>(i % 4099) / 4096.0f, static_cast<int>(i % 47) - 28) *
+                           (i % 2 ? 1.0f : -1.0f);
     }
     kernel.run(static_cast<std::int64_t>(count), view(x), view(y), view(z));
     for (std::size_t i = 0; i < count; ++i) {
@@ -109,7 +110,8 @@ kernel @halves(%x: array<f16, 1>, %y: array<f32, 1>, %z: array<f16, 1>) tid 1 {
         } else {
             EXPECT_EQ(y[i], widened) << i;
         }
-        EXPECT_EQ(read_scalar(Scalar::f16, &z[i]).f, convert(Number::real(before[i]), Scalar::f32, Scalar::f16).f) << before[i];
+        EXPECT_EQ(read_scalar(Scalar::f16, &z[i]).f, convert(Number::real(before[i]), Scalar::f32, Scalar::f16).f)
+            << before[i];
     }
 }
 

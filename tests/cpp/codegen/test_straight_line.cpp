@@ -123,7 +123,8 @@ kernel @permute(%at: array<i32, 1>, %x: array<f64, 1>, %y: array<f64, 1>) tid 1 
         for (int i = 0; i < 40; ++i) at[static_cast<std::size_t>(i)] = (i * 7) % 40;
         std::vector<double> x(40), y(40, -1.0), expected(40, -1.0);
         for (std::size_t i = 0; i < 40; ++i) x[i] = 0.1 * static_cast<double>(i);
-        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) expected[static_cast<std::size_t>(at[i])] = 2 * x[static_cast<std::size_t>(at[i])];
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+            expected[static_cast<std::size_t>(at[i])] = 2 * x[static_cast<std::size_t>(at[i])];
         kernel.run(count, view(at), view(x), view(y));
         EXPECT_EQ(y, expected);
     }
@@ -138,9 +139,11 @@ TEST_P(StraightLine, packed_vectors_of_every_length_and_type) {
         for (int n : {2, 3, 4, 5, 9}) {
             std::string type = "vec" + std::to_string(n) + "<" + scalar + ">", array = "array<" + type + ", 1>";
             // Reads an element, turns the components round, writes the neighbour.
-            std::string text = "kernel @turn(%x: " + array + ", %y: " + array + ") tid 1 {\n  %one = constant 1 : i32\n  %i = tid 0\n"
+            std::string text = "kernel @turn(%x: " + array + ", %y: " + array +
+                               ") tid 1 {\n  %one = constant 1 : i32\n  %i = tid 0\n"
                                "  %j = add %i, %one\n  %v = load %x[%i]\n";
-            for (int c = 0; c < n; ++c) text += "  %c" + std::to_string(c) + " = extract %v[" + std::to_string(c) + "]\n";
+            for (int c = 0; c < n; ++c)
+                text += "  %c" + std::to_string(c) + " = extract %v[" + std::to_string(c) + "]\n";
             text += "  %w = make ";
             for (int c = n; c-- > 0;) text += "%c" + std::to_string(c) + (c ? ", " : "");
             text += " : " + type + "\n  store %y[%j], %w\n  return\n}\n";
@@ -151,7 +154,8 @@ TEST_P(StraightLine, packed_vectors_of_every_length_and_type) {
                 for (unsigned char& byte : x) byte = static_cast<unsigned char>(random_());
                 for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
                     for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c)
-                        std::memcpy(&expected[(i + 1) * size + c * bytes], &x[i * size + (static_cast<std::size_t>(n) - 1 - c) * bytes], bytes);
+                        std::memcpy(&expected[(i + 1) * size + c * bytes],
+                                    &x[i * size + (static_cast<std::size_t>(n) - 1 - c) * bytes], bytes);
                 ArrayView from = view(x, {42}), to = view(y, {42});
                 from.strides[0] = to.strides[0] = static_cast<std::int64_t>(size);
                 kernel.run(count, from, to);
@@ -288,21 +292,25 @@ kernel @components(%at: array<i32, 1>, %m: mat2x3<f32>, %y: array<vec3<f32>, 1>)
     results.strides[0] = 12;
     kernel.run(21, view(at), matrix, results);
     for (std::size_t i = 0; i < 21; ++i)
-        for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(y[3 * i + c], 2 * m[3 * (static_cast<std::size_t>(at[i]) % 2) + c]);
+        for (std::size_t c = 0; c < 3; ++c)
+            EXPECT_EQ(y[3 * i + c], 2 * m[3 * (static_cast<std::size_t>(at[i]) % 2) + c]);
 }
 
 TEST_P(StraightLine, integer_division_never_traps) {
     for (const char* type : {"i32", "i64", "u32", "i8"}) {
         std::string array = std::string("array<") + type + ", 1>";
-        std::string text = "kernel @divide(%a: " + array + ", %b: " + array + ", %q: " + array + ", %r: " + array + ") tid 1 {\n"
-                           "  %i = tid 0\n  %x = load %a[%i]\n  %y = load %b[%i]\n  %d = div %x, %y\n  %m = rem %x, %y\n"
-                           "  store %q[%i], %d\n  store %r[%i], %m\n  return\n}\n";
+        std::string text =
+            "kernel @divide(%a: " + array + ", %b: " + array + ", %q: " + array + ", %r: " + array +
+            ") tid 1 {\n"
+            "  %i = tid 0\n  %x = load %a[%i]\n  %y = load %b[%i]\n  %d = div %x, %y\n  %m = rem %x, %y\n"
+            "  store %q[%i], %d\n  store %r[%i], %m\n  return\n}\n";
         Compiled kernel = compile(text);
         auto check = [&]<typename T>(T) {
             using Limits = std::numeric_limits<T>;
             std::vector<T> a, b;
             for (T x : {T(0), T(1), T(7), T(-7), T(100), Limits::max(), Limits::min(), T(Limits::max() - 1)})
-                for (T y : {T(0), T(1), T(2), T(-1), T(-3), T(3), T(10), Limits::max(), Limits::min()}) a.push_back(x), b.push_back(y);
+                for (T y : {T(0), T(1), T(2), T(-1), T(-3), T(3), T(10), Limits::max(), Limits::min()})
+                    a.push_back(x), b.push_back(y);
             std::vector<T> q(a.size()), r(a.size());
             kernel.run(static_cast<std::int64_t>(a.size()), view(a), view(b), view(q), view(r));
             for (std::size_t i = 0; i < a.size(); ++i) {
@@ -319,8 +327,10 @@ TEST_P(StraightLine, integer_division_never_traps) {
 }
 
 TEST_P(StraightLine, casts_agree_with_the_constant_folder) {
-    std::vector<double> interesting{0.0, -0.0, 1.5, -1.5, 2.5, 1e-8, 65504.0, 65520.0, 1e5, -1e5, 3e9, -3e9, 1e19, -1e19, 1e300, 0.1,
-                                    5.96e-8, 2.98e-8, 1.0 / 3.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 1.0009765625, 1.00048828125001};
+    std::vector<double> interesting{0.0,       -0.0,         1.5,      -1.5,      2.5,          1e-8,
+                                    65504.0,   65520.0,      1e5,      -1e5,      3e9,          -3e9,
+                                    1e19,      -1e19,        1e300,    0.1,       5.96e-8,      2.98e-8,
+                                    1.0 / 3.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 1.0009765625, 1.00048828125001};
     std::size_t count = interesting.size();
     for (const ScalarInfo& from : all_scalars()) {
         // One kernel casts to every type.
@@ -346,7 +356,8 @@ TEST_P(StraightLine, casts_agree_with_the_constant_folder) {
         std::vector<ArrayView> arrays{array(x, from)};
         for (std::size_t i = 0; i < count; ++i)
             write_scalar(from.id, convert(Number::real(interesting[i]), Scalar::f64, from.id), at(x, from, i));
-        for (const ScalarInfo& to : all_scalars()) arrays.push_back(array(results[static_cast<std::size_t>(to.id)], to));
+        for (const ScalarInfo& to : all_scalars())
+            arrays.push_back(array(results[static_cast<std::size_t>(to.id)], to));
         kernel.run_on_arrays(static_cast<std::int64_t>(count), arrays);
         for (const ScalarInfo& to : all_scalars()) {
             for (std::size_t i = 0; i < count; ++i) {
@@ -366,8 +377,10 @@ TEST_P(StraightLine, half_arithmetic_rounds_once) {
     for (const char* type : {"f16", "bf16"}) {
         Scalar scalar = std::string(type) == "f16" ? Scalar::f16 : Scalar::bf16;
         std::string array = std::string("array<") + type + ", 1>";
-        Compiled kernel = compile("kernel @half(%x: " + array + ", %y: " + array + ", %z: " + array + ") tid 1 {\n  %i = tid 0\n" +
-                                  "  %a = load %x[%i]\n  %b = load %y[%i]\n  %p = mul %a, %b\n  %s = add %p, %a\n  store %z[%i], %s\n  return\n}\n");
+        Compiled kernel =
+            compile("kernel @half(%x: " + array + ", %y: " + array + ", %z: " + array + ") tid 1 {\n  %i = tid 0\n" +
+                    "  %a = load %x[%i]\n  %b = load %y[%i]\n  %p = mul %a, %b\n  %s = add %p, %a\n  store %z[%i], "
+                    "%s\n  return\n}\n");
         std::vector<std::uint16_t> x(100), y(100), z(100);
         std::uniform_real_distribution<double> distribution(-100.0, 100.0);
         for (std::size_t i = 0; i < 100; ++i) {
@@ -384,10 +397,12 @@ TEST_P(StraightLine, half_arithmetic_rounds_once) {
 }
 
 TEST_P(StraightLine, a_large_body_is_written_once_and_masked) {
-    std::string text = "kernel @large(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {\n  %i = tid 0\n  %v0 = load %x[%i]\n";
+    std::string text =
+        "kernel @large(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {\n  %i = tid 0\n  %v0 = load %x[%i]\n";
     const int steps = 500;
     for (int n = 0; n < steps; ++n)
-        text += "  %v" + std::to_string(n + 1) + " = " + (n % 3 ? "add" : "mul") + " %v" + std::to_string(n) + ", %v" + std::to_string(n / 2) + "\n";
+        text += "  %v" + std::to_string(n + 1) + " = " + (n % 3 ? "add" : "mul") + " %v" + std::to_string(n) + ", %v" +
+                std::to_string(n / 2) + "\n";
     text += "  store %y[%i], %v" + std::to_string(steps) + "\n  return\n}\n";
     codegen::Options options;
     options.lanes = 1;
@@ -416,7 +431,8 @@ kernel @twice(%x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
   store %y[%i], %d
   return
 }
-)", options);
+)",
+                    options);
     auto x = numbers(37), expected = x;
     for (float& v : expected) v = 2 * v + v;
     kernel.run(37, view(x), view(x));

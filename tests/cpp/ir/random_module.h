@@ -19,7 +19,8 @@ public:
         source->path = "some where/file.py";
         source_ = source.get();
         module->sources.push_back(source);
-        particle_ = Type::structure("Particle", "test", {{"x", Type::vector(Scalar::f32, 3)}, {"m", f64_type()}, {"n", i32_type()}});
+        particle_ = Type::structure("Particle", "test",
+                                    {{"x", Type::vector(Scalar::f32, 3)}, {"m", f64_type()}, {"n", i32_type()}});
         twin_ = Type::structure("Particle", "other", {{"flag", bool_type()}});
 
         Function* callee = module->add("helper<f32>");
@@ -71,7 +72,7 @@ private:
         for (int i = 0; i < type.components(); ++i) {
             if (info(type.scalar()).is_float()) {
                 const unsigned special = pick(40);
-                numbers.push_back(Number::real(special == 0 ? std::numeric_limits<double>::infinity()
+                numbers.push_back(Number::real(special == 0   ? std::numeric_limits<double>::infinity()
                                                : special == 1 ? -std::numeric_limits<double>::quiet_NaN()
                                                               : kReals[pick(8)]));
             } else {
@@ -83,12 +84,18 @@ private:
 
     Type small_type() {
         switch (pick(7)) {
-            case 0: return i32_type();
-            case 1: return bool_type();
-            case 2: return f64_type();
-            case 3: return Type::vector(Scalar::f32, 3);
-            case 4: return Type::matrix(Scalar::f32, 2, 3);
-            default: return f32_type();
+            case 0:
+                return i32_type();
+            case 1:
+                return bool_type();
+            case 2:
+                return f64_type();
+            case 3:
+                return Type::vector(Scalar::f32, 3);
+            case 4:
+                return Type::matrix(Scalar::f32, 2, 3);
+            default:
+                return f32_type();
         }
     }
 
@@ -113,26 +120,56 @@ private:
         const auto get = [&](Type type) { return value(type, builder); };
         Value* const array = get(Type::array(f32_type(), 1));
         switch (pick(26)) {
-            case 0: define(builder.binary(Op::add, get(f32_type()), get(f32_type()))); break;
-            case 1: define(builder.binary(Op::mul, get(vec), get(vec))); break;
-            case 2: define(builder.binary(pick(2) ? Op::div : Op::shr, get(i32_type()), get(i32_type()))); break;
-            case 3: define(builder.unary(pick(2) ? Op::neg : Op::sqrt, get(f32_type()))); break;
-            case 4: define(builder.compare(Op::cmp_lt, get(f32_type()), get(f32_type()))); break;
-            case 5: define(builder.binary(Op::and_, get(bool_type()), get(bool_type()))); break;
-            case 6: define(builder.unary(Op::invert, get(bool_type()))); break;
+            case 0:
+                define(builder.binary(Op::add, get(f32_type()), get(f32_type())));
+                break;
+            case 1:
+                define(builder.binary(Op::mul, get(vec), get(vec)));
+                break;
+            case 2:
+                define(builder.binary(pick(2) ? Op::div : Op::shr, get(i32_type()), get(i32_type())));
+                break;
+            case 3:
+                define(builder.unary(pick(2) ? Op::neg : Op::sqrt, get(f32_type())));
+                break;
+            case 4:
+                define(builder.compare(Op::cmp_lt, get(f32_type()), get(f32_type())));
+                break;
+            case 5:
+                define(builder.binary(Op::and_, get(bool_type()), get(bool_type())));
+                break;
+            case 6:
+                define(builder.unary(Op::invert, get(bool_type())));
+                break;
             case 7: {
                 const Type type = small_type();
                 define(builder.select(get(bool_type()), get(type), get(type)));
                 break;
             }
-            case 8: define(builder.cast(get(f32_type()), pick(2) ? Scalar::i32 : Scalar::f64)); break;
-            case 9: define(builder.make(vec, {get(f32_type()), get(f32_type()), get(f32_type())})); break;
-            case 10: define(builder.extract(get(vec), {pick(3)})); break;
-            case 11: define(builder.insert(get(vec), get(f32_type()), {pick(3)})); break;
-            case 12: define(builder.extract(get(mat), {pick(2), pick(3)})); break;
-            case 13: define(builder.extract_at(get(mat), {get(i32_type()), get(i32_type())})); break;
-            case 14: define(builder.insert_at(get(vec), get(f32_type()), {get(i32_type())})); break;
-            case 15: define(builder.splat(mat, get(f32_type()))); break;
+            case 8:
+                define(builder.cast(get(f32_type()), pick(2) ? Scalar::i32 : Scalar::f64));
+                break;
+            case 9:
+                define(builder.make(vec, {get(f32_type()), get(f32_type()), get(f32_type())}));
+                break;
+            case 10:
+                define(builder.extract(get(vec), {pick(3)}));
+                break;
+            case 11:
+                define(builder.insert(get(vec), get(f32_type()), {pick(3)}));
+                break;
+            case 12:
+                define(builder.extract(get(mat), {pick(2), pick(3)}));
+                break;
+            case 13:
+                define(builder.extract_at(get(mat), {get(i32_type()), get(i32_type())}));
+                break;
+            case 14:
+                define(builder.insert_at(get(vec), get(f32_type()), {get(i32_type())}));
+                break;
+            case 15:
+                define(builder.splat(mat, get(f32_type())));
+                break;
             case 16:
                 if (array) define(builder.load(array, {get(i32_type())}));
                 break;
@@ -157,7 +194,9 @@ private:
                 define(builder.extract(particle, {0}));
                 break;
             }
-            case 22: other(builder); break;
+            case 22:
+                other(builder);
+                break;
             case 23:
             case 24:
             case 25:
@@ -169,14 +208,19 @@ private:
     void other(Builder& builder) {
         const auto get = [&](Type type) { return value(type, builder); };
         switch (pick(6)) {
-            case 0: builder.print("value \"%d\" of 100%%\n", {get(i32_type())}); break;
-            case 1: builder.assert_(get(bool_type()), "must \\ hold\x01"); break;
+            case 0:
+                builder.print("value \"%d\" of 100%%\n", {get(i32_type())});
+                break;
+            case 1:
+                builder.assert_(get(bool_type()), "must \\ hold\x01");
+                break;
             case 2:
                 if (builder.function().is_kernel) define(builder.tid(static_cast<int>(pick(2))));
                 break;
             case 3: {
                 LibraryFunction library{"weft_noise", pick(2) == 0};
-                define(builder.call_library(std::make_shared<const LibraryFunction>(library), f32_type(), {get(f32_type())}));
+                define(builder.call_library(std::make_shared<const LibraryFunction>(library), f32_type(),
+                                            {get(f32_type())}));
                 break;
             }
             case 4:

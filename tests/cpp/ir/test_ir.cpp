@@ -12,8 +12,8 @@ namespace {
 
 TEST(Ops, have_names_that_lead_back_to_them) {
     std::set<std::string> seen;
-#define WEFT_OP(id, cls)                            \
-    EXPECT_EQ(parse_op(op_name(Op::id)), Op::id);   \
+#define WEFT_OP(id, cls)                          \
+    EXPECT_EQ(parse_op(op_name(Op::id)), Op::id); \
     EXPECT_TRUE(seen.insert(op_name(Op::id)).second);
 #include "ir/ops.def"
 #undef WEFT_OP

@@ -29,7 +29,8 @@ TEST(Text, every_kind_of_number_is_read_back_bit_by_bit) {
     Function* function = module.add("f");
     Builder builder(*function, function->body);
     for (const double value : {0.0, -0.0, 0.1, 1e308, 5e-324, 1.0 / 3.0}) {
-        for (const Scalar scalar : {Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64}) builder.real(value, Type::scalar(scalar));
+        for (const Scalar scalar : {Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64})
+            builder.real(value, Type::scalar(scalar));
     }
     for (const double value : {HUGE_VAL, -HUGE_VAL}) builder.real(value, f64_type());
     builder.real(std::numeric_limits<double>::quiet_NaN(), f32_type());
@@ -76,7 +77,8 @@ TEST(Text, canonical_form_leaves_out_names_and_places_only) {
 }
 
 TEST(Text, spans_are_read_back_from_comments) {
-    const auto module = parse("kernel @k() tid 1 {  // dir name/a.py:7\n  %i = tid 0  // dir name/a.py:9\n  return\n}\n");
+    const auto module =
+        parse("kernel @k() tid 1 {  // dir name/a.py:7\n  %i = tid 0  // dir name/a.py:9\n  return\n}\n");
     const Function& kernel = *module->functions[0];
     EXPECT_EQ(kernel.span.source->path, "dir name/a.py");
     EXPECT_EQ(kernel.span.line, 7);
@@ -100,7 +102,8 @@ TEST(Text, mistakes_are_reported_with_line_and_column) {
     EXPECT_EQ(parse_error("func @f(%a: f32) {\n  %b = add %a, %a, %a\n  return\n}\n"),
               "parse(): 2:8: 'add' takes 2 operands, found 3");
     EXPECT_EQ(parse_error("func @f(%a: f32) {\n  %a = neg %a\n  return\n}\n"), "parse(): 2:3: %a is defined twice");
-    EXPECT_EQ(parse_error("func @f() {\n  %a = constant 300 : u8\n  return\n}\n"), "parse(): 2:17: 300 does not fit u8");
+    EXPECT_EQ(parse_error("func @f() {\n  %a = constant 300 : u8\n  return\n}\n"),
+              "parse(): 2:17: 300 does not fit u8");
     EXPECT_EQ(parse_error("func @f() {\n"), "parse(): 2:1: expected '}', found the end of the text");
     EXPECT_EQ(parse_error("hello"), "parse(): 1:1: expected 'kernel', 'func' or 'struct', found 'hello'");
     EXPECT_NE(parse_error("func @f() {\n}\n").find("expected a region to end in a yield or return"), std::string::npos);

@@ -154,7 +154,8 @@ TEST_F(CacheFolder, sixteen_processes_started_cold_all_get_right_results) {
             for (int number = 0; number < 40; ++number) {
                 const Binary wanted = sample(number, 20'000);
                 if (const auto found = cache.load(wanted.key)) {
-                    is_right = is_right && found->code == wanted.code && found->kernels[0].name == wanted.kernels[0].name;
+                    is_right =
+                        is_right && found->code == wanted.code && found->kernels[0].name == wanted.kernels[0].name;
                 } else {
                     cache.store(wanted);
                 }

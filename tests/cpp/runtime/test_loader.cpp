@@ -37,8 +37,10 @@ Binary assemble(const std::string& text, const std::string& symbol = "entry") {
     if (module == nullptr) throw std::runtime_error(problem.getMessage().str());
     const llvm::Triple triple(llvm::sys::getProcessTriple());
     std::string error;
-    const std::unique_ptr<llvm::TargetMachine> machine(llvm::TargetRegistry::lookupTarget(triple, error)->createTargetMachine(
-        triple, llvm::sys::getHostCPUName(), "", {}, llvm::Reloc::PIC_, llvm::CodeModel::Small));
+    const std::unique_ptr<llvm::TargetMachine> machine(llvm::TargetRegistry::lookupTarget(triple, error)
+                                                           ->createTargetMachine(triple, llvm::sys::getHostCPUName(),
+                                                                                 "", {}, llvm::Reloc::PIC_,
+                                                                                 llvm::CodeModel::Small));
     module->setTargetTriple(triple);
     module->setDataLayout(machine->createDataLayout());
     llvm::SmallVector<char, 0> bytes;
@@ -79,7 +81,8 @@ std::string calling(const std::string& function) {
     define void @entry(ptr %arguments, ptr %context, i64 %begin, i64 %end) {
         %data = load ptr, ptr %arguments
         %value = load float, ptr %data
-        %result = call float @)" + function + R"((float %value)
+        %result = call float @)" +
+           function + R"((float %value)
         store float %result, ptr %data
         ret void
     })";

@@ -196,10 +196,13 @@ TEST_F(Pool, ranges_cover_every_index_once) {
         set_cpu_threads(threads);
         for (const std::int64_t count : {0, 1, 99, 100, 12'345}) {
             std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
-            parallel_range(count, 10, [](void* state, std::int64_t begin, std::int64_t end) {
-                auto& counts = *static_cast<std::vector<std::atomic<int>>*>(state);
-                for (std::int64_t i = begin; i < end; ++i) ++counts[static_cast<std::size_t>(i)];
-            }, &seen);
+            parallel_range(
+                count, 10,
+                [](void* state, std::int64_t begin, std::int64_t end) {
+                    auto& counts = *static_cast<std::vector<std::atomic<int>>*>(state);
+                    for (std::int64_t i = begin; i < end; ++i) ++counts[static_cast<std::size_t>(i)];
+                },
+                &seen);
             for (const auto& times : seen) EXPECT_EQ(times.load(), 1);
         }
     }

@@ -45,7 +45,8 @@ TEST(CompileError, places_the_caret_by_characters_and_keeps_tabs) {
 
 TEST(CompileError, clips_a_span_at_the_end_of_the_line) {
     const Source source = source_of({"x = [1,"});
-    EXPECT_STREQ(CompileError({&source, 10, 4, 40}, "m").what(), "/home/me/sim.py:10:5: error: m\n    x = [1,\n        ^~~");
+    EXPECT_STREQ(CompileError({&source, 10, 4, 40}, "m").what(),
+                 "/home/me/sim.py:10:5: error: m\n    x = [1,\n        ^~~");
 }
 
 TEST(CompileError, without_text_shows_the_place_only) {
@@ -54,9 +55,7 @@ TEST(CompileError, without_text_shows_the_place_only) {
     EXPECT_STREQ(CompileError({}, "m").what(), "error: m");
 }
 
-TEST(UsageError, names_the_call) {
-    EXPECT_STREQ(UsageError("launch()", "dim is -1").what(), "launch(): dim is -1");
-}
+TEST(UsageError, names_the_call) { EXPECT_STREQ(UsageError("launch()", "dim is -1").what(), "launch(): dim is -1"); }
 
 TEST(InternalError, asks_for_a_report) {
     EXPECT_NE(std::string(InternalError("x").what()).find("please report it"), std::string::npos);

@@ -34,8 +34,8 @@ TEST(Print, shows_how_expressions_group) {
         Assign{list(name("s")), expression(Binary{BinaryOperator::add, name("x"),
                                                   expression(Binary{BinaryOperator::mul, integer(2), name("n")})})}));
     function.body.push_back(statement(AugmentedAssign{
-        expression(Subscript{name("y"), list(name("i"), expression(Slice{integer(1), nullptr, nullptr}))}), BinaryOperator::pow,
-        expression(FloatLiteral{3.0})}));
+        expression(Subscript{name("y"), list(name("i"), expression(Slice{integer(1), nullptr, nullptr}))}),
+        BinaryOperator::pow, expression(FloatLiteral{3.0})}));
     std::vector<Keyword> keywords;
     keywords.push_back({"dtype", expression(Attribute{name("wp"), "vec3"})});
     function.body.push_back(statement(ExpressionStatement{
@@ -53,9 +53,11 @@ TEST(Print, indents_blocks) {
     Function function;
     function.name = "g";
     If choice;
-    choice.condition = expression(Compare{integer(0), {CompareOperator::lt, CompareOperator::le}, list(name("x"), name("n"))});
+    choice.condition =
+        expression(Compare{integer(0), {CompareOperator::lt, CompareOperator::le}, list(name("x"), name("n"))});
     choice.then_block.push_back(statement(Break{}));
-    choice.else_block.push_back(statement(Assert{expression(Unary{UnaryOperator::logical_not, name("x")}), expression(StringLiteral{"a \"b\"\n"})}));
+    choice.else_block.push_back(statement(
+        Assert{expression(Unary{UnaryOperator::logical_not, name("x")}), expression(StringLiteral{"a \"b\"\n"})}));
     For loop{name("i"), expression(Call{name("range"), list(name("n")), {}}), {}, false};
     loop.body.push_back(statement(std::move(choice)));
     function.body.push_back(statement(std::move(loop)));

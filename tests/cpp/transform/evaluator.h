@@ -1,5 +1,6 @@
-// Runs a kernel's IR one thread at a time, as slowly and plainly as can be: the meaning of programs, against which passes
-// are tested. Operations are computed through the host's own arithmetic on the type itself, not through the folder.
+// Runs a kernel's IR one thread at a time, as slowly and plainly as can be: the meaning of programs, against which
+// passes are tested. Operations are computed through the host's own arithmetic on the type itself, not through the
+// folder.
 #pragma once
 
 #include <cmath>
@@ -63,7 +64,8 @@ private:
         return out;
     }
 
-    static void bind(const std::vector<ir::Value*>& to, const std::vector<Plain>& from, Values& values, std::size_t first = 0) {
+    static void bind(const std::vector<ir::Value*>& to, const std::vector<Plain>& from, Values& values,
+                     std::size_t first = 0) {
         for (std::size_t i = 0; i < from.size(); ++i) values[to[first + i]] = from[i];
     }
 
@@ -108,11 +110,15 @@ private:
                 const std::vector<Plain> out = region(operation.function->body, inner);
                 if (operation.results.empty()) return;
                 Plain joined;
-                for (const Plain& part : out) joined.leaves.insert(joined.leaves.end(), part.leaves.begin(), part.leaves.end());
+                for (const Plain& part : out)
+                    joined.leaves.insert(joined.leaves.end(), part.leaves.begin(), part.leaves.end());
                 return give(joined);
             }
-            case Op::load: return give_leaves(element(operand(0), integer(1)));
-            case Op::store: element(operand(0), integer(1)) = operand(2).leaves; return;
+            case Op::load:
+                return give_leaves(element(operand(0), integer(1)));
+            case Op::store:
+                element(operand(0), integer(1)) = operand(2).leaves;
+                return;
             case Op::atomic_add: {
                 std::vector<Number>& at = element(operand(0), integer(1));
                 const std::vector<Number> old = at;
@@ -121,7 +127,8 @@ private:
                 }
                 return give_leaves(old);
             }
-            case Op::tid: return give_leaves({Number::integer(operation.ints[0] ? 0 : thread_)});
+            case Op::tid:
+                return give_leaves({Number::integer(operation.ints[0] ? 0 : thread_)});
             case Op::print:
                 printed += operation.text;
                 for (std::size_t i = 0; i < operation.operands.size(); ++i) {
@@ -129,8 +136,10 @@ private:
                     printed += std::isnan(n.f) ? "nan" : n.is_float ? std::to_string(n.f) : std::to_string(n.i);
                 }
                 return;
-            case Op::assert_: return;
-            default: break;
+            case Op::assert_:
+                return;
+            default:
+                break;
         }
         give_leaves(pure(operation, values));
     }
@@ -142,7 +151,9 @@ private:
 
     std::vector<Number> pure(const ir::Operation& operation, const Values& values) {
         using ir::Op;
-        const auto leaves = [&](std::size_t i) -> const std::vector<Number>& { return values.at(operation.operands[i]).leaves; };
+        const auto leaves = [&](std::size_t i) -> const std::vector<Number>& {
+            return values.at(operation.operands[i]).leaves;
+        };
         const Type type = operation.results[0]->type;
         const auto operand_type = [&](std::size_t i) { return operation.operands[i]->type; };
         std::vector<Number> out;
@@ -157,22 +168,28 @@ private:
                 return out;
             case ir::OpClass::compare:
                 return {Number::integer(compare(operation.op, operand_type(0).scalar(), leaves(0)[0], leaves(1)[0]))};
-            default: break;
+            default:
+                break;
         }
         switch (operation.op) {
-            case Op::constant: return operation.numbers;
-            case Op::select: return leaves(0)[0].i ? leaves(1) : leaves(2);
+            case Op::constant:
+                return operation.numbers;
+            case Op::select:
+                return leaves(0)[0].i ? leaves(1) : leaves(2);
             case Op::cast:
                 for (const Number& a : leaves(0)) out.push_back(convert(a, operand_type(0).scalar(), type.scalar()));
                 return out;
             case Op::make:
-                for (std::size_t i = 0; i < operation.operands.size(); ++i) out.insert(out.end(), leaves(i).begin(), leaves(i).end());
+                for (std::size_t i = 0; i < operation.operands.size(); ++i)
+                    out.insert(out.end(), leaves(i).begin(), leaves(i).end());
                 return out;
-            case Op::splat: return std::vector<Number>(static_cast<std::size_t>(type.components()), leaves(0)[0]);
+            case Op::splat:
+                return std::vector<Number>(static_cast<std::size_t>(type.components()), leaves(0)[0]);
             case Op::extract: {
                 const std::size_t at = offset(operand_type(0), operation.ints);
                 const std::size_t n = static_cast<std::size_t>(ir::leaf_count(type));
-                return {leaves(0).begin() + static_cast<std::ptrdiff_t>(at), leaves(0).begin() + static_cast<std::ptrdiff_t>(at + n)};
+                return {leaves(0).begin() + static_cast<std::ptrdiff_t>(at),
+                        leaves(0).begin() + static_cast<std::ptrdiff_t>(at + n)};
             }
             case Op::insert: {
                 out = leaves(0);
@@ -180,8 +197,11 @@ private:
                 for (std::size_t i = 0; i < leaves(1).size(); ++i) out[at + i] = leaves(1)[i];
                 return out;
             }
-            case Op::fma: return {scalar_binary(Op::add, type.scalar(), scalar_binary(Op::mul, type.scalar(), leaves(0)[0], leaves(1)[0]), leaves(2)[0])};
-            default: throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(operation.op));
+            case Op::fma:
+                return {scalar_binary(Op::add, type.scalar(),
+                                      scalar_binary(Op::mul, type.scalar(), leaves(0)[0], leaves(1)[0]), leaves(2)[0])};
+            default:
+                throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(operation.op));
         }
     }
 
@@ -203,17 +223,27 @@ private:
         using ir::Op;
         if (a.is_float) {
             switch (op) {
-                case Op::neg: return Number::real(-a.f);
-                case Op::abs: return Number::real(std::fabs(a.f));
-                case Op::sqrt: return fit(std::sqrt(a.f), scalar);
-                default: break;
+                case Op::neg:
+                    return Number::real(-a.f);
+                case Op::abs:
+                    return Number::real(std::fabs(a.f));
+                case Op::sqrt:
+                    return fit(std::sqrt(a.f), scalar);
+                default:
+                    break;
             }
         } else {
             switch (op) {
-                case Op::neg: return convert(Number::integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.i))), Scalar::i64, scalar);
-                case Op::abs: return a.i < 0 ? scalar_unary(Op::neg, scalar, a) : a;
-                case Op::invert: return scalar == Scalar::boolean ? Number::integer(!a.i) : convert(Number::integer(~a.i), Scalar::i64, scalar);
-                default: break;
+                case Op::neg:
+                    return convert(Number::integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.i))),
+                                   Scalar::i64, scalar);
+                case Op::abs:
+                    return a.i < 0 ? scalar_unary(Op::neg, scalar, a) : a;
+                case Op::invert:
+                    return scalar == Scalar::boolean ? Number::integer(!a.i)
+                                                     : convert(Number::integer(~a.i), Scalar::i64, scalar);
+                default:
+                    break;
             }
         }
         throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(op));
@@ -225,31 +255,56 @@ private:
         using ir::Op;
         if (a.is_float) {
             switch (op) {
-                case Op::add: return fit(a.f + b.f, scalar);
-                case Op::sub: return fit(a.f - b.f, scalar);
-                case Op::mul: return fit(a.f * b.f, scalar);
-                case Op::div: return fit(a.f / b.f, scalar);
-                case Op::min: return Number::real(std::fmin(a.f, b.f));
-                case Op::max: return Number::real(std::fmax(a.f, b.f));
-                default: break;
+                case Op::add:
+                    return fit(a.f + b.f, scalar);
+                case Op::sub:
+                    return fit(a.f - b.f, scalar);
+                case Op::mul:
+                    return fit(a.f * b.f, scalar);
+                case Op::div:
+                    return fit(a.f / b.f, scalar);
+                case Op::min:
+                    return Number::real(std::fmin(a.f, b.f));
+                case Op::max:
+                    return Number::real(std::fmax(a.f, b.f));
+                default:
+                    break;
             }
         } else {
             const std::uint64_t x = static_cast<std::uint64_t>(a.i), y = static_cast<std::uint64_t>(b.i);
             const int shift = static_cast<int>(y % static_cast<std::uint64_t>(info(scalar).bits));
             std::int64_t r = 0;
             switch (op) {
-                case Op::add: r = static_cast<std::int64_t>(x + y); break;
-                case Op::sub: r = static_cast<std::int64_t>(x - y); break;
-                case Op::mul: r = static_cast<std::int64_t>(x * y); break;
-                case Op::div: r = b.i == 0 || b.i == -1 ? (b.i ? static_cast<std::int64_t>(0 - x) : 0) : a.i / b.i; break;
-                case Op::and_: return Number::integer(a.i & b.i);
-                case Op::or_: return Number::integer(a.i | b.i);
-                case Op::xor_: return Number::integer(a.i ^ b.i);
-                case Op::min: return a.i < b.i ? a : b;
-                case Op::max: return a.i < b.i ? b : a;
-                case Op::shl: r = static_cast<std::int64_t>(x << shift); break;
-                case Op::shr: r = a.i >> shift; break;
-                default: throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(op));
+                case Op::add:
+                    r = static_cast<std::int64_t>(x + y);
+                    break;
+                case Op::sub:
+                    r = static_cast<std::int64_t>(x - y);
+                    break;
+                case Op::mul:
+                    r = static_cast<std::int64_t>(x * y);
+                    break;
+                case Op::div:
+                    r = b.i == 0 || b.i == -1 ? (b.i ? static_cast<std::int64_t>(0 - x) : 0) : a.i / b.i;
+                    break;
+                case Op::and_:
+                    return Number::integer(a.i & b.i);
+                case Op::or_:
+                    return Number::integer(a.i | b.i);
+                case Op::xor_:
+                    return Number::integer(a.i ^ b.i);
+                case Op::min:
+                    return a.i < b.i ? a : b;
+                case Op::max:
+                    return a.i < b.i ? b : a;
+                case Op::shl:
+                    r = static_cast<std::int64_t>(x << shift);
+                    break;
+                case Op::shr:
+                    r = a.i >> shift;
+                    break;
+                default:
+                    throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(op));
             }
             return convert(Number::integer(r), Scalar::i64, scalar);
         }
@@ -260,12 +315,18 @@ private:
         using ir::Op;
         const auto by = [op](auto x, auto y) {
             switch (op) {
-                case Op::cmp_lt: return x < y;
-                case Op::cmp_le: return x <= y;
-                case Op::cmp_gt: return x > y;
-                case Op::cmp_ge: return x >= y;
-                case Op::cmp_eq: return x == y;
-                default: return x != y;
+                case Op::cmp_lt:
+                    return x < y;
+                case Op::cmp_le:
+                    return x <= y;
+                case Op::cmp_gt:
+                    return x > y;
+                case Op::cmp_ge:
+                    return x >= y;
+                case Op::cmp_eq:
+                    return x == y;
+                default:
+                    return x != y;
             }
         };
         return a.is_float ? by(a.f, b.f) : by(a.i, b.i);

@@ -35,7 +35,8 @@ public:
         ir::Builder builder(*kernel, kernel->body);
         values_.push_back(builder.tid(0));
         for (int i = 0; i < 6; ++i) region(builder, 0);
-        // Half of the programs show all they have computed, so that every mistake is seen; the others leave much unused.
+        // Half of the programs show all they have computed, so that every mistake is seen; the others leave much
+        // unused.
         const bool shows_all = pick(2);
         for (ir::Value* shown : std::vector<ir::Value*>(values_)) {
             if (shown->type.is_vector()) shown = builder.extract(shown, {pick(3)});
@@ -52,7 +53,8 @@ private:
         std::vector<ir::Value*> fitting;
         for (ir::Value* candidate : values_)
             if (candidate->type == type) fitting.push_back(candidate);
-        if (!fitting.empty() && (type.is_array() || pick(3))) return fitting[pick(static_cast<unsigned>(fitting.size()))];
+        if (!fitting.empty() && (type.is_array() || pick(3)))
+            return fitting[pick(static_cast<unsigned>(fitting.size()))];
         static constexpr double kReals[] = {0.0, -0.0, 1.0, -1.0, 2.0, 0.5};
         static constexpr std::int64_t kIntegers[] = {0, 1, -1, 2, 3};
         std::vector<Number> numbers;
@@ -80,18 +82,31 @@ private:
         const auto get = [&](Type type) { return value(type, builder); };
         const auto define = [&](ir::Value* made) { values_.push_back(made); };
         static constexpr Op kFloat[] = {Op::add, Op::sub, Op::mul, Op::min, Op::max, Op::div};
-        static constexpr Op kInt[] = {Op::add, Op::sub, Op::mul, Op::and_, Op::or_, Op::xor_, Op::min, Op::max, Op::shl, Op::shr, Op::div};
+        static constexpr Op kInt[] = {Op::add, Op::sub, Op::mul, Op::and_, Op::or_, Op::xor_,
+                                      Op::min, Op::max, Op::shl, Op::shr,  Op::div};
         static constexpr Op kBool[] = {Op::and_, Op::or_, Op::xor_};
         static constexpr Op kCompare[] = {Op::cmp_lt, Op::cmp_le, Op::cmp_gt, Op::cmp_ge, Op::cmp_eq, Op::cmp_ne};
         switch (pick(20)) {
             case 0:
-            case 1: define(builder.binary(kFloat[pick(6)], get(f32_type()), get(f32_type()))); break;
-            case 2: define(builder.binary(kFloat[pick(6)], get(vec_), get(vec_))); break;
+            case 1:
+                define(builder.binary(kFloat[pick(6)], get(f32_type()), get(f32_type())));
+                break;
+            case 2:
+                define(builder.binary(kFloat[pick(6)], get(vec_), get(vec_)));
+                break;
             case 3:
-            case 4: define(builder.binary(kInt[pick(11)], get(i32_type()), get(i32_type()))); break;
-            case 5: define(builder.binary(kBool[pick(3)], get(bool_type()), get(bool_type()))); break;
-            case 6: define(builder.unary(pick(2) ? Op::neg : Op::abs, get(pick(2) ? f32_type() : i32_type()))); break;
-            case 7: define(builder.unary(Op::invert, get(pick(2) ? bool_type() : i32_type()))); break;
+            case 4:
+                define(builder.binary(kInt[pick(11)], get(i32_type()), get(i32_type())));
+                break;
+            case 5:
+                define(builder.binary(kBool[pick(3)], get(bool_type()), get(bool_type())));
+                break;
+            case 6:
+                define(builder.unary(pick(2) ? Op::neg : Op::abs, get(pick(2) ? f32_type() : i32_type())));
+                break;
+            case 7:
+                define(builder.unary(Op::invert, get(pick(2) ? bool_type() : i32_type())));
+                break;
             case 8: {
                 const Type type = pick(2) ? f32_type() : i32_type();
                 define(builder.compare(kCompare[pick(6)], get(type), get(type)));
@@ -102,12 +117,24 @@ private:
                 define(builder.select(get(bool_type()), get(type), get(type)));
                 break;
             }
-            case 10: define(builder.cast(get(pick(2) ? bool_type() : i32_type()), pick(2) ? Scalar::f32 : Scalar::i32)); break;
-            case 11: define(builder.make(vec_, {get(f32_type()), get(f32_type()), get(f32_type())})); break;
-            case 12: define(builder.extract(get(vec_), {pick(3)})); break;
-            case 13: define(builder.insert(get(vec_), get(f32_type()), {pick(3)})); break;
-            case 14: define(builder.load(get(array_), {index(builder)})); break;
-            case 15: builder.store(get(array_), {index(builder)}, get(f32_type())); break;
+            case 10:
+                define(builder.cast(get(pick(2) ? bool_type() : i32_type()), pick(2) ? Scalar::f32 : Scalar::i32));
+                break;
+            case 11:
+                define(builder.make(vec_, {get(f32_type()), get(f32_type()), get(f32_type())}));
+                break;
+            case 12:
+                define(builder.extract(get(vec_), {pick(3)}));
+                break;
+            case 13:
+                define(builder.insert(get(vec_), get(f32_type()), {pick(3)}));
+                break;
+            case 14:
+                define(builder.load(get(array_), {index(builder)}));
+                break;
+            case 15:
+                builder.store(get(array_), {index(builder)}, get(f32_type()));
+                break;
             case 16:
                 if (pick(2)) {
                     define(builder.atomic(Op::atomic_add, get(array_), {index(builder)}, {get(f32_type())}));
@@ -131,7 +158,8 @@ private:
         for (std::size_t i = 0; i < types.size(); ++i) {
             // Often what came in goes out again.
             const std::size_t carried = into.arguments.size() - std::min(into.arguments.size(), types.size()) + i;
-            const bool again = carried < into.arguments.size() && into.arguments[carried]->type == types[i] && pick(3) == 0;
+            const bool again =
+                carried < into.arguments.size() && into.arguments[carried]->type == types[i] && pick(3) == 0;
             yielded.push_back(again ? into.arguments[carried] : value(types[i], builder));
         }
         builder.yield(std::move(yielded));
@@ -140,7 +168,8 @@ private:
 
     void control(ir::Builder& builder, int depth) {
         std::vector<Type> types;
-        for (unsigned i = pick(4); i > 0; --i) types.push_back(pick(2) ? f32_type() : pick(2) ? i32_type() : bool_type());
+        for (unsigned i = pick(4); i > 0; --i)
+            types.push_back(pick(2) ? f32_type() : pick(2) ? i32_type() : bool_type());
         const auto inits = [&] {
             std::vector<ir::Value*> made;
             for (Type type : types) made.push_back(value(type, builder));
@@ -156,7 +185,8 @@ private:
                 const bool guarded = pick(2);
                 if (guarded) types.push_back(bool_type());
                 ir::Value* lo = builder.integer(pick(3));
-                ir::Value* hi = pick(2) ? builder.integer(pick(4)) : builder.binary(ir::Op::and_, value(i32_type(), builder), builder.integer(3));
+                ir::Value* hi = pick(2) ? builder.integer(pick(4))
+                                        : builder.binary(ir::Op::and_, value(i32_type(), builder), builder.integer(3));
                 ir::Value* step = builder.integer(pick(4) ? 1 : pick(2) ? 2 : -1);
                 std::vector<ir::Value*> start = inits();
                 made = builder.for_(lo, hi, step, std::move(start), guarded);
@@ -171,7 +201,8 @@ private:
                 made = builder.while_(std::move(start));
                 {
                     const ir::Builder::Inside inside(builder, made->body(0));
-                    ir::Value* const more = builder.compare(ir::Op::cmp_gt, made->body(0).arguments.back(), builder.integer(0));
+                    ir::Value* const more =
+                        builder.compare(ir::Op::cmp_gt, made->body(0).arguments.back(), builder.integer(0));
                     builder.yield({pick(2) ? more : builder.binary(ir::Op::and_, more, value(bool_type(), builder))});
                 }
                 fill(builder, made->body(1), types, depth);

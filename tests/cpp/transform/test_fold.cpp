@@ -69,7 +69,8 @@ TEST(Fold, f32_is_computed_in_single_precision) {
     std::mt19937_64 random(5);
     for (int i = 0; i < 20000; ++i) {
         const auto pick = [&] {
-            return std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())), static_cast<int>(random() % 200) - 130);
+            return std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())),
+                              static_cast<int>(random() % 200) - 130);
         };
         const volatile float a = pick(), b = pick(), c = pick();
         const auto expect = [&](Op op, float wanted) {

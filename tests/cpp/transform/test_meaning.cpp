@@ -17,7 +17,8 @@ struct Outcome {
 
 // NaNs count as equal: their sign and payload are the machine's.
 void append_bits(std::string& out, const Number& number) {
-    out += std::isnan(number.f) ? "nan" : std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
+    out += std::isnan(number.f) ? "nan"
+                                : std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
     out += ' ';
 }
 
@@ -31,7 +32,10 @@ Outcome outcome(const ir::Function& kernel, bool aliasing) {
     Evaluator evaluator;
     try {
         for (int thread = 0; thread < 4; ++thread) {
-            evaluator.run(kernel, {{{}, &a}, {{}, aliasing ? &a : &b}, {{Number::real(1.5)}, nullptr}, {{Number::integer(2)}, nullptr}}, thread);
+            evaluator.run(
+                kernel,
+                {{{}, &a}, {{}, aliasing ? &a : &b}, {{Number::real(1.5)}, nullptr}, {{Number::integer(2)}, nullptr}},
+                thread);
         }
     } catch (const Evaluator::TooLong&) {
         return result;
@@ -57,7 +61,9 @@ TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
                 if (!wanted[aliasing].finished) continue;
                 const Outcome found = outcome(*now.find("kernel"), aliasing);
                 ASSERT_TRUE(found.finished) << seed;
-                ASSERT_EQ(found.text, wanted[aliasing].text) << "seed " << seed << " after " << pass << "\n" << before << "\n" << print(now);
+                ASSERT_EQ(found.text, wanted[aliasing].text) << "seed " << seed << " after " << pass << "\n"
+                                                             << before << "\n"
+                                                             << print(now);
                 ++compared;
             }
         }});

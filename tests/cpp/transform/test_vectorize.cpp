@@ -1,8 +1,7 @@
-#include "transform/vectorize/vectorize.h"
-
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"
+#include "transform/vectorize/vectorize.h"
 
 namespace weft::transform {
 namespace {
@@ -36,7 +35,8 @@ constexpr LaneShape varying{Kind::varying, 0};
 constexpr LaneShape linear(std::int64_t stride) { return {Kind::linear, stride}; }
 
 TEST(Vectorize, only_the_last_axis_differs_between_lanes) {
-    Shapes shapes("kernel @k(%n: i32) tid 2 {\n %i = tid 0\n %j = tid 1\n %a = add %i, %n\n %b = add %a, %j\n return\n}\n");
+    Shapes shapes(
+        "kernel @k(%n: i32) tid 2 {\n %i = tid 0\n %j = tid 1\n %a = add %i, %n\n %b = add %a, %j\n return\n}\n");
     EXPECT_EQ(shapes["i"], uniform);
     EXPECT_EQ(shapes["j"], linear(1));
     EXPECT_EQ(shapes["a"], uniform);

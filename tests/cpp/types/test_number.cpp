@@ -72,7 +72,8 @@ TEST(Number, integers_become_floats_with_one_rounding) {
         const std::int64_t value = static_cast<std::int64_t>(random() >> (random() % 64));
         EXPECT_EQ(convert(Number::integer(value), Scalar::i64, Scalar::f32).f, static_cast<float>(value));
         EXPECT_EQ(convert(Number::integer(-value), Scalar::i64, Scalar::f64).f, static_cast<double>(-value));
-        EXPECT_EQ(convert(Number::integer(value), Scalar::u64, Scalar::f32).f, static_cast<float>(static_cast<std::uint64_t>(value)));
+        EXPECT_EQ(convert(Number::integer(value), Scalar::u64, Scalar::f32).f,
+                  static_cast<float>(static_cast<std::uint64_t>(value)));
         // long double holds every 64-bit integer exactly.
         const double brain = convert(Number::integer(value), Scalar::i64, Scalar::bf16).f;
         const std::uint16_t bits = bits_of(Scalar::bf16, brain);
@@ -83,7 +84,8 @@ TEST(Number, integers_become_floats_with_one_rounding) {
         }
     }
     // Just above a midpoint of bf16 by less than a double can tell.
-    EXPECT_EQ(convert(Number::integer((1ll << 62) + (1ll << 54) + 1), Scalar::i64, Scalar::bf16).f, std::ldexp(129, 55));
+    EXPECT_EQ(convert(Number::integer((1ll << 62) + (1ll << 54) + 1), Scalar::i64, Scalar::bf16).f,
+              std::ldexp(129, 55));
 }
 
 TEST(Number, floats_become_integers_saturating) {
@@ -105,7 +107,9 @@ TEST(Number, floats_become_integers_saturating) {
 }
 
 TEST(Number, integers_wrap) {
-    const auto to = [](std::int64_t value, Scalar scalar) { return convert(Number::integer(value), Scalar::i64, scalar).i; };
+    const auto to = [](std::int64_t value, Scalar scalar) {
+        return convert(Number::integer(value), Scalar::i64, scalar).i;
+    };
     EXPECT_EQ(to(300, Scalar::u8), 44);
     EXPECT_EQ(to(200, Scalar::i8), -56);
     EXPECT_EQ(to(-1, Scalar::u32), 4294967295);

@@ -25,7 +25,8 @@ TEST(Type, is_interned_by_many_threads_at_once) {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
         threads.emplace_back([&made, t] {
-            for (int n = 1; n < 200; ++n) made[t].push_back(Type::array(Type::matrix(Scalar::f64, n, n + 1), n % 4 + 1));
+            for (int n = 1; n < 200; ++n)
+                made[t].push_back(Type::array(Type::matrix(Scalar::f64, n, n + 1), n % 4 + 1));
         });
     }
     for (std::thread& thread : threads) thread.join();
@@ -82,12 +83,13 @@ struct Mixed {
 };
 
 TEST(Type, lays_structs_out_as_c_does) {
-    const Type type = Type::structure("Mixed", "test", {{"flag", bool_type()},
-                                                        {"v", Type::vector(Scalar::f32, 3)},
-                                                        {"d", f64_type()},
-                                                        {"s", Type::scalar(Scalar::i16)},
-                                                        {"view", Type::array(f32_type(), 2)},
-                                                        {"last", bool_type()}});
+    const Type type = Type::structure("Mixed", "test",
+                                      {{"flag", bool_type()},
+                                       {"v", Type::vector(Scalar::f32, 3)},
+                                       {"d", f64_type()},
+                                       {"s", Type::scalar(Scalar::i16)},
+                                       {"view", Type::array(f32_type(), 2)},
+                                       {"last", bool_type()}});
     const std::vector<Type::Field>& fields = type.fields();
     EXPECT_EQ(fields[1].offset, static_cast<std::int64_t>(offsetof(Mixed, v)));
     EXPECT_EQ(fields[2].offset, static_cast<std::int64_t>(offsetof(Mixed, d)));
@@ -108,7 +110,8 @@ TEST(Type, structs_of_one_name_differ_by_key_and_fields) {
 }
 
 TEST(argument_layout, aligns_each_parameter) {
-    const std::vector<Type> types = {bool_type(), f64_type(), Type::vector(Scalar::u8, 3), Type::array(f32_type(), 1), i32_type()};
+    const std::vector<Type> types = {bool_type(), f64_type(), Type::vector(Scalar::u8, 3), Type::array(f32_type(), 1),
+                                     i32_type()};
     const ArgumentLayout layout = argument_layout(types);
     EXPECT_EQ(layout.offsets, (std::vector<std::int64_t>{0, 8, 16, 24, 104}));
     EXPECT_EQ(layout.size_bytes, 108);
