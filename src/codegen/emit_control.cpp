@@ -142,6 +142,22 @@ void Emitter::emit_uniform_if(const Operation& operation) {
     }
 }
 
+namespace {
+
+// Arms up to this size are written twice: for groups that take them with all lanes, and masked.
+constexpr int kWholeArmOperations = 96;
+
+int operations_in(const ir::Region& region) {
+    int count = 0;
+    for (const Operation* operation : region.operations) {
+        ++count;
+        for (const ir::Region* nested : operation->regions) count += operations_in(*nested);
+    }
+    return count;
+}
+
+}  // namespace
+
 void Emitter::emit_masked_if(const Operation& operation) {
     llvm::Value *condition = leaf(operation.operands[0]).vector, *outer = mask_;
     std::size_t count = operation.results.size();
@@ -158,6 +174,17 @@ void Emitter::emit_masked_if(const Operation& operation) {
         llvm::Value* mask = both(outer, chosen);
         llvm::BasicBlock *inside = new_block(arm == 0 ? "then" : "else"), *after = new_block("endif");
         llvm::BasicBlock* before = builder_.GetInsertBlock();
+        // The inside of a grid behind `if` tests for its border: where every lane takes the arm, it runs without a mask.
+        // Masked stores cost several times plain ones.
+        if (count == 0 && !outer && operations_in(region) <= kWholeArmOperations) {
+            llvm::BasicBlock *whole = new_block("whole"), *partial = new_block("partial");
+            builder_.CreateCondBr(builder_.CreateAndReduce(chosen), whole, partial);
+            builder_.SetInsertPoint(whole);
+            emit_region(region);
+            builder_.CreateBr(after);
+            builder_.SetInsertPoint(partial);
+            before = partial;
+        }
         builder_.CreateCondBr(any_lane(mask), inside, after);
         builder_.SetInsertPoint(inside);
         mask_ = mask;
