@@ -62,23 +62,20 @@ def test_a_module_function_is_read():
 @pytest.mark.seed("S-KRN-011", "S-KRN-012")
 def test_functions_inside_functions_and_classes_with_odd_indentation():
     if True:
-
-        def odd(
-            a: float,  # noqa: E117
-            b: float,
-        ):
+           def odd(a: float,  # noqa: E117
+               b: float):
             # a comment at its own level
-            # and one far to the left
+   # and one far to the left
 
-            x = a  # noqa: E117
+              x = a  # noqa: E117
 
-            text = """
+              text = """
 left of everything
 """
-            if x > 0.0:
-                x = b + 1.0
-            return x
-
+              if x > 0.0:
+               x = (b +
+ 1.0)
+              return x
     shown = _weft.syntax(odd)
     assert "return" in shown and "left of everything" in shown and "assert" not in shown
 
@@ -95,13 +92,11 @@ def test_the_last_line_of_a_function_is_found():
         x = """)
         def second(): pass
         """
-        y = a[0]
-        z = "it's # no comment" + "(("
-        return {x: y, z: 1}  # (
-
-    def second(a):
-        return a  # noqa: E301, E704
-
+        y = a[
+0
+        ]
+        z = 'it\'s # no comment' + "(("; return {x: y, z: 1}  # (
+    def second(a): return a  # noqa: E301, E704
     third = 1
     assert "UnsupportedStatement" not in _weft.syntax(first)
     shown = _weft.syntax(first)
@@ -214,13 +209,7 @@ def test_constants_in_classes_enums_and_modules():
 
 def test_types_functions_and_builtins():
     assert meaning("wp.vec3") == {"kind": "type", "type": "vec3f"}
-    for name, type_name in {
-        "float": "float32",
-        "int": "int32",
-        "bool": "bool",
-        "np.int8": "int8",
-        "DTYPE": "float16",
-    }.items():
+    for name, type_name in {"float": "float32", "int": "int32", "bool": "bool", "np.int8": "int8", "DTYPE": "float16"}.items():
         assert meaning(name) == {"kind": "type", "type": type_name}
     assert meaning("helper")["kind"] == "function" and meaning("helper")["text"].startswith(helper.key.split("#")[0])
     for name in ("min", "max", "abs", "len", "print", "pow", "round", "range", "reversed"):
@@ -329,10 +318,8 @@ def test_expressions_are_evaluated_with_globals_closure_and_constants():
 
     def kernel():
         a = sum(i * factor for i in range(SPEED))  # noqa: F841
-        b = (
-            factor  # a comment
-            + SPEED * k
-        )  # noqa: F821, F841
+        b = (factor +  # a comment
+             SPEED * k)  # noqa: F821, F841
 
     values = values_of(kernel, {"k": 100})
     assert 18 in values and 306 in values

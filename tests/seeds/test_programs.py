@@ -119,7 +119,7 @@ def test_copy_has_the_destination_first():
 def test_every_coordinate_once():
     @wp.kernel
     def complex_kernel(x: wp.array3d(dtype=int)):
-        i, j, k = wp.tid()
+        i,j,k = wp.tid()
         x[i, j, k] = x[i, j, k] + 1
 
     x = wp.zeros((128, 128, 3), dtype=int)
@@ -146,8 +146,8 @@ def test_elements_rows_and_chained_slices():
 
     @wp.kernel
     def test(input: wp.array(dtype=float, ndim=2), array: wp.array(dtype=float, ndim=3), out: wp.array(dtype=float)):
-        i, j = 1, 2
-        value = input[i, j]
+        i,j = 1, 2
+        value = input[i,j]
         row = input[i]
         s = array[i][j][0]
         out[0] = value
@@ -193,7 +193,11 @@ def test_vectors_of_five_doubles():
     def compute(out: wp.array(dtype=vec5d)):
         v = vec5d()
         out[0] = v
-        v = vec5d(wp.float64(1.0), wp.float64(2.0), wp.float64(3.0), wp.float64(4.0), wp.float64(5.0))
+        v = vec5d(wp.float64(1.0),
+                  wp.float64(2.0),
+                  wp.float64(3.0),
+                  wp.float64(4.0),
+                  wp.float64(5.0))
         out[1] = v
 
     out = wp.full(2, vec5d(9.0, 9.0, 9.0, 9.0, 9.0), dtype=vec5d)
@@ -222,7 +226,8 @@ def test_anonymous_vectors():
 def test_inverse_of_a_matrix_times_a_vector():
     @wp.kernel
     def compute(out: wp.array(dtype=wp.vec2)):
-        m = wp.mat22(1.0, 2.0, 3.0, 4.0)
+        m = wp.mat22(1.0, 2.0,
+                     3.0, 4.0)
         minv = wp.inverse(m)
         v = minv * wp.vec2(0.5, 0.3)
         out[0] = v
@@ -248,16 +253,18 @@ def test_arrays_of_matrices_of_any_shape():
 def test_half_matrix_times_half_vector_and_the_strict_rule():
     @wp.kernel
     def right(out: wp.array(dtype=wp.vec3h)):
-        m = real_mat32h(
-            wp.float16(1.0), wp.float16(2.0), wp.float16(3.0), wp.float16(4.0), wp.float16(5.0), wp.float16(6.0)
-        )
+        m = real_mat32h(wp.float16(1.0), wp.float16(2.0),
+                        wp.float16(3.0), wp.float16(4.0),
+                        wp.float16(5.0), wp.float16(6.0))
         v2 = wp.vec2h(wp.float16(1.0), wp.float16(1.0))
         v3 = m * v2
         out[0] = v3
 
     @wp.kernel
     def as_printed(out: wp.array(dtype=wp.vec3h)):
-        m = mat32h(wp.float16(1.0), wp.float16(2.0), wp.float16(3.0), wp.float16(4.0), wp.float16(5.0), wp.float16(6.0))
+        m = mat32h(wp.float16(1.0), wp.float16(2.0),
+                   wp.float16(3.0), wp.float16(4.0),
+                   wp.float16(5.0), wp.float16(6.0))
         out[0] = m * wp.vec2h(wp.float16(1.0), wp.float16(1.0))
 
     out = wp.zeros(1, dtype=wp.vec3h)
@@ -276,16 +283,12 @@ def test_anonymous_matrices_in_one_variable():
     @wp.kernel
     def compute(first: wp.array(dtype=real_mat32h), last: wp.array(dtype=mat55d)):
         m = wp.matrix(
-            wp.float16(1.0),
-            wp.float16(2.0),
-            wp.float16(1.0),
-            wp.float16(2.0),
-            wp.float16(1.0),
-            wp.float16(2.0),
-            shape=(3, 2),
-        )
+            wp.float16(1.0), wp.float16(2.0),
+            wp.float16(1.0), wp.float16(2.0),
+            wp.float16(1.0), wp.float16(2.0),
+            shape=(3,2))
         first[0] = m
-        m = wp.matrix(wp.float16(0.0), shape=(3, 2))
+        m = wp.matrix(wp.float16(0.0),shape=(3,2))
         first[1] = m
         m = wp.identity(n=5, dtype=wp.float64)
         last[0] = m
@@ -342,11 +345,11 @@ def test_constants_choose_what_is_printed(capsys):
     @wp.kernel
     def collide(geometry: wp.array(dtype=int)):
         t = geometry[wp.tid()]
-        if t == TYPE_SPHERE:
+        if (t == TYPE_SPHERE):
             print("sphere")
-        if t == TYPE_CUBE:
+        if (t == TYPE_CUBE):
             print("cube")
-        if t == TYPE_CAPSULE:
+        if (t == TYPE_CAPSULE):
             print("capsule")
 
     wp.launch(collide, dim=3, inputs=[wp.array([0, 1, 2], dtype=int)])
