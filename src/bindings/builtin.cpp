@@ -1,6 +1,7 @@
 #include "bindings/builtin.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -42,6 +43,8 @@ void bind_builtins(nb::module_& m) {
     m.def("builtin", &builtin, nb::arg("name"), "The builtin function of this name, or None where the table has none.");
     m.def("builtin_overloads", &builtin_overloads, nb::arg("name"),
           "The table's entries of this name: a list of (signature, doc, has_expansion, differentiable).");
+    m.def("builtin_is_for_kernels", &builtins::is_for_kernels, nb::arg("name"),
+          "Whether the builtin cannot be called from Python, because it has a meaning only in kernels.");
     m.def("builtin_names", &builtins::names, "Every name of the builtin table, sorted.");
 }
 

@@ -74,6 +74,9 @@ private:
 // Null where the object is no kernel.
 PyKernel* kernel_pointer(nb::handle object);
 
+// What machine code printed goes to sys.stdout. launch.cpp.
+void flush_prints();
+
 void bind_kernels(nb::module_& m);  // kernel.cpp
 void bind_launch(nb::module_& m);   // launch.cpp, called by bind_kernels
 

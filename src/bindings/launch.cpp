@@ -247,14 +247,6 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
-void flush_prints() {
-    if (!runtime::has_prints()) return;
-    std::string text = runtime::take_prints();
-    nb::object out = nb::module_::import_("sys").attr("stdout");
-    if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
-    out.attr("write")(text);
-}
-
 // The machine code for this block: the plain variant, or the one that its strides and overlaps need.
 const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block) {
     Variant variant = kernel.configured();
@@ -541,6 +533,14 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
                              METH_FASTCALL | METH_KEYWORDS, kLaunchDoc};
 
 }  // namespace
+
+void flush_prints() {
+    if (!runtime::has_prints()) return;
+    std::string text = runtime::take_prints();
+    nb::object out = nb::module_::import_("sys").attr("stdout");
+    if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
+    out.attr("write")(text);
+}
 
 void bind_launch(nb::module_& m) {
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));

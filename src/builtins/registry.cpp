@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "builtins/groups.h"
 
@@ -13,11 +14,16 @@ namespace {
 // Made at the first lookup, then only read.
 struct Index {
     std::unordered_map<std::string_view, std::vector<const Entry*>> by_name;
+    std::unordered_set<std::string_view> callable_on_host;
     std::vector<std::string> names;
 
     Index() {
-        for (const Group& group : groups())
-            for (const Entry& entry : group.entries) by_name[entry.name].push_back(&entry);
+        for (const Group& group : groups()) {
+            for (const Entry& entry : group.entries) {
+                by_name[entry.name].push_back(&entry);
+                if (entry.expand && !group.kernels_only) callable_on_host.insert(entry.name);
+            }
+        }
         for (const auto& [name, entries] : by_name) names.emplace_back(name);
         std::sort(names.begin(), names.end());
     }
@@ -40,7 +46,7 @@ std::span<const Group> groups() {
         Group{"Spatial math", spatial_entries()},
         Group{"Norms", norm_entries()},
         Group{"Random numbers", random_entries()},
-        Group{"Atomics", atomic_entries()},
+        Group{"Atomics", atomic_entries(), /*kernels_only=*/true},
         Group{"Utilities", utility_entries()},
         Group{"Operators", operator_entries()},
     };
@@ -52,6 +58,8 @@ std::vector<const Entry*> overloads(std::string_view name) {
     const auto found = by_name.find(name);
     return found == by_name.end() ? std::vector<const Entry*>() : found->second;
 }
+
+bool is_for_kernels(std::string_view name) { return !table_index().callable_on_host.contains(name); }
 
 const std::vector<std::string>& names() { return table_index().names; }
 

@@ -67,11 +67,14 @@ struct Entry {
 struct Group {
     const char* name;  // "Scalar math"
     std::span<const Entry> entries;
+    bool kernels_only = false;  // meaningless on the host: what threads do to each other
 };
 std::span<const Group> groups();
 
 // All overloads of a name, in table order; empty where there is none.
 std::vector<const Entry*> overloads(std::string_view name);
+// Whether a name has a meaning only in kernels: a builtin that is part of the language, or of a group for kernels.
+bool is_for_kernels(std::string_view name);
 // Every name once, sorted: for candidates in messages and for the `warp` module.
 const std::vector<std::string>& names();
 

@@ -87,6 +87,8 @@ std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handl
     return defaults;
 }
 
+PyType_Slot kBuiltinSlots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_builtin)}, {0, nullptr}};
+
 }  // namespace
 
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
@@ -138,21 +140,17 @@ void bind_frontend(nb::module_& m) {
             return "<warp.Function " + std::string(nb::str(self.function.attr("__qualname__")).c_str()) + ">";
         });
 
-    nb::class_<Builtin>(m, "Builtin", nb::dynamic_attr(), "A function of the builtin table, such as wp.dot.")
+    nb::class_<Builtin>(m, "Builtin", nb::dynamic_attr(), nb::type_slots(kBuiltinSlots),
+                        "A function of the builtin table, such as wp.dot.")
         .def(
             "__init__",
             [](nb::pointer_and_handle<Builtin> self, std::string name, const std::string& documentation) {
                 nb::setattr(self.h, "__name__", nb::str(name.c_str()));
                 nb::setattr(self.h, "__doc__", nb::str(documentation.c_str()));
-                new (self.p) Builtin{std::move(name)};
+                new (self.p) Builtin{std::move(name), nullptr};
             },
             nb::arg("name"), nb::arg("doc") = "")
         .def_ro("name", &Builtin::name)
-        .def("__call__",
-             [](const Builtin& self, nb::args, nb::kwargs) {
-                 throw UsageError(self.name + "()",
-                                  "can only be called in kernels and in functions made with @wp.func");
-             })
         .def("__repr__", [](const Builtin& self) { return "<warp builtin " + self.name + ">"; })
         .def("__reduce__", [](const Builtin& self) {
             return nb::make_tuple(nb::module_::import_("warp._weft").attr("builtin"), nb::make_tuple(self.name));

@@ -32,9 +32,12 @@ private:
     std::shared_ptr<const sema::FunctionSource> source_;
 };
 
+struct HostCalls;  // objects.h
+
 // `wp.dot`: a name of the builtin table, as Python sees it.
 struct Builtin {
     std::string name;
+    std::shared_ptr<HostCalls> calls;  // what calls from Python keep; null before the first
 };
 
 // _weft.Function and _weft.Builtin.

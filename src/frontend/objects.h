@@ -41,4 +41,7 @@ std::string why_unusable_string(nb::handle text);
 // "numpy.ndarray of shape (3,) and dtype float64", for messages.
 std::string describe_object(nb::handle object);
 
+// tp_call of _weft.Builtin: a call from Python, outside of kernels.
+PyObject* call_builtin(PyObject* self, PyObject* arguments, PyObject* keywords);
+
 }  // namespace weft::frontend

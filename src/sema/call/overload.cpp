@@ -1,7 +1,6 @@
 // Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does,
 // the message lists what there is and why each does not fit.
-#include <algorithm>
-
+#include "builtins/resolve.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -10,49 +9,8 @@ namespace {
 
 constexpr std::size_t kMostOverloadsShown = 5;
 
-// The arguments in the order of an overload's parameters; null where one is left out. Says why where they do not go
-// together.
-struct Arranged {
-    std::vector<const Actual*> slots;
-    std::string why_not;
-};
-
-Arranged arrange(const builtins::Signature& signature, const std::vector<Actual>& arguments) {
-    Arranged result;
-    const auto& parameters = signature.parameters;
-    const bool is_variadic = !parameters.empty() && parameters.back().is_variadic;
-    for (const Actual& a : arguments) {
-        if (a.keyword.empty()) result.slots.push_back(&a);
-    }
-    if (result.slots.size() > parameters.size() && !is_variadic) {
-        result.why_not = "takes " + std::to_string(parameters.size()) +
-                         (parameters.size() == 1 ? " argument, " : " arguments, ") + std::to_string(arguments.size()) +
-                         " given";
-        return result;
-    }
-    result.slots.resize(std::max(result.slots.size(), parameters.size()), nullptr);
-    for (const Actual& a : arguments) {
-        if (a.keyword.empty()) continue;
-        const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                        [&](const builtins::Parameter& p) { return p.name == a.keyword; });
-        if (found == parameters.end()) {
-            result.why_not = "has no parameter '" + a.keyword + "'";
-            return result;
-        }
-        const Actual*& slot = result.slots[static_cast<std::size_t>(found - parameters.begin())];
-        if (slot) {
-            result.why_not = "argument '" + a.keyword + "' is given twice";
-            return result;
-        }
-        slot = &a;
-    }
-    return result;
-}
-
-builtins::Argument offer(const Actual* actual) {
+builtins::Argument offer(const Value& value) {
     builtins::Argument argument;
-    if (!actual) return argument;
-    const Value& value = actual->value;
     if (value.is_binding(Binding::Kind::type)) {
         argument.is_type = true;
         argument.type = value.binding->type;
@@ -82,10 +40,6 @@ std::string call_text(const std::string& name, const std::vector<Actual>& argume
     return "no overload of wp." + name + "() takes (" + text + ")";
 }
 
-const builtins::Parameter& parameter_at(const builtins::Signature& signature, std::size_t i) {
-    return signature.parameters[std::min(i, signature.parameters.size() - 1)];
-}
-
 }  // namespace
 
 Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
@@ -99,35 +53,23 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         if (a.value.is_nothing()) fail(a.span, "this call returns nothing, so it cannot be used as a value");
     }
 
-    std::vector<std::string> refusals;  // of the overloads that come nearest
-    int most_agreed = 0;
-    for (const builtins::Entry* entry : overloads) {
+    std::vector<builtins::Given> given;
+    for (const Actual& a : arguments) given.push_back({a.keyword, offer(a.value)});
+    const builtins::Resolution resolution = builtins::resolve(name, given);
+    if (resolution.match.ok) {
+        const builtins::Match& match = resolution.match;
+        const builtins::Entry* entry = match.entry;
         const builtins::Signature& signature = builtins::signature(*entry);
-        const Arranged arranged = arrange(signature, arguments);
-        std::string why_not = arranged.why_not;
-        builtins::Match match;
-        if (why_not.empty()) {
-            std::vector<builtins::Argument> offered;
-            for (const Actual* actual : arranged.slots) offered.push_back(offer(actual));
-            match = builtins::match(*entry, offered);
-            why_not = match.why_not;
-        }
-        if (!match.ok) {
-            if (match.agreed > most_agreed) refusals.clear();
-            most_agreed = std::max(most_agreed, match.agreed);
-            if (match.agreed == most_agreed)
-                refusals.push_back(std::string(entry->name) + entry->signature + ": " + why_not);
-            continue;
-        }
         if (!entry->expand) fail(span, "wp." + name + "() cannot be called here");
 
         // Values of the matched types; left-out parameters get their default.
         std::vector<ir::Value*> values;
         std::vector<const Actual*> inout;
         for (std::size_t i = 0; i < match.parameter_types.size(); ++i) {
-            const builtins::Parameter& parameter = parameter_at(signature, i);
+            const builtins::Parameter& parameter = builtins::parameter_at(signature, i);
             const Type type = match.parameter_types[i];
-            const Actual* actual = i < arranged.slots.size() ? arranged.slots[i] : nullptr;
+            const int slot = resolution.slots[i];
+            const Actual* actual = slot < 0 ? nullptr : &arguments[static_cast<std::size_t>(slot)];
             if (parameter.is_static) {
                 values.push_back(nullptr);
             } else if (!actual) {
@@ -161,6 +103,7 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         return result ? from_ir(result) : Value{};
     }
 
+    const std::vector<std::string>& refusals = resolution.refusals;
     std::vector<Note> notes;
     for (std::size_t i = 0; i < refusals.size() && i < kMostOverloadsShown; ++i) notes.push_back(note(refusals[i]));
     if (refusals.size() > kMostOverloadsShown) {

@@ -1,0 +1,33 @@
+// Which overload of a builtin a call means: its arguments, by position and by keyword, are put in the order of each
+// overload's parameters; the first overload of the table that matches wins. Kernels (sema/call/overload.cpp) and calls
+// from the host (program/host_call.h) choose by this one rule.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "builtins/registry.h"
+
+namespace weft::builtins {
+
+struct Given {
+    std::string keyword;  // "" by position
+    Argument argument;
+};
+
+struct Resolution {
+    Match match;             // of the overload that won; not ok where none did
+    std::vector<int> slots;  // for each of match.parameter_types, which argument of the call fills it; -1: left out
+    // Where none won: "dot(a: Vec[n,S], ...) -> S: argument 'b' is vec2f, expected vec3f as in 'a'" of the overloads
+    // that come nearest.
+    std::vector<std::string> refusals;
+};
+
+Resolution resolve(std::string_view name, std::span<const Given> arguments);
+
+// The parameter that takes the i-th argument of a match: the last one where it takes all the rest.
+const Parameter& parameter_at(const Signature& signature, std::size_t i);
+
+}  // namespace weft::builtins
