@@ -17,6 +17,10 @@ RUNS = {
         ["--size", "24", "--before", "5", "--frames", "2", "--steps", "5", "--pixels", "48"],
         ["isosurface.png", "isosurface.gif"],
     ),
+    "cloth": (
+        ["--cloths", "1", "--across", "12", "--frames", "2", "--substeps", "4", "--pixels", "48"],
+        ["cloth.png", "cloth.gif"],
+    ),
     "karman": (["--rows", "32", "--columns", "96", "--steps", "240"], ["karman.png", "karman.gif"]),
 }
 
