@@ -10,6 +10,8 @@
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
 //                                  instructions multiply by themselves
 // Under a mask the vector accesses are masked ones. Scatters write lane after lane, so that the last lane wins.
+#include <array>
+
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -37,22 +39,33 @@ llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<
 
 }  // namespace
 
-// Each array parameter and each gradient is a memory of its own, where the launch promises so.
+// Each array parameter and each gradient is a memory of its own, where the launch promises so. Listing at each memory
+// all the others would be quadratic in their number. Instead every bit of a memory's number is a domain of two scopes,
+// 0 and 1: an access is in the scopes that its own bits name and aliases nothing in the opposite ones. Two memories
+// differ in some bit, and one domain that tells them apart is enough for LLVM.
 void Emitter::make_alias_scopes() {
     if (!options_.noalias) return;
-    llvm::MDNode* domain = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, kernel_.name)});
     std::vector<int> keys;
     for (std::size_t i = 0; i < kernel_.parameters().size(); ++i)
         if (kernel_.parameters()[i]->type.is_array())
             for (int gradient : {0, 1}) keys.push_back(2 * static_cast<int>(i) + gradient);
-    std::map<int, llvm::MDNode*> scopes;
-    for (int key : keys)
-        scopes[key] = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, std::to_string(key)), domain});
-    for (int key : keys) {
-        llvm::SmallVector<llvm::Metadata*, 8> others;
-        for (int other : keys)
-            if (other != key) others.push_back(scopes[other]);
-        scopes_[key] = {llvm::MDNode::get(context_, {scopes[key]}), llvm::MDNode::get(context_, others)};
+    std::vector<std::array<llvm::MDNode*, 2>> bits;
+    for (std::size_t reach = 1; reach < keys.size(); reach *= 2) {
+        std::string number = std::to_string(bits.size());
+        llvm::MDNode* domain = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, "bit " + number)});
+        auto scope = [&](const char* value) {
+            return llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, value), domain});
+        };
+        bits.push_back({scope("0"), scope("1")});
+    }
+    for (std::size_t number = 0; number < keys.size(); ++number) {
+        llvm::SmallVector<llvm::Metadata*, 8> own, others;
+        for (std::size_t bit = 0; bit < bits.size(); ++bit) {
+            std::size_t value = number >> bit & 1;
+            own.push_back(bits[bit][value]);
+            others.push_back(bits[bit][1 - value]);
+        }
+        scopes_[keys[number]] = {llvm::MDNode::get(context_, own), llvm::MDNode::get(context_, others)};
     }
 }
 

@@ -62,7 +62,8 @@ private:
     void emit_rows(llvm::Value* begin, llvm::Value* end);
     void emit_segment(llvm::Value* first, llvm::Value* last);
     void emit_group(llvm::Value* first_lane, llvm::Value* mask);
-    bool body_is_small() const;
+    bool worth_writing_twice() const;
+    int count_masked(const ir::Region& region) const;
     void find_fusable(const ir::Region& region);
 
     void emit_region(const ir::Region& region);

@@ -4,6 +4,9 @@
 #include "jit/machine.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -29,7 +32,23 @@ namespace weft::jit {
 
 namespace {
 
-llvm::FunctionPassManager make_pipeline(int level) {
+// Some passes take time with the square of the number of loops (all loops of a kernel lie in the loop over its threads,
+// and changing one makes LLVM forget what it knew of all), others with that of stores. From these numbers on, which are
+// beyond the largest kernels of real programs, they are left out.
+constexpr std::size_t kManyLoops = 64, kManyStores = 256;
+
+struct Size {
+    bool has_many_loops = false, has_many_stores = false;
+};
+
+Size size_of(llvm::Function& function) {
+    std::size_t stores = 0;
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) stores += instruction.mayWriteToMemory();
+    const llvm::DominatorTree dominators(function);
+    return {llvm::LoopInfo(dominators).getLoopsInPreorder().size() > kManyLoops, stores > kManyStores};
+}
+
+llvm::FunctionPassManager make_pipeline(int level, Size size) {
     llvm::FunctionPassManager passes;
     // Into registers, then the cheap and most fruitful clean-up.
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -51,18 +70,20 @@ llvm::FunctionPassManager make_pipeline(int level) {
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting), /*UseMemorySSA=*/false));
 
     // Short uniform loops inside a thread (n-body's inner loop, small matrices) unroll; what that lays open is merged.
-    if (level >= 3) {
+    if (level >= 3 && !size.has_many_loops) {
         passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level, /*OnlyWhenForced=*/false)));
         passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     }
     passes.addPass(llvm::GVNPass());
-    passes.addPass(llvm::DSEPass());
+    if (!size.has_many_stores) passes.addPass(llvm::DSEPass());
     passes.addPass(llvm::InstCombinePass());
 
     // GVN may have made further addresses and loads invariant.
-    llvm::LoopPassManager last_hoisting;
-    last_hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(last_hoisting), /*UseMemorySSA=*/true));
+    if (!size.has_many_loops) {
+        llvm::LoopPassManager last_hoisting;
+        last_hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
+        passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(last_hoisting), /*UseMemorySSA=*/true));
+    }
 
     passes.addPass(llvm::ADCEPass());
     passes.addPass(llvm::SimplifyCFGPass(
@@ -104,9 +125,8 @@ void optimize(llvm::Module& module, int optimization_level) {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
 
-    llvm::FunctionPassManager passes = make_pipeline(optimization_level);
     for (llvm::Function& function : module)
-        if (!function.isDeclaration()) passes.run(function, functions);
+        if (!function.isDeclaration()) make_pipeline(optimization_level, size_of(function)).run(function, functions);
 }
 
 }  // namespace weft::jit

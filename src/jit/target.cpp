@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -76,6 +77,12 @@ void initialize_host_target() {
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
         llvm::InitializeNativeTargetAsmParser();  // checks inline assembly; codegen has none, LLVM still asks for it
+        // The schedulers compare each access of a block with all others, up to this number of them; LLVM's own limit of
+        // 1000 makes that the longest part of compiling a kernel with hundreds of arrays. It has no other way to be
+        // told.
+        const auto& options = llvm::cl::getRegisteredOptions();
+        const auto limit = options.find("dag-maps-huge-region");
+        if (limit != options.end()) limit->second->addOccurrence(0, "dag-maps-huge-region", "200");
     });
 }
 

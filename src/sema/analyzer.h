@@ -145,7 +145,7 @@ private:
     Value compare(const syntax::Compare& compare, Span span);
     Value compare_pair(syntax::CompareOperator op, Value a, Value b, Span span);
     Value equal(Value a, Value b, Span span);
-    Value bool_op(const syntax::BoolOp& op, std::size_t from, Span span);
+    Value bool_op(const syntax::BoolOp& op, std::size_t first, std::size_t last, Span span);
     Value if_expression(const syntax::IfExpression& e, Span span);
     // ---- infer/attributes.cpp, infer/subscripts.cpp ----
     Value attribute(const syntax::Attribute& attribute, Span span);

@@ -282,20 +282,24 @@ Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
     return Value::runtime(all);
 }
 
-Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t from, Span span) {
-    const syntax::Expression& first = *op.operands[from];
-    const Value value = expression(first);
-    const auto rest = [&]() -> Value {
-        if (from + 2 < op.operands.size()) return bool_op(op, from + 1, span);
-        const Value last = expression(*op.operands[from + 1]);
-        if (const std::optional<bool> known = constant_truth(last)) return Value::boolean(*known);
-        return Value::runtime(truth(last, op.operands[from + 1]->span));
-    };
+// The operands first .. last of an `and` or `or`. Long chains are halved, so that branches nest as deep as the
+// logarithm of their number.
+Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t first, std::size_t last, Span span) {
+    constexpr std::size_t kShortChain = 8;
+    if (first == last) {
+        const syntax::Expression& operand = *op.operands[first];
+        const Value value = expression(operand);
+        if (const std::optional<bool> known = constant_truth(value)) return Value::boolean(*known);
+        return Value::runtime(truth(value, operand.span));
+    }
+    const std::size_t count = last - first + 1, middle = count > kShortChain ? first + count / 2 : first + 1;
+    const Value value = bool_op(op, first, middle - 1, span);
+    const auto rest = [&] { return bool_op(op, middle, last, span); };
     // Known at compile time: the rest is either the answer or never looked at.
     if (const std::optional<bool> known = constant_truth(value)) {
         return *known == op.is_and ? rest() : Value::boolean(*known);
     }
-    ir::Value* condition = truth(value, first.span);
+    ir::Value* condition = value.ir;
     const auto run_rest = [&](Value& result) {
         result = rest();
         return kFalls;

@@ -54,7 +54,7 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 Value right = expression(*n.right);
                 return binary(n.op, std::move(left), std::move(right), span, n.left->span, n.right->span);
             },
-            [&](const syntax::BoolOp& n) { return bool_op(n, 0, span); },
+            [&](const syntax::BoolOp& n) { return bool_op(n, 0, n.operands.size() - 1, span); },
             [&](const syntax::Compare& n) { return compare(n, span); },
             [&](const syntax::IfExpression& n) { return if_expression(n, span); },
             [&](const syntax::Tuple& n) { return tuple(n.elements); },
