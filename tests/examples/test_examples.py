@@ -21,6 +21,10 @@ RUNS = {
         ["--cloths", "1", "--across", "12", "--frames", "2", "--substeps", "4", "--pixels", "48"],
         ["cloth.png", "cloth.gif"],
     ),
+    "rigid": (
+        ["--rings", "2", "--around", "6", "--frames", "2", "--substeps", "2", "--pixels", "48"],
+        ["rigid.png", "rigid.gif"],
+    ),
     "karman": (["--rows", "32", "--columns", "96", "--steps", "240"], ["karman.png", "karman.gif"]),
 }
 
