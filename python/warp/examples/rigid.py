@@ -136,8 +136,10 @@ def margin_of(contacts: Contacts, bodies: Bodies, c: int) -> float:
 
 
 @wp.func
-def note(contacts: Contacts, bodies: Bodies, c: int, p: wp.vec3, q: wp.vec3):
-    """One more point of contact c: p on the first body, q on the second, in the world."""
+def note(contacts: Contacts, bodies: Bodies, c: int, one: wp.vec3, other: wp.vec3, flip: float):
+    """One more point of contact c, in the world: where `flip` is 1 `one` is on the first body, where -1 on the second."""
+    p = wp.where(flip > 0.0, one, other)
+    q = wp.where(flip > 0.0, other, one)
     n = contacts.count[c]
     if n < 4:
         pair = contacts.pair[c]
@@ -154,7 +156,7 @@ def ground_and_body(contacts: Contacts, bodies: Bodies, c: int, j: int):
     h = bodies.half[j]
     if bodies.kind[j] == BALL:
         p = wp.transform_get_translation(pose) - wp.vec3(0.0, h[0], 0.0)
-        note(contacts, bodies, c, wp.vec3(p[0], 0.0, p[2]), p)
+        note(contacts, bodies, c, wp.vec3(p[0], 0.0, p[2]), p, 1.0)
     else:
         # the four corners of the face that looks down most
         down = wp.transform_vector(wp.transform_inverse(pose), wp.vec3(0.0, -1.0, 0.0))
@@ -168,7 +170,7 @@ def ground_and_body(contacts: Contacts, bodies: Bodies, c: int, j: int):
             corner[v] = wp.where((n & 2) == 0, h[v], -h[v])
             p = wp.transform_point(pose, corner)
             if p[1] < margin_of(contacts, bodies, c):
-                note(contacts, bodies, c, wp.vec3(p[0], 0.0, p[2]), p)
+                note(contacts, bodies, c, wp.vec3(p[0], 0.0, p[2]), p, 1.0)
 
 
 @wp.func
@@ -182,7 +184,7 @@ def balls(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int):
     if distance > 0.0 and distance < ri + rj + margin_of(contacts, bodies, c):
         n = d / distance
         contacts.normal[c] = n
-        note(contacts, bodies, c, p + ri * n, q - rj * n)
+        note(contacts, bodies, c, p + ri * n, q - rj * n, 1.0)
 
 
 @wp.func
@@ -211,10 +213,7 @@ def ball_and_brick(contacts: Contacts, bodies: Bodies, c: int, ball: int, brick:
         p = wp.transform_get_translation(bodies.pose[ball]) - radius * outward
         q = wp.transform_point(pose, on_brick)
         contacts.normal[c] = -flip * outward
-        if flip > 0.0:
-            note(contacts, bodies, c, p, q)
-        else:
-            note(contacts, bodies, c, q, p)
+        note(contacts, bodies, c, p, q, flip)
 
 
 @wp.func
@@ -360,10 +359,7 @@ def faces(contacts: Contacts, bodies: Bodies, c: int, owner: int, other: int, ax
             if height < margin_of(contacts, bodies, c):
                 p = middle + foot
                 q = p + height * n
-                if flip > 0.0:
-                    note(contacts, bodies, c, p, q)
-                else:
-                    note(contacts, bodies, c, q, p)
+                note(contacts, bodies, c, p, q, flip)
 
 
 @wp.func
@@ -389,7 +385,7 @@ def edges(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int, which: int
     whole = 1.0 - uv * uv
     along_u = (wp.dot(d, u) - uv * wp.dot(d, v)) / whole
     along_v = (uv * wp.dot(d, u) - wp.dot(d, v)) / whole
-    note(contacts, bodies, c, p + along_u * u, q + along_v * v)
+    note(contacts, bodies, c, p + along_u * u, q + along_v * v, 1.0)
 
 
 @wp.func
@@ -401,10 +397,10 @@ def bricks(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int):
     which, n, overlap = least_overlap(pi, ri, bodies.half[i], pj, rj, bodies.half[j])
     if overlap > -margin_of(contacts, bodies, c):
         contacts.normal[c] = n
-        if which < 3:
-            faces(contacts, bodies, c, i, j, which, n, 1.0)
-        elif which < 6:
-            faces(contacts, bodies, c, j, i, which - 3, -n, -1.0)
+        if which < 6:
+            first = which < 3
+            flip = wp.where(first, 1.0, -1.0)
+            faces(contacts, bodies, c, wp.where(first, i, j), wp.where(first, j, i), which % 3, flip * n, flip)
         else:
             edges(contacts, bodies, c, i, j, which - 6, n)
 
@@ -419,10 +415,9 @@ def collide(bodies: Bodies, contacts: Contacts):
         ground_and_body(contacts, bodies, c, j)
     elif bodies.kind[i] == BALL and bodies.kind[j] == BALL:
         balls(contacts, bodies, c, i, j)
-    elif bodies.kind[i] == BALL:
-        ball_and_brick(contacts, bodies, c, i, j, 1.0)
-    elif bodies.kind[j] == BALL:
-        ball_and_brick(contacts, bodies, c, j, i, -1.0)
+    elif bodies.kind[i] == BALL or bodies.kind[j] == BALL:
+        first = bodies.kind[i] == BALL
+        ball_and_brick(contacts, bodies, c, wp.where(first, i, j), wp.where(first, j, i), wp.where(first, 1.0, -1.0))
     else:
         bricks(contacts, bodies, c, i, j)
 
