@@ -137,7 +137,7 @@ def margin_of(contacts: Contacts, bodies: Bodies, c: int) -> float:
 
 @wp.func
 def note(contacts: Contacts, bodies: Bodies, c: int, one: wp.vec3, other: wp.vec3, flip: float):
-    """One more point of contact c, in the world: where `flip` is 1 `one` is on the first body, where -1 on the second."""
+    """One more point of contact c, in the world: where `flip` is 1, `one` is on the first body, else on the second."""
     p = wp.where(flip > 0.0, one, other)
     q = wp.where(flip > 0.0, other, one)
     n = contacts.count[c]
