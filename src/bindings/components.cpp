@@ -71,24 +71,31 @@ bool write_from_buffer(const Py_buffer& buffer, Type type, std::byte* to) {
     return true;
 }
 
-bool write_from_value(const Value& value, Type type, std::byte* to) {
+// A constructor converts another type as a cast does; elsewhere integers must be in range, and stay integers.
+bool write_from_value(const Value& value, Type type, std::byte* to, bool explicit_conversion) {
     const Type from = value.type();
     if (from.is_scalar() || from.components() != type.components()) return false;
     if (from.is_matrix() != type.is_matrix() || (type.is_matrix() && from.rows() != type.rows())) return false;
     const int bytes = info(type.scalar()).bytes();
     for (int i = 0; i < type.components(); ++i) {
-        if (!store_number(value.component(i), from.scalar(), type.scalar(), to + i * bytes)) return false;
+        const Number number = value.component(i);
+        if (explicit_conversion)
+            write_scalar(type.scalar(), convert(number, from.scalar(), type.scalar()), to + i * bytes);
+        else if (!store_number(number, from.scalar(), type.scalar(), to + i * bytes))
+            return false;
     }
     return true;
 }
 
-// All components in a row; or one item per row of a matrix; or (p, q) of a transform.
-bool write_from_items(std::span<PyObject* const> items, Type type, std::byte* to, bool explicit_conversion) {
+}  // namespace
+
+bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, bool explicit_conversion) {
     const int bytes = info(type.scalar()).bytes();
     const auto count = static_cast<int>(items.size());
     if (count == type.components()) {
+        const Type scalar = type.scalar_type();
         int written = 0;
-        while (written < count && write_value(items[written], type.scalar_type(), to + written * bytes)) ++written;
+        while (written < count && write_value(items[written], scalar, to + written * bytes)) ++written;
         if (written == count) return true;
     }
     if (type.is_matrix() && count == type.rows()) {
@@ -103,23 +110,27 @@ bool write_from_items(std::span<PyObject* const> items, Type type, std::byte* to
         return write_components(items[0], p, to, explicit_conversion) &&
                write_components(items[1], q, to + p.size_bytes(), explicit_conversion);
     }
+    // wp.spatial_vector(w, v)
+    if (type.is_vector() && type.rows() == 6 && count == 2) {
+        const Type half = Type::vector(type.scalar(), 3);
+        return write_components(items[0], half, to, explicit_conversion) &&
+               write_components(items[1], half, to + half.size_bytes(), explicit_conversion);
+    }
     return false;
 }
-
-}  // namespace
 
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion) {
     PyObject* object = value.ptr();
     if (const Value* typed = value_pointer(value)) {
         if (!explicit_conversion && typed->type() != type) return false;
-        return write_from_value(*typed, type, to);
+        return write_from_value(*typed, type, to, explicit_conversion);
     }
     if (PyTuple_Check(object) || PyList_Check(object)) {
         // A copy: converting an item may run Python code, which may change a list.
         nb::tuple items = nb::steal<nb::tuple>(PySequence_Tuple(object));
         std::vector<PyObject*> pointers;
         for (nb::handle item : items) pointers.push_back(item.ptr());
-        return write_from_items(pointers, type, to, explicit_conversion);
+        return write_items(pointers, type, to, explicit_conversion);
     }
     if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) || PyDict_Check(object))
         return false;

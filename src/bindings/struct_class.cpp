@@ -173,15 +173,33 @@ PyType_Slot kSlots[] = {
 }  // namespace
 
 void bind_structs(nb::module_& m) {
+    m.def("_restore_struct", [](nb::handle python_class, nb::list fields) {
+        nb::object made = python_class();
+        const StructValue* value = struct_pointer(made);
+        if (!value || value->type().fields().size() != nb::len(fields)) {
+            throw UsageError("unpickling", "the struct " + describe(python_class) + " has other fields now",
+                             ErrorCategory::value);
+        }
+        for (std::size_t i = 0; i < nb::len(fields); ++i) set_field(made, i, fields[i]);
+        return made;
+    });
     nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots),
                             "What the classes made by @wp.struct are derived from.")
         .def("__init__", &construct)
         .def("__repr__", &repr_of)
-        .def("__copy__", [](nb::handle self) {
-            StructValue& value = instance(self, "copy()");
-            nb::object made = new_struct(value.type());
-            for (std::size_t i = 0; i < value.type().fields().size(); ++i) set_field(made, i, get_field(self, i));
-            return made;
+        .def("__copy__",
+             [](nb::handle self) {
+                 StructValue& value = instance(self, "copy()");
+                 nb::object made = new_struct(value.type());
+                 for (std::size_t i = 0; i < value.type().fields().size(); ++i) set_field(made, i, get_field(self, i));
+                 return made;
+             })
+        // copy.deepcopy() and pickle: the class, which is found by its name, and the values of the fields.
+        .def("__reduce__", [restore = nb::object(m.attr("_restore_struct"))](nb::handle self) {
+            StructValue& value = instance(self, "pickling");
+            nb::list fields;
+            for (std::size_t i = 0; i < value.type().fields().size(); ++i) fields.append(get_field(self, i));
+            return nb::make_tuple(restore, nb::make_tuple(self.type(), fields));
         });
     m.def("make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
           nb::arg("members"),

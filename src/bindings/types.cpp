@@ -53,23 +53,6 @@ void learn_numpy() {
     registry().numpy_dtype = numpy.attr("dtype");
 }
 
-nb::handle base_class(Type type) {
-    switch (type.kind()) {
-        case Kind::scalar:
-            return type.is_int() ? nb::type<IntegerValue>() : nb::type<ScalarValue>();
-        case Kind::vector:
-            return nb::type<VectorValue>();
-        case Kind::matrix:
-            return nb::type<MatrixValue>();
-        case Kind::quaternion:
-            return nb::type<QuaternionValue>();
-        case Kind::transform:
-            return nb::type<TransformValue>();
-        default:
-            throw InternalError("no Python class for the type " + type.python_name());
-    }
-}
-
 // One sentence for help(): what the type holds and how it lies in memory.
 std::string class_doc(Type type) {
     const std::string scalar = info(type.scalar()).python;
@@ -106,7 +89,7 @@ nb::object make_class(Type type) {
         if (!type.is_matrix()) members["length"] = type.rows();
     }
     return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(nb::str(name.c_str()),
-                                                                 nb::make_tuple(base_class(type)), members);
+                                                                 nb::make_tuple(value_base_class(type)), members);
 }
 
 std::unordered_map<std::string, Type> make_named_types() {
@@ -243,13 +226,6 @@ std::optional<Type> value_type_of_class(PyTypeObject* python_class) {
     return std::nullopt;
 }
 
-Value* value_pointer(nb::handle object) {
-    const auto& classes = registry().by_class;
-    const auto found = classes.find(Py_TYPE(object.ptr()));
-    if (found != classes.end()) return found->second.is_value ? nb::inst_ptr<Value>(object) : nullptr;
-    return nb::isinstance<Value>(object) ? nb::inst_ptr<Value>(object) : nullptr;
-}
-
 Type require_dtype(nb::handle object, std::string_view api) {
     if (auto type = dtype_from_python(object)) return *type;
     throw UsageError(
@@ -267,6 +243,7 @@ nb::object dtype_to_python(Type type) {
         return array_class(nb::arg("dtype").none() = element, nb::arg("ndim") = type.ndim());
     }
     nb::object made = make_class(type);
+    finish_value_class(made);
     add_class(made, type, true);
     classes.emplace(type, made);
     return made;

@@ -38,6 +38,6 @@ nb::object value_to_python(Type type, const void* from);
 // "float", "numpy.ndarray of shape (3,) and dtype float64": what was found, for messages.
 std::string describe(nb::handle value);
 
-void bind_types(nb::module_& m);  // types.cpp, values.cpp, values_arithmetic.cpp
+void bind_types(nb::module_& m);  // types.cpp, and bind_values()
 
 }  // namespace weft::bindings

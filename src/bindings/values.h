@@ -1,14 +1,22 @@
 // Typed values in Python: wp.float64(1.0), wp.vec3(1.0, 2.0, 3.0), a row of a matrix.
 //
-// One C++ object serves all of them: a type and packed bytes, as in memory of arrays and arguments. The classes below
-// differ only in the members that Python sees; the Python class of each type (wp.vec3f) is derived from one of them
-// when first asked for (types.cpp).
+// One C++ object serves all of them: a type and packed bytes, as in memory of arrays and arguments. The Python classes
+// are plain CPython types and not nanobind's, because programs make vectors by the million: making one, reading a
+// component and adding two cost some dozens of nanoseconds.
+//
+//   value_object.cpp       the classes: life, attributes, buffers, pickling
+//   value_construct.cpp    wp.vec3(...): what each type is made of
+//   value_index.cpp        v[i], m[i, j], slices, assignment
+//   value_text.cpp         repr() and str()
+//   value_arithmetic.cpp   operators, comparison
+//   components.cpp         from sequences and buffers to components
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <optional>
+#include <span>
 
 #include "types/type.h"
 
@@ -37,28 +45,6 @@ private:
     alignas(8) std::byte storage_[kInlineBytes];
 };
 
-struct ScalarValue : Value {
-    using Value::Value;
-};
-struct IntegerValue : ScalarValue {
-    using ScalarValue::ScalarValue;
-};
-struct AggregateValue : Value {
-    using Value::Value;
-};
-struct VectorValue : AggregateValue {
-    using AggregateValue::AggregateValue;
-};
-struct MatrixValue : AggregateValue {
-    using AggregateValue::AggregateValue;
-};
-struct QuaternionValue : AggregateValue {
-    using AggregateValue::AggregateValue;
-};
-struct TransformValue : AggregateValue {
-    using AggregateValue::AggregateValue;
-};
-
 // The Value inside a Python object, or null where it is something else.
 Value* value_pointer(nb::handle object);
 // An instance of the class of `type`: scalars too (where value_to_python gives a Python number). Zero at first.
@@ -66,6 +52,9 @@ nb::object new_value(Type type);
 nb::object new_view(Type type, std::byte* data, nb::handle owner);
 // The scalar or numeric aggregate type of a class made by types.cpp or derived from such a class.
 std::optional<Type> value_type_of_class(PyTypeObject* python_class);
+// What the class of a type is derived from: VectorValue, ScalarValue ... And what makes a class made so a quick one.
+nb::handle value_base_class(Type type);
+void finish_value_class(nb::handle python_class);
 
 // A Python or NumPy number, a typed scalar, or anything 0-dimensional with item(). `from` is i64, u64, f64 or boolean,
 // or the type of a typed scalar. False, with nothing raised, where it is no number or an integer beyond 64 bits.
@@ -76,11 +65,13 @@ nb::object number_to_python(Number number, Scalar scalar);
 // A NumPy array (of any number of dimensions), without importing NumPy.
 bool is_numpy_array(nb::handle object);
 // Writes the components of `value` (sequence, buffer, Weft value) in order. `explicit_conversion` is the rule of
-// constructors: another Weft type of as many components is converted. False, with nothing raised, where number or
-// nesting do not fit.
+// constructors: another Weft type of as many components is converted, as a cast in kernels does. False, with nothing
+// raised, where number or nesting do not fit.
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion);
+// The same from items: all components in a row; one item per row of a matrix; (p, q) of a transform; the two halves of
+// a spatial vector.
+bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, bool explicit_conversion);
 
 void bind_values(nb::module_& m);
-void bind_arithmetic(nb::class_<Value>& value_class);  // values_arithmetic.cpp
 
 }  // namespace weft::bindings
