@@ -71,6 +71,7 @@ PROGRAMS = tuple(
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),
+        Program("values", BENCH / "latency" / "values.py", (WEFT, PEER)),
     ]
 )
 

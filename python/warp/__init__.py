@@ -23,6 +23,7 @@ from warp import _weft
 from warp._weft import (
     CompileError,
     Device,
+    Function,
     InternalError,
     Kernel,
     Launch,
@@ -61,7 +62,7 @@ from warp._weft import (
 from warp import config, types
 from warp.constants import *
 from warp.decorators import constant, func, kernel
-from warp.devices import ScopedDevice
+from warp.devices import DeviceLike, ScopedDevice
 from warp.structs import struct
 from warp.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy

@@ -18,6 +18,7 @@ from warp._weft import (
 
 __all__ = [
     "Device",
+    "DeviceLike",
     "ScopedDevice",
     "get_cuda_device",
     "get_cuda_device_count",
@@ -32,6 +33,9 @@ __all__ = [
     "synchronize",
     "synchronize_device",
 ]
+
+DeviceLike = Device | str | None
+"""What an argument ``device`` may be: a device, its name, or None for the default device. For annotations."""
 
 
 class ScopedDevice:

@@ -17,16 +17,20 @@ __all__ = [
     "array",
     "dtype_from_numpy",
     "dtype_to_numpy",
+    "is_scalar",
+    "is_value",
     "matrix",
     "named_type",
     "quaternion",
     "transformation",
     "type_components",
+    "type_is_composite",
     "type_is_float",
     "type_is_int",
     "type_is_matrix",
     "type_is_quaternion",
     "type_is_scalar",
+    "type_is_struct",
     "type_is_transformation",
     "type_is_value",
     "type_is_vector",
@@ -34,6 +38,7 @@ __all__ = [
     "type_name",
     "type_names",
     "type_scalar_type",
+    "type_size",
     "type_size_in_bytes",
     "vector",
 ]
@@ -103,6 +108,27 @@ def type_is_transformation(dtype: Any) -> bool:
     return _is_kind(dtype, "transform")
 
 
+def type_is_composite(dtype: Any) -> bool:
+    """Whether ``dtype`` has components: a vector, matrix, quaternion or transform type."""
+    info = _weft.type_info(dtype)
+    return info is not None and info["kind"] != "scalar"
+
+
+def type_is_struct(dtype: Any) -> bool:
+    """Whether ``dtype`` is a class made by ``@wp.struct``."""
+    return _weft.is_struct(dtype)
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether ``value`` is one number: Python's, NumPy's or a typed scalar such as ``wp.float64(1.0)``."""
+    return type_is_scalar(type(value))
+
+
+def is_value(value: Any) -> bool:
+    """Whether ``value`` is a number, vector, matrix, quaternion or transform, which kernels take as it is."""
+    return type_is_value(type(value))
+
+
 def type_scalar_type(dtype: Any) -> Any:
     """The type of the components: ``wp.float32`` of ``wp.vec3``; of a scalar type, itself."""
     return _info(dtype)["scalar"]
@@ -118,9 +144,14 @@ def type_length(dtype: Any) -> int:
     return _info(dtype)["components"]
 
 
+def type_size(dtype: Any) -> int:
+    """The same as :func:`type_components`; in bytes it is :func:`type_size_in_bytes`."""
+    return _info(dtype)["components"]
+
+
 def type_size_in_bytes(dtype: Any) -> int:
-    """Bytes of one value in an array."""
-    return _info(dtype)["size_bytes"]
+    """Bytes of one value in an array, a struct's too."""
+    return _weft.type_size_bytes(dtype)
 
 
 def dtype_to_numpy(dtype: Any) -> np.dtype:

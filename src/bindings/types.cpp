@@ -292,6 +292,9 @@ void bind_types(nb::module_& m) {
     m.def("type_info", &type_info, nb::arg("dtype").none(),
           "Facts about a type of numbers as a dict, or None where it is none.");
     m.def(
+        "type_size_bytes", [](nb::handle dtype) { return require_dtype(dtype, "type_size_in_bytes()").size_bytes(); },
+        nb::arg("dtype").none(), "Bytes of one value of the type in an array.");
+    m.def(
         "type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
         nb::arg("dtype").none(), "The type as messages write it: \"vec3f\".");
 

@@ -172,6 +172,41 @@ def test_questions_about_types():
         t.type_length("float")
 
 
+def test_questions_about_kinds_sizes_and_values():
+    t = wp.types
+
+    @wp.struct
+    class Pair:
+        small: wp.int8
+        large: wp.float64
+
+    composites = [wp.vec3, wp.mat22, wp.quat, wp.transform, t.vector(5, wp.int8)]
+    assert all(t.type_is_composite(c) for c in composites) and not t.type_is_composite(float)
+    assert t.type_is_struct(Pair) and not t.type_is_struct(wp.vec3) and not t.type_is_struct(3)
+    assert [t.type_size(c) for c in composites] == [3, 4, 4, 7, 5] and t.type_size(float) == 1
+    assert [t.type_size_in_bytes(c) for c in (*composites, Pair)] == [12, 16, 16, 28, 5, 16]
+    assert all(t.is_scalar(x) for x in (1, 0.5, True, np.int8(3), wp.float16(1))) and not t.is_scalar(wp.vec3())
+    assert all(t.is_value(x) for x in (1, wp.vec3(), wp.quat())) and not t.is_value("1") and not t.is_value([1])
+    with pytest.raises(TypeError, match="type_size_in_bytes"):
+        t.type_size_in_bytes("float")
+
+
+def test_annotations_for_type_checkers():
+    device = wp.get_device("cpu")
+    assert isinstance(device, wp.DeviceLike) and isinstance("cpu", wp.DeviceLike) and isinstance(None, wp.DeviceLike)
+    assert not isinstance(3, wp.DeviceLike)
+
+    @wp.func
+    def twice(x: float):
+        return x + x
+
+    @wp.kernel
+    def nothing():
+        pass
+
+    assert isinstance(twice, wp.Function) and isinstance(nothing, wp.Kernel) and not isinstance(len, wp.Function)
+
+
 def test_numpy_types_without_a_counterpart_are_named():
     with pytest.raises(wp.UsageError, match="complex128"):
         wp.types.dtype_from_numpy(np.complex128)

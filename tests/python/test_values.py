@@ -1,4 +1,4 @@
-"""Typed values against NumPy: every type, operators, conversions, parts that write through, classes derived from them."""
+"""Typed values against NumPy: every type, operators, conversions, views of parts, classes derived from them."""
 
 import copy
 import operator
