@@ -10,7 +10,7 @@ demo: setup    ; @.venv/bin/python -m warp.examples.lagoon
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 bench: setup   ; @.venv/bin/python bench/run.py
-docs: setup    ; @.venv/bin/python tools/check_docs.py
+docs: setup    ; @.venv/bin/python tools/gen_reference.py && .venv/bin/python tools/check_docs.py
 wheel:         ; @tools/wheel.sh
 test-sanitize: setup ; @tools/test_sanitize.sh
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -24,14 +24,19 @@ set_target_properties(_weft PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp
     LINK_DEPENDS ${symbols})
 
-# Links to the Python sources, renewed at each build: new files appear, links to removed ones go.
+# Links to the Python sources, renewed at each build: new files appear, links to removed ones go. The type stub is made
+# from the module itself.
 add_custom_target(python_package ALL
     COMMAND cp -rsf ${CMAKE_CURRENT_SOURCE_DIR}/python/warp ${CMAKE_BINARY_DIR}/py/
     COMMAND find ${CMAKE_BINARY_DIR}/py -xtype l -delete
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/py ${Python_EXECUTABLE} -B
+            ${CMAKE_CURRENT_SOURCE_DIR}/tools/gen_stubs.py ${CMAKE_BINARY_DIR}/py/warp
     VERBATIM)
 add_dependencies(python_package _weft)
 
 install(TARGETS _weft LIBRARY DESTINATION warp COMPONENT python)
+install(FILES ${CMAKE_BINARY_DIR}/py/warp/__init__.pyi ${CMAKE_BINARY_DIR}/py/warp/py.typed
+        DESTINATION warp COMPONENT python)
 if(SKBUILD)
     include(cmake/licenses.cmake)
 endif()

@@ -16,6 +16,7 @@ sources() { git ls-files -z --cached --others --exclude-standard -- '*.cpp' '*.h
 
 step "clang-format" xargs -0 clang-format --dry-run --Werror < <(sources)
 step "ruff format" ruff format --check --quiet .
+step "reference" python tools/gen_reference.py
 step "documents" python tools/check_docs.py
 step "sanitizers" tools/test_sanitize.sh
 step "tests" tools/test.sh

@@ -40,6 +40,16 @@ print("smoke kernel: right")
 PYTHON_CODE
 venv/bin/python smoke.py
 
+# Editors and type checkers find the stub beside the module.
+venv/bin/python - <<'PYTHON_CODE'
+from pathlib import Path
+
+import warp as wp
+
+folder = Path(wp.__file__).parent
+assert (folder / "py.typed").exists() and "def dot(" in (folder / "__init__.pyi").read_text()
+PYTHON_CODE
+
 # The examples write pictures, and say in one line what to install for that.
 venv/bin/pip install --quiet "$wheel[examples]"
 venv/bin/python -m warp.examples.mandelbrot

@@ -60,6 +60,7 @@ from warp._weft import (
     zeros_like,
 )
 from warp import config, types
+from warp.builtins import print_builtins
 from warp.constants import *
 from warp.decorators import constant, func, kernel
 from warp.devices import DeviceLike, ScopedDevice

@@ -37,6 +37,21 @@ nb::list builtin_overloads(const std::string& name) {
     return result;
 }
 
+// The groups of the reference in their order, with the names of each in the table's order, once.
+nb::list builtin_groups() {
+    nb::list result;
+    for (const builtins::Group& group : builtins::groups()) {
+        nb::list names;
+        std::string last;
+        for (const builtins::Entry& entry : group.entries) {
+            if (entry.name != last) names.append(entry.name);
+            last = entry.name;
+        }
+        result.append(nb::make_tuple(group.name, names));
+    }
+    return result;
+}
+
 }  // namespace
 
 void bind_builtins(nb::module_& m) {
@@ -45,6 +60,8 @@ void bind_builtins(nb::module_& m) {
           "The table's entries of this name: a list of (signature, doc, has_expansion, differentiable).");
     m.def("builtin_is_for_kernels", &builtins::is_for_kernels, nb::arg("name"),
           "Whether the builtin cannot be called from Python, because it has a meaning only in kernels.");
+    m.def("builtin_groups", &builtin_groups,
+          "The groups of the builtin table, in the order of the reference: a list of (group, [name]).");
     m.def("builtin_names", &builtins::names, "Every name of the builtin table, sorted.");
 }
 

@@ -1,0 +1,203 @@
+"""The functions reference and the type stub, which are made from the builtin table."""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import warp as wp
+from warp import _weft
+from warp.builtins import reference_page
+
+STUB = Path(wp.__file__).parent / "__init__.pyi"
+
+
+@pytest.mark.seed("S-BLT-006")
+@pytest.mark.seed("S-DOC-004")
+def test_the_reference_has_every_overload_with_its_sentence():
+    page = reference_page()
+    for name in _weft.builtin_names():
+        assert page.count(f"\n### {name}\n") == 1
+        for signature, doc, *_ in _weft.builtin_overloads(name):
+            assert f"`{name}{signature}`  \n{doc}\n" in page
+            assert doc.endswith("."), f"{name}: {doc}"
+
+
+def test_every_link_of_the_reference_has_its_heading():
+    page = reference_page()
+    headings = {line.lstrip("# ").lower().replace(" ", "-") for line in page.splitlines() if line.startswith("#")}
+    for target in re.findall(r"\]\(#([^)]*)\)", page):
+        assert target in headings
+    for target in re.findall(r"\]\((\.\./[^)]*)\)", page):
+        assert (Path(__file__).resolve().parents[2] / "docs" / target.removeprefix("../")).exists()
+
+
+@pytest.mark.seed("S-INI-014")
+def test_the_guide_has_pages_on_devices_profiling_and_functions_that_link_each_other():
+    guide = Path(__file__).resolve().parents[2] / "docs/guide"
+    for page, others in {
+        "devices.md": ["profiling.md", "../reference/functions.md"],
+        "profiling.md": ["devices.md", "../reference/functions.md"],
+        "kernels.md": ["devices.md", "profiling.md", "../reference/functions.md"],
+    }.items():
+        text = (guide / page).read_text()
+        assert all(f"]({other})" in text for other in others), page
+    assert all(f"guide/{name}.md" in reference_page() for name in ("devices", "profiling", "kernels"))
+
+
+def test_print_builtins_writes_the_same_list():
+    out = io.StringIO()
+    wp.print_builtins(out)
+    for name in _weft.builtin_names():
+        for signature, doc, *_ in _weft.builtin_overloads(name):
+            assert f"{name}{signature}\n    {doc}\n" in out.getvalue()
+
+
+def test_print_builtins_writes_to_standard_output(capsys):
+    wp.print_builtins()
+    assert "svd3(A: Mat[3,3,F])" in capsys.readouterr().out
+
+
+def names_of(stub):
+    found = set()
+    for node in ast.parse(stub).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets)
+        elif isinstance(node, ast.AnnAssign):
+            found.add(node.target.id)
+    return found
+
+
+def test_the_stub_knows_every_public_name():
+    public = {name for name in dir(wp) if not name.startswith("_")}
+    assert public - names_of(STUB.read_text()) == set()
+
+
+def test_the_stub_has_the_sentences_of_the_table():
+    functions = {n.name: n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.FunctionDef)}
+    assert "Smooth ramp from 0 at a to 1 at b." in ast.get_docstring(functions["smoothstep"])
+    assert [a.arg for a in functions["smoothstep"].args.args] == ["a", "b", "x"]
+
+
+ANNOTATIONS = """import warp as wp
+
+@wp.struct
+class Particle:
+    x: wp.vec3
+    m: float
+    neighbours: wp.array[int]
+
+@wp.func
+def twice(x: float) -> float:
+    return x * 2.0
+
+@wp.func
+def both(v: wp.vec3, q: wp.quatd) -> tuple[float, float]:
+    return v[0], float(q.w)
+
+@wp.kernel
+def k(
+    a: float,
+    n: int,
+    flag: bool,
+    b: wp.float16,
+    c: wp.uint8,
+    v: wp.vec3,
+    m: wp.mat33d,
+    q: wp.quat,
+    t: wp.transform,
+    s: wp.spatial_vector,
+    x: wp.array[float],
+    y: wp.array2d[wp.vec3],
+    z: wp.array3d[wp.float64],
+    w: wp.array4d[wp.mat22],
+    p: wp.array[Particle],
+):
+    i = wp.tid()
+    local: wp.vec3 = wp.vec3(1.0, 2.0, 3.0)
+    x[i] = twice(x[i]) + wp.dot(local, v) * a
+    u, sigma, vt = wp.svd3(m)
+    axis = wp.vec3()
+    angle = float(0.0)
+    wp.quat_to_axis_angle(q, axis, angle)
+    state = wp.rand_init(n, i)
+    x[i] += wp.noise(state, wp.vec2(1.0, 2.0)) + wp.randf(state)
+    y[i, 0] = y[i, 1] * 2.0 - local
+    p[i].x += local
+    z[i, 0, 0] = m[0, 0]
+    x[i] = wp.where(flag, x[i], wp.max(x[i], 0.0))
+
+out = wp.zeros(10, dtype=wp.vec3)
+wp.launch(k, dim=10, inputs=[out], device="cpu")
+try:
+    wp.get_device("nowhere")
+except wp.UsageError as error:
+    print(error)
+print(out.numpy().shape, wp.pi, wp.config.mode)
+"""
+CALLS = """import warp as wp
+
+vec5d = wp.types.vector(length=5, dtype=wp.float64)
+
+@wp.kernel
+def k(x: wp.array(dtype=float), y: wp.array(dtype=wp.vec3, ndim=2), z: wp.array2d(dtype=wp.mat33), v: vec5d):
+    i = wp.tid()
+    x[i] = 1.0
+"""
+
+
+WRONG = """import warp as wp
+
+wp.dott(1, 2)
+wp.dot(1)
+"""
+# NumPy's own stubs take seconds to read and say nothing about ours.
+CONFIGURATION = """[mypy]
+check_untyped_defs = True
+[mypy-numpy.*]
+follow_imports = skip
+[mypy-calls]
+disable_error_code = valid-type
+"""
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory):
+    """What mypy says about the three files, in one run: {file: [line]}."""
+    folder = tmp_path_factory.mktemp("mypy")
+    files = {"annotations.py": ANNOTATIONS, "calls.py": CALLS, "wrong.py": WRONG}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "mypy.ini").write_text(CONFIGURATION)
+    result = subprocess.run(
+        [sys.executable, "-m", "mypy", *files],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "MYPYPATH": str(Path(wp.__file__).parents[1])},
+    )
+    assert result.stderr == "" and "checked 3 source files" in result.stdout
+    return {name: [line for line in result.stdout.splitlines() if line.startswith(name)] for name in files}
+
+
+@pytest.mark.needs("mypy")
+def test_mypy_accepts_every_annotation_form(complaints):
+    assert complaints["annotations.py"] == []
+
+
+@pytest.mark.needs("mypy")
+def test_mypy_accepts_calls_as_annotations_where_it_is_told_to(complaints):
+    assert complaints["calls.py"] == []
+
+
+@pytest.mark.needs("mypy")
+def test_mypy_finds_a_name_and_an_argument_that_are_not_there(complaints):
+    name, argument = complaints["wrong.py"]
+    assert 'has no attribute "dott"' in name and "argument" in argument
