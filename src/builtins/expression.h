@@ -135,6 +135,9 @@ inline E log(E a) { return unary(ir::Op::log, a); }
 inline E floor(E a) { return unary(ir::Op::floor, a); }
 inline E trunc(E a) { return unary(ir::Op::trunc, a); }
 
+// a * b + c, rounded once.
+inline E fma(E a, E b, E c) { return a.wrap(a.builder().fma(a, b, c)); }
+
 inline E select(E condition, E a, E b) { return a.wrap(a.builder().select(condition, a, b)); }
 inline E select(E condition, E a, double b) {
     return select(condition, a, a.type().is_scalar() ? a.number(b) : splat(a.type(), a.number(b)));

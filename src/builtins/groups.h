@@ -8,11 +8,13 @@ namespace weft::builtins {
 std::span<const Entry> scalar_entries();
 std::span<const Entry> vector_entries();
 std::span<const Entry> matrix_entries();
+std::span<const Entry> decomposition_entries();
 std::span<const Entry> quaternion_entries();
 std::span<const Entry> transform_entries();
 std::span<const Entry> spatial_entries();
 std::span<const Entry> norm_entries();
 std::span<const Entry> random_entries();
+std::span<const Entry> noise_entries();
 std::span<const Entry> atomic_entries();
 std::span<const Entry> utility_entries();
 std::span<const Entry> operator_entries();

@@ -1,7 +1,10 @@
 // Quaternions (x, y, z, w), as rotations where they have length 1.
+#include <numbers>
+
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/rotation.h"
+#include "builtins/scaling.h"
 
 namespace weft::builtins {
 
@@ -144,6 +147,81 @@ ir::Value* expand_twist_angle_signed(Call& call) {
     return 2 * atan2(select(q[3] < 0, -sine, sine), abs(q[3]));
 }
 
+// ---- Euler angles, about any three axes ----
+
+// One of three values by an axis 0, 1 or 2.
+E by_axis(E axis, E x, E y, E z) { return select(axis == 0, x, select(axis == 1, y, z)); }
+
+E turn_about(E axis, E angle) {
+    const E half = angle * 0.5;
+    const E sine = sin(half), zero = half.number(0);
+    return make_quaternion(select(axis == 0, sine, zero), select(axis == 1, sine, zero), select(axis == 2, sine, zero),
+                           cos(half));
+}
+// The axes stand still: the first turn is applied first, as in quat_rpy.
+ir::Value* expand_from_euler(Call& call) {
+    const E e = argument(call, 0);
+    const E first = turn_about(argument(call, 1), e[0]), second = turn_about(argument(call, 2), e[1]);
+    const E third = turn_about(argument(call, 3), e[2]);
+    return quaternion_product(third, quaternion_product(second, first));
+}
+
+// Bernardes and Viollet, "Quaternion to Euler angles conversion: A direct, general and computationally efficient
+// method", 2022: the turn in the middle follows from the lengths of two pairs of (rotated) components, and half the sum
+// and half the difference of the other two turns from the pairs' directions. Where one pair vanishes only the sum or
+// only the difference is given; the third angle is 0 then.
+ir::Value* expand_to_euler(Call& call) {
+    const E q = argument(call, 0);
+    const E i = argument(call, 1), j = argument(call, 2), last = argument(call, 3);
+    const double pi = std::numbers::pi;
+    const E is_proper = i == last;  // first and last turn about the same axis
+    const E k = select(is_proper, 3 - i - j, last);
+    const E sign = cast((i - j) * (j - k) * (k - i) / 2, q.type().scalar());  // of the permutation
+    const E x = by_axis(i, q[0], q[1], q[2]), y = by_axis(j, q[0], q[1], q[2]);
+    const E z = by_axis(k, q[0], q[1], q[2]) * sign, w = q[3];
+    const E a = select(is_proper, w, w - y), b = select(is_proper, x, x + z);
+    const E c = select(is_proper, y, y + w), d = select(is_proper, z, z - x);
+    const E first_size = a * a + b * b, second_size = c * c + d * d;
+    const E middle = 2 * atan2(sqrt(second_size), sqrt(first_size));
+    const E half_sum = atan2(b, a), half_difference = atan2(d, c);
+    const double rounding = q.scalar().bits == 64 ? 1e-30 : q.scalar().bits == 32 ? 1e-12 : 1e-5;
+    const E whole = first_size + second_size;
+    const E only_sum = second_size <= whole * rounding, only_difference = first_size <= whole * rounding;
+    const E first =
+        select(only_sum, 2 * half_sum, select(only_difference, -2 * half_difference, half_sum - half_difference));
+    const E third = select(only_sum || only_difference, 0, half_sum + half_difference);
+    const auto wrapped = [&](E angle) {
+        return select(angle > pi, angle - 2 * pi, select(angle < -pi, angle + 2 * pi, angle));
+    };
+    return make_vector({wrapped(first), select(is_proper, middle, middle - 0.5 * pi),
+                        wrapped(select(is_proper, third, third * sign))});
+}
+
+// ---- the rotation from one direction to another ----
+
+// Half the way is the direction of the sum of the two. Where they point away from each other that sum is small and its
+// direction uncertain: there a is turned to -b, and then half round about an axis at a right angle to b.
+E between(E from, E to) {
+    const E a = normalize(from), b = normalize(to);
+    const E is_away = dot(a, b) < 0;
+    const E goal = select(is_away, -b, b);
+    const E middle = normalize(a + goal);
+    const E direct = make_quaternion(cross(a, middle), dot(a, middle));
+    const E across = cross(a, b), zero = a.number(0);
+    const E perpendicular =
+        select(abs(b[0]) > abs(b[2]), make_vector({-b[1], b[0], zero}), make_vector({zero, -b[2], b[1]}));
+    const E rough = normalize(select(dot(across, across) > 0, across, perpendicular));
+    const E axis = normalize(rough - b * dot(b, rough));
+    const E found = select(is_away, quaternion_product(make_quaternion(axis, zero), direct), direct);
+    const E is_nothing = (dot(a, a) == 0) || (dot(b, b) == 0);
+    return select(is_nothing, make_quaternion(zero, zero, zero, a.number(1)), found);
+}
+ir::Value* expand_between(Call& call) {
+    const E a = argument(call, 0), b = argument(call, 1);
+    const Scalar working = working_scalar(a);
+    return cast(between(cast(a, working), cast(b, working)), a.type().scalar());
+}
+
 constexpr Entry kEntries[] = {
     {"quaternion", "(dtype: static type = float32) -> Quat[dtype]", "Quaternion of zeros.", expand_zero, true,
      refuse_other_than_float},
@@ -168,6 +246,16 @@ constexpr Entry kEntries[] = {
      expand_rpy},
     {"quat_to_rpy", "(q: Quat[F]) -> Vec[3,F]", "Roll, pitch and yaw in radians, as quat_rpy takes them.",
      expand_to_rpy},
+    {"quat_from_euler", "(e: Vec[3,F], i: int32, j: int32, k: int32) -> Quat[F]",
+     "Rotation about the axis i (0, 1 or 2) by e[0], then about j by e[1], then about k by e[2]; the axes stand still.",
+     expand_from_euler},
+    {"quat_to_euler", "(q: Quat[F], i: int32, j: int32, k: int32) -> Vec[3,F]",
+     "Angles in radians as quat_from_euler takes them, for i != j != k; the middle one is in [-pi/2, pi/2], or in "
+     "[0, pi] where i is k.",
+     expand_to_euler},
+    {"quat_between_vectors", "(a: Vec[3,F], b: Vec[3,F]) -> Quat[F]",
+     "The shortest rotation that turns the direction of a to that of b; none where one of them is zero.",
+     expand_between},
     {"quat_inverse", "(quat: Quat[F]) -> Quat[F]", "Inverse rotation: the conjugate.", expand_inverse},
     {"quat_rotate", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector.", expand_rotate},
     {"quat_rotate_inv", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector backwards.", expand_rotate_inv},

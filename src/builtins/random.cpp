@@ -1,19 +1,13 @@
-// Random numbers. The state is one uint32; each number drawn moves it on by the PCG permutation (Jarzynski and Olano,
-// "Hash Functions for GPU Rendering", JCGT 9(3), 2020, pcg_hash on 32 bits) and is made of the new state.
+// Random numbers. The state is one uint32; each number drawn moves it on by pcg() and is made of the new state.
 #include <numbers>
 
 #include "builtins/expression.h"
 #include "builtins/groups.h"
+#include "builtins/pcg.h"
 
 namespace weft::builtins {
 
 namespace {
-
-E pcg(E v) {
-    const E state = v * 747796405.0 + 2891336453.0;
-    const E word = ((state >> ((state >> 28) + 4)) ^ state) * 277803737.0;
-    return (word >> 22) ^ word;
-}
 
 // Draws numbers within one call. The state after the last one goes back to the caller's variable.
 class Draws {

@@ -147,6 +147,12 @@ std::string refuse_other_size(const Match& match) {
            from.python_name() + "'s, whose bits are to be kept; " + to.python_name() + "(a) converts the value";
 }
 
+ir::Value* expand_breakpoint(Call& call) {
+    static const auto library =
+        std::make_shared<const ir::LibraryFunction>(ir::LibraryFunction{"weft_breakpoint", false});
+    return call.builder.call_library(library, Type::none(), {});
+}
+
 constexpr Entry kEntries[] = {
     {"range", "(end: int32) -> T", "Integers from 0 up to end, for a loop.", nullptr, false},
     {"range", "(start: int32, end: int32) -> T", "Integers from start up to end, for a loop.", nullptr, false},
@@ -155,6 +161,9 @@ constexpr Entry kEntries[] = {
     {"reversed", "(range: T) -> T", "A range from its last integer to its first.", nullptr, false},
     {"printf", "(fmt: string, *args: T) -> none", "Prints scalars as C's printf does.", nullptr, false},
     {"print", "(value: T) -> none", "Prints a value and a newline.", nullptr, false},
+    {"breakpoint", "() -> none",
+     "Stops the thread in the debugger that is attached to the process; does nothing without one.", expand_breakpoint,
+     false},
     {"tid", "() -> int32", "Index of the thread in a one-dimensional launch.", nullptr, false},
     {"tid", "() -> (int32, int32)", "Coordinates of the thread in a two-dimensional launch.", nullptr, false},
     {"tid", "() -> (int32, int32, int32)", "Coordinates of the thread in a three-dimensional launch.", nullptr, false},

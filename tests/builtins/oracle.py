@@ -7,6 +7,7 @@ for quaternions and transforms, and give one array, or a tuple of them, of what 
 ELSEWHERE names the test file of entries that the sweep cannot call with one value per row.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Callable
@@ -576,6 +577,76 @@ def poisson_inputs(rng, types, rows):
     return [state, rng.uniform(0, 20, rows).astype(np.float32)]
 
 
+def hash_of_corner(state, corner):
+    """Of a corner of the lattice, (rows, dimensions) int."""
+    h = pcg(state)
+    for k in range(corner.shape[1]):
+        with np.errstate(over="ignore"):
+            h = pcg(h + (corner[:, k] & 0xFFFFFFFF).astype(np.uint32))
+    return h
+
+
+def noise(state, point, *periods):
+    """Perlin's noise as one sum over the corners: weight times (gradient . offset)."""
+    point = (point[:, None] if point.ndim == 1 else point).astype(np.float64)
+    d = point.shape[1]
+    base = np.floor(point)
+    t = point - base
+    blend = t**3 * (10 - 15 * t + 6 * t**2)
+    bits = 24 if d == 1 else 32 // d
+    total = np.zeros(len(point))
+    for steps in itertools.product((0, 1), repeat=d):
+        corner = base.astype(np.int64) + steps
+        if periods:
+            corner = corner % np.stack(periods, axis=1)
+        h = hash_of_corner(state, corner).astype(np.int64)
+        parts = (h[:, None] >> bits * np.arange(d)) & (2**bits - 1)
+        gradient = ((parts + 0.5) / 2**bits * 2 - 1) * 2 / d
+        weight = np.prod(np.where(steps, blend, 1 - blend), axis=1)
+        total += weight * np.sum(gradient * (t - steps), axis=1)
+    return total
+
+
+def slope(state, point, axis):
+    step = np.zeros(point.shape[1])
+    step[axis] = 1e-4
+    values = [noise(state, point + k * step) for k in (-2, -1, 1, 2)]
+    return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / 12e-4
+
+
+def curlnoise(state, point, octaves=None, lacunarity=None, gain=None):
+    """By finite differences of the potentials."""
+    rows, d = point.shape
+    octaves = np.ones(rows) if octaves is None else octaves
+    lacunarity = np.full(rows, 2.0) if lacunarity is None else lacunarity
+    gain = np.full(rows, 0.5) if gain is None else gain
+    total = np.zeros((rows, min(d, 3)))
+    for k in range(int(octaves.max())):
+        state = pcg(state)
+        p = point.astype(np.float64) * (lacunarity**k)[:, None]
+        if d == 2:
+            velocity = [slope(state, p, 1), -slope(state, p, 0)]
+        else:
+            with np.errstate(over="ignore"):
+                x, y, z = ([slope(state + np.uint32(m), p, axis) for axis in range(3)] for m in range(3))
+            velocity = [z[1] - y[2], x[2] - z[0], y[0] - x[1]]
+        total += np.where(k < octaves, gain**k, 0)[:, None] * np.stack(velocity, axis=1)
+    return total
+
+
+def noise_inputs(rng, types, rows):
+    arrays = mixed(rng, types, rows)
+    arrays[1] = rng.uniform(-20, 20, arrays[1].shape).astype(np.float32)
+    arrays[1][:8] = np.round(arrays[1][:8])  # corners
+    if types[2:] and types[2].scalar == "int32":
+        arrays[2:] = [rng.integers(1, 9, rows).astype(np.int32) for _ in arrays[2:]]
+    elif types[2:]:
+        arrays[2:] = [rng.integers(0, 4, rows).astype(np.uint32), np.full(rows, 2, np.float32)] + [
+            rng.uniform(0.1, 1, rows).astype(np.float32)
+        ]
+    return arrays
+
+
 def range_inputs(rng, types, rows):
     state, low, high = mixed(rng, types, rows)
     return [state, np.minimum(low, high), np.maximum(low, high)]
@@ -767,6 +838,83 @@ oracle(
     inputs=_away_from_the_poles,
     unit=True,
 )
+
+
+def _orders(rng, rows):
+    """Axes i != j != k."""
+    orders = [o for o in itertools.product(range(3), repeat=3) if o[0] != o[1] != o[2]]
+    return np.array(orders, dtype=np.int32)[rng.integers(0, len(orders), rows)].T
+
+
+def from_euler(e, i, j, k):
+    """The axes stand still: SciPy's small letters. The sign is that of a product of half turns."""
+    found = np.zeros((len(e), 4))
+    for row in range(len(e)):
+        order = "".join("xyz"[a[row]] for a in (i, j, k))
+        found[row] = Rotation.from_euler(order, np.float64(e[row])).as_quat()
+    half_turns = []
+    for axis, angle in zip((i, j, k), np.float64(e).T):
+        q = np.zeros((len(e), 4))
+        q[np.arange(len(e)), axis] = np.sin(angle / 2)
+        q[:, 3] = np.cos(angle / 2)
+        half_turns.append(q)
+    return like(found, hamilton(half_turns[2], hamilton(half_turns[1], half_turns[0])))
+
+
+def to_euler(q, i, j, k):
+    found = np.zeros((len(q), 3))
+    for row in range(len(q)):
+        order = "".join("xyz"[a[row]] for a in (i, j, k))
+        found[row] = rotation(q[row]).as_euler(order)
+    return found
+
+
+def euler_inputs(rng, types, rows):
+    return [rng.uniform(-3, 3, (rows, 3)).astype(types[0].numpy), *_orders(rng, rows)]
+
+
+def _away_from_lock(rng, types, rows):
+    """Rotations whose middle angle is far from where the other two turn about one line."""
+    orders = _orders(rng, rows)
+    angles = rng.uniform(-3, 3, (rows, 3))
+    angles[:, 1] = np.where(orders[0] == orders[2], rng.uniform(0.3, 2.8, rows), rng.uniform(-1.2, 1.2, rows))
+    return [from_euler(angles, *orders).astype(types[0].numpy), *orders]
+
+
+oracle(
+    "quat_from_euler",
+    from_euler,
+    ulp=_rounding,
+    scale=lambda e, *_: np.ones(len(e)),
+    inputs=euler_inputs,
+    unit=True,
+)
+oracle(
+    "quat_to_euler",
+    to_euler,
+    ulp=8 * _rounding,
+    scale=lambda q, *_: np.full(len(q), 4.0),
+    inputs=_away_from_lock,
+    unit=True,
+)
+
+
+def between(a, b):
+    """By axis and angle; the angle from sine and cosine."""
+    a, b = (np.float64(v) / np.linalg.norm(np.float64(v), axis=1, keepdims=True) for v in (a, b))
+    axis = np.cross(a, b)
+    sine = np.linalg.norm(axis, axis=1, keepdims=True)
+    angle = np.arctan2(sine[:, 0], np.sum(a * b, axis=1))
+    return Rotation.from_rotvec(axis / sine * angle[:, None]).as_quat(canonical=True)
+
+
+oracle(
+    "quat_between_vectors",
+    between,
+    ulp=_rounding,
+    scale=lambda a, b: np.ones(len(a)),
+    inputs=lambda rng, types, rows: [rng.normal(size=(rows, 3)).astype(t.numpy) for t in types],
+)
 oracle("quat_inverse", lambda q: q * np.array([-1, -1, -1, 1], dtype=q.dtype), signed_zero=True)
 oracle("quat_rotate", lambda q, v: rotation(q).apply(np.float64(v)), ulp=_rounding, scale=size_product, unit=True)
 oracle(
@@ -910,6 +1058,10 @@ oracle("sample_unit_square", draws(2, lambda *u: np.stack(u, axis=1) - 0.5), ulp
 oracle("sample_unit_cube", draws(3, lambda *u: np.stack(u, axis=1) - 0.5), ulp=0)
 oracle("poisson", poisson, inputs=poisson_inputs)
 
+# Noise: whole numbers and hashes are exact, the blend is as good as its sums.
+oracle("noise pnoise", noise, ulp=32, scale=lambda state, *_: np.ones(len(state)), inputs=noise_inputs)
+oracle("curlnoise", curlnoise, ulp=600, scale=lambda state, *_: np.ones(len(state)), inputs=noise_inputs)
+
 # Utility.
 oracle(
     "lerp",
@@ -971,4 +1123,6 @@ elsewhere(
 elsewhere("test_utility.py", "where select expect_eq expect_neq expect_near lower_bound cast")
 elsewhere("test_utility.py", ["pow(x: I, y: static int)", "unot(a: Array"])
 elsewhere("test_utility.py", ["identity", "quat_identity", "transform_identity", "quaternion(dtype", "quaternion(quat"])
+elsewhere("test_utility.py", "breakpoint")
 elsewhere("test_random.py", "sample_cdf")
+elsewhere("test_decompositions.py", "svd2 svd3 qr3 eig3")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 from oracle import ORACLE, find, mixed
-from sweep import invocations
-from test_table import ROWS, compare
+from test_table import ROWS, compare, swept
 from warp import _weft
 
 CALLS = 12  # of each overload
@@ -38,13 +37,13 @@ def call_rows(call, arguments):
     return rows, [np.array(column) for column in columns]
 
 
-@pytest.mark.parametrize("name", [name for name in _weft.builtin_names() if invocations(name)])
+@pytest.mark.parametrize("name", [name for name in _weft.builtin_names() if swept(name)])
 def test_a_call_from_python_gives_what_the_oracle_gives(name):
     if _weft.builtin_is_for_kernels(name):
         pytest.skip("has a meaning only in kernels")
     # Every overload, with one scalar type each: the table's sweep has run them with all.
     overloads = {}
-    for call in invocations(name):
+    for call in swept(name):
         overloads.setdefault((call.signature, call.without_defaults), []).append(call)
     messages = []
     for number, calls in enumerate(overloads.values()):

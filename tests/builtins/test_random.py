@@ -116,6 +116,23 @@ def test_numbers_follow_their_distributions(seed):
     assert scipy.stats.chisquare(found, expected * N).pvalue > SURE
 
 
+def test_moments_of_normal_and_poisson_numbers():
+    _, _, normal, _, bits, counts = draw(seed=3)
+    normal = normal.astype(np.float64)
+    # Standard errors of mean, variance, skewness and kurtosis of n normal numbers.
+    assert abs(normal.mean()) < 5 / np.sqrt(N)
+    assert abs(normal.var() - 1) < 5 * np.sqrt(2 / N)
+    assert abs(scipy.stats.skew(normal)) < 5 * np.sqrt(6 / N)
+    assert abs(scipy.stats.kurtosis(normal)) < 5 * np.sqrt(24 / N)
+    assert np.isfinite(normal).all() and np.abs(normal).max() > 3.5
+    # Mean and variance are both lambda; the variance of the variance is (lambda + 2 lambda^2) / n.
+    assert abs(counts.mean() - 6.5) < 5 * np.sqrt(6.5 / N)
+    assert abs(counts.var() - 6.5) < 5 * np.sqrt((6.5 + 2 * 6.5**2) / N)
+    # Each byte of the bits takes each value equally often.
+    for byte in bits.view(np.uint8).reshape(-1, 4).T:
+        assert scipy.stats.chisquare(np.bincount(byte, minlength=256)).pvalue > SURE
+
+
 def test_numbers_of_one_sequence_are_uniform_and_uncorrelated():
     out = wp.zeros(N, dtype=float)
     wp.launch(one_sequence, dim=1, inputs=[5, N, out])

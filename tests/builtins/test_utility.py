@@ -1,5 +1,10 @@
 """Builtins that the sweep cannot call with one value per row: choices, expectations, searches, casts, statics."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import warp as wp
@@ -230,3 +235,46 @@ def test_expectations_print_what_differs(capfd):
         "Error: expect_eq() failed: (-3) and (4)",
         "Error: expect_near() failed: (1, 0, 0, 1) and (1, 0, 0, 3)",
     ]
+
+
+@wp.kernel
+def stops_at_seven(x: wp.array(dtype=int)):
+    i = wp.tid()
+    if i == 7:
+        wp.breakpoint()
+    x[i] = i
+
+
+def test_breakpoint_without_a_debugger_does_nothing():
+    x = wp.zeros(100, dtype=int)
+    wp.launch(stops_at_seven, dim=100, inputs=[x])
+    assert np.array_equal(x.numpy(), np.arange(100))
+
+
+TRACED = """import ctypes
+import warp as wp
+
+
+@wp.kernel
+def k(x: wp.array(dtype=int)):
+    wp.breakpoint()
+    x[0] = 1
+
+
+x = wp.zeros(1, dtype=int)
+assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+wp.launch(k, dim=1, inputs=[x])
+"""
+
+
+def test_breakpoint_stops_in_a_debugger(tmp_path):
+    """A process that lets itself be traced (ptrace) stops with the signal that a debugger waits for."""
+    program = tmp_path / "traced.py"
+    program.write_text(TRACED)
+    child = subprocess.Popen([sys.executable, program], env={**os.environ, "WARP_CPU_THREADS": "1"})
+    try:
+        _, status = os.waitpid(child.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGTRAP
+    finally:
+        child.kill()
+        child.wait()

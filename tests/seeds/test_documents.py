@@ -214,6 +214,60 @@ def test_p70_one_variable_three_types(load_seed, run_sample):
     np.testing.assert_array_equal(out.numpy()[0], np.eye(5))
 
 
+@pytest.mark.seed("P-71")
+def test_p71_rotation_about_x(load_seed, run_sample):
+    names = run_sample(fragment(load_seed(4), 379, 385, ["out[0] = v"], out="wp.array(dtype=wp.vec3)"))
+    out = wp.zeros(1, dtype=wp.vec3)
+    wp.launch(names["compute"], dim=1, inputs=[out])
+    np.testing.assert_allclose(out.numpy()[0], [0, -0.91218, -0.40978], atol=2e-5)
+
+
+@pytest.mark.seed("P-72")
+@pytest.mark.seed("P-75")
+def test_p72_and_p75_declared_types(load_seed, run_sample):
+    quatd = run_sample(HEADER + load_seed(4).text(390))["quatd"]
+    transformd = run_sample(HEADER + load_seed(4).text(450))["transformd"]
+    assert wp.zeros(2, dtype=quatd).numpy().shape == (2, 4) and wp.zeros(2, dtype=transformd).numpy().shape == (2, 7)
+    assert quatd is wp.quatd and transformd is wp.transformd
+
+
+@pytest.mark.seed("P-73")
+def test_p73_quaternions_in_three_precisions(load_seed, run_sample):
+    text = fragment(
+        load_seed(4),
+        394,
+        413,
+        ["d[0] = qd", "f[0] = qf", "h[0] = qh"],
+        d="wp.array(dtype=wp.quatd)",
+        f="wp.array(dtype=wp.quatf)",
+        h="wp.array(dtype=wp.quath)",
+    )
+    out = [wp.zeros(1, dtype=t) for t in (wp.quatd, wp.quatf, wp.quath)]
+    wp.launch(run_sample(text)["compute"], dim=1, inputs=out)
+    assert all(a.numpy()[0].tolist() == [0.0, 0.0, 0.0, 1.0] for a in out)
+
+
+@pytest.mark.seed("P-74")
+def test_p74_transform_of_four_scalars(load_seed, run_sample):
+    text = fragment(load_seed(4), 432, 445, ["out[1] = p"], out="wp.array(dtype=wp.vec3)")
+    text = text.replace("    # transform a vector", "    out[0] = p\n    # transform a vector")
+    out = wp.zeros(2, dtype=wp.vec3)
+    wp.launch(run_sample(text)["compute"], dim=1, inputs=[out])
+    point, vector = out.numpy()
+    np.testing.assert_allclose(point - vector, [1, 2, 3], atol=1e-5)
+    angle = np.degrees(30.0)
+    turned = [10 * np.cos(angle) + np.sin(angle), 0.5, -10 * np.sin(angle) + np.cos(angle)]
+    np.testing.assert_allclose(vector, turned, atol=1e-3)
+
+
+@pytest.mark.seed("P-76")
+def test_p76_identity_transform(load_seed, run_sample):
+    text = fragment(load_seed(4), 454, 458, ["out[0] = qd"], out="wp.array(dtype=wp.transformd)")
+    out = wp.zeros(1, dtype=wp.transformd)
+    wp.launch(run_sample(text)["compute"], dim=1, inputs=[out])
+    assert out.numpy()[0].tolist() == [0.0] * 6 + [1.0]
+
+
 @pytest.mark.seed("P-77")
 @pytest.mark.seed("P-78")
 @pytest.mark.seed("P-79")

@@ -1,6 +1,7 @@
 #include "builtins/evaluate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -118,6 +119,16 @@ bool compare(Op op, double a, double b) {
     }
 }
 
+// Integers to integers: the same once wrapped. The bits of a double, as a number, lose the last of its 64.
+double same_bits(double v, Scalar from, Scalar to) {
+    if (from == Scalar::f32 && info(to).is_int())
+        return static_cast<double>(std::bit_cast<std::uint32_t>(static_cast<float>(v)));
+    if (from == Scalar::f64 && info(to).is_int()) return static_cast<double>(std::bit_cast<std::uint64_t>(v));
+    if (to == Scalar::f32) return std::bit_cast<float>(static_cast<std::uint32_t>(v));
+    if (to == Scalar::f64) return std::bit_cast<double>(static_cast<std::uint64_t>(v));
+    return v;
+}
+
 std::size_t width(Type type) {
     if (type.is_tuple()) {
         std::size_t n = 0;
@@ -193,7 +204,12 @@ private:
                 for (double v : in(o, 0)) out.push_back(info(type.scalar()).is_int() ? std::trunc(v) : v);
                 return out;
             case Op::bitcast:
-                return in(o, 0);  // i32 and u32: the same bits once wrapped
+                for (double v : in(o, 0)) out.push_back(same_bits(v, o.operands[0]->type.scalar(), type.scalar()));
+                return out;
+            case Op::fma:
+                for (std::size_t i = 0; i < in(o, 0).size(); ++i)
+                    out.push_back(std::fma(in(o, 0)[i], in(o, 1)[i], in(o, 2)[i]));
+                return out;
             case Op::make:
                 for (const ir::Value* part : o.operands)
                     out.insert(out.end(), values.at(part).begin(), values.at(part).end());
