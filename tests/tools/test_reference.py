@@ -76,12 +76,11 @@ def names_of(stub):
 
 
 def test_the_stub_knows_every_public_name():
-    # A fresh interpreter: here other tests may have imported submodules, which Python then binds to names of the package.
+    # A fresh interpreter: in this one other tests may have imported submodules, which are then names of the package.
     command = "import warp; print(*(name for name in dir(warp) if not name.startswith('_')))"
-    public = set(
-        subprocess.run([sys.executable, "-c", command], capture_output=True, check=True, text=True).stdout.split()
-    )
-    assert len(public) > 400
+    listing = subprocess.run([sys.executable, "-c", command], capture_output=True, check=True, text=True).stdout
+    public = set(listing.split())
+    assert {"launch", "vec3", "kernel"} < public
     assert public - names_of(STUB.read_text()) == set()
 
 
