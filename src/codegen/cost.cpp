@@ -87,7 +87,7 @@ double weight(Op op) {
         case Op::atomic_xor:
         case Op::atomic_exch:
         case Op::atomic_cas:
-            return 40.0;
+            return 5.0;
         case Op::call_library:
         case Op::print:
             return 200.0;
@@ -96,26 +96,100 @@ double weight(Op op) {
     }
 }
 
-double cost_of(const ir::Region& region) {
-    double sum = 0.0;
-    for (const Operation* operation : region.operations) {
-        double nested = 0.0;
-        for (const ir::Region* inner : operation->regions) nested += cost_of(*inner);
-        bool loops = operation->op == Op::for_ || operation->op == Op::while_;
-        sum += loops ? (nested + 0.5) * trips(*operation) : nested;
-        int leaves = 1;
-        if (!operation->results.empty())
-            leaves = leaf_count(operation->result()->type);
-        else if (!operation->operands.empty())
-            leaves = leaf_count(operation->operands.back()->type);
-        sum += weight(operation->op) * leaves;
-        if (operation->op == Op::matmul) sum += 0.3 * leaves * operation->operands[0]->type.cols();
+bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+
+// A masked gather is one load after the other, each behind its own test. See docs/performance.md, CSR matrix-vector.
+constexpr double kGather = 0.5, kMaskedGather = 0.8;
+// Of the lanes of a loop that each leaves after its own number of iterations, this part works on average.
+constexpr double kBusyLanes = 0.6;
+// A branch that threads take in no order is predicted wrongly now and then.
+constexpr double kBranch = 1.5;
+
+class Estimate {
+public:
+    Estimate(const transform::VectorPlan& plan, int lanes) : plan_(plan), lanes_(lanes) {}
+
+    // Of one group of lanes.
+    double cost_of(const ir::Region& region, bool masked = false) const {
+        double sum = 0.0;
+        for (const Operation* operation : region.operations) {
+            bool loops = operation->op == Op::for_ || operation->op == Op::while_;
+            bool splits = divides_lanes(*operation);
+            double nested = 0.0;
+            for (const ir::Region* inner : operation->regions) nested += cost_of(*inner, masked || splits);
+            if (loops) nested = (nested + 0.5) * trips(*operation) / (splits && lanes_ > 1 ? kBusyLanes : 1.0);
+            if (splits && lanes_ == 1) nested += kBranch;
+            sum += nested + cost_of(*operation, masked);
+        }
+        return sum;
     }
-    return sum;
-}
+
+private:
+    bool varying(const ir::Value* value) const {
+        return plan_.shape(value).kind == transform::LaneShape::Kind::varying;
+    }
+
+    // Whether the lanes go different ways at this operation.
+    bool divides_lanes(const Operation& operation) const {
+        switch (operation.op) {
+            case Op::if_:
+                return varying(operation.operands[0]);
+            case Op::while_:
+                return varying(operation.body(0).terminator()->operands[0]);
+            case Op::for_:
+                return varying(operation.operands[0]) || varying(operation.operands[1]) ||
+                       varying(operation.operands[2]) ||
+                       (operation.guarded && varying(operation.body().arguments.back()));
+            default:
+                return false;
+        }
+    }
+
+    bool gathers(const Operation& load) const {
+        for (const ir::Value* operand : load.operands)
+            if (varying(operand) && !plan_.shape(operand).runs) return true;
+        return false;
+    }
+
+    double cost_of(const Operation& operation, bool masked) const {
+        int leaves = 1;
+        if (!operation.results.empty())
+            leaves = leaf_count(operation.result()->type);
+        else if (!operation.operands.empty())
+            leaves = leaf_count(operation.operands.back()->type);
+        double each = weight(operation.op);
+        if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
+        bool one_by_one = is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
+        if (operation.op == Op::load && lanes_ > 1 && gathers(operation))
+            each = lanes_ * (masked ? kMaskedGather : kGather);
+        else if (one_by_one)
+            each *= lanes_;
+        return each * leaves;
+    }
+
+    const transform::VectorPlan& plan_;
+    int lanes_;
+};
 
 }  // namespace
 
-double estimate_cost(const ir::Function& kernel, int lanes) { return 0.2 + cost_of(kernel.body) / lanes; }
+double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
+    return 0.2 + Estimate(plan, plan.lanes).cost_of(kernel.body) / plan.lanes;
+}
+
+double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
+    return 0.2 + Estimate(plan, 1).cost_of(kernel.body);
+}
+
+bool is_library_math(Op op) {
+    switch (op) {
+#define WEFT_MATH(op, stem, accuracy, fast, operands) case Op::op:
+#include "codegen/math.def"
+#undef WEFT_MATH
+        return true;
+        default:
+            return false;
+    }
+}
 
 }  // namespace weft::codegen

@@ -1,7 +1,8 @@
 // Atomics: relaxed, component by component.
 //
 // Lanes take their turn, in order. Where all lanes add to one place and nobody looks at the old value, they are summed
-// first and the place is touched once per group: a sum over a million threads then makes a hundred thousand atomics.
+// first and the place is touched once per group. Where nothing else in the kernel touches the array, not even that: see
+// emit_combined.cpp.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -9,12 +10,6 @@ namespace weft::codegen {
 
 using ir::Op;
 using ir::Operation;
-
-namespace {
-
-constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
-
-bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
 
 // The operation that an atomic applies to the old value.
 Op plain_operation(Op op) {
@@ -37,6 +32,12 @@ Op plain_operation(Op op) {
             throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' applies no operation");
     }
 }
+
+namespace {
+
+constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
+
+bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
 
 llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signed) {
     using Kind = llvm::AtomicRMWInst;
@@ -95,70 +96,108 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
     return old;
 }
 
-// All active lanes into one place, in one atomic. False where the operation does not allow it.
-bool Emitter::reduce_into(Op op, Scalar scalar, llvm::Value* pointer, Leaf& operand) {
-    if (scalar == Scalar::boolean || is_half(scalar) || op == Op::atomic_exch || op == Op::atomic_cas) return false;
+// What changes nothing when an atomic applies it: where it is combined with any number the number comes out, bit by
+// bit.
+llvm::Constant* Emitter::neutral(Op op, Scalar scalar) const {
     const ScalarInfo& row = info(scalar);
     llvm::Type* type = register_type(scalar);
-    llvm::Value* values = vector(operand);
-    bool is_float = row.is_float();
     auto bits = static_cast<unsigned>(row.bits);
-    llvm::Constant* neutral = nullptr;
     switch (op) {
         case Op::atomic_add:
         case Op::atomic_sub:
-            neutral = is_float ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
-            break;
+            return row.is_float() ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
         case Op::atomic_min:
-        case Op::atomic_max: {
-            bool min = op == Op::atomic_min;
-            if (is_float)
-                neutral = llvm::ConstantFP::getInfinity(type, !min);
-            else if (row.is_signed())
-                neutral = llvm::ConstantInt::get(
-                    type, min ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
-            else
-                neutral = min ? llvm::Constant::getAllOnesValue(type) : llvm::Constant::getNullValue(type);
-            break;
-        }
-        case Op::atomic_and:
-            neutral = llvm::Constant::getAllOnesValue(type);
-            break;
-        default:
-            neutral = llvm::Constant::getNullValue(type);
-    }
-    if (mask_) values = builder_.CreateSelect(here(mask_), values, splat(neutral));
-    llvm::Value* total = nullptr;
-    switch (op) {
-        case Op::atomic_add:
-        case Op::atomic_sub:
-            if (is_float) {
-                llvm::CallInst* sum = builder_.CreateFAddReduce(neutral, values);
-                sum->setHasAllowReassoc(true);  // a tree, the same one every time
-                total = sum;
-            } else {
-                total = builder_.CreateAddReduce(values);
-            }
-            break;
-        case Op::atomic_min:
-            total =
-                is_float ? builder_.CreateFPMinReduce(values) : builder_.CreateIntMinReduce(values, row.is_signed());
-            break;
         case Op::atomic_max:
-            total =
-                is_float ? builder_.CreateFPMaxReduce(values) : builder_.CreateIntMaxReduce(values, row.is_signed());
-            break;
+            if (row.is_float()) return llvm::ConstantFP::getQNaN(type);
+            if (row.is_signed())
+                return llvm::ConstantInt::get(type, op == Op::atomic_min ? llvm::APInt::getSignedMaxValue(bits)
+                                                                         : llvm::APInt::getSignedMinValue(bits));
+            return op == Op::atomic_min ? llvm::Constant::getAllOnesValue(type) : llvm::Constant::getNullValue(type);
         case Op::atomic_and:
-            total = builder_.CreateAndReduce(values);
-            break;
-        case Op::atomic_or:
-            total = builder_.CreateOrReduce(values);
-            break;
+            return llvm::Constant::getAllOnesValue(type);
         default:
-            total = builder_.CreateXorReduce(values);
+            return llvm::Constant::getNullValue(type);
     }
-    atomic_scalar(op, scalar, pointer, nullptr, total);
+}
+
+// The operand of an atomic where its lane is active, and what changes nothing where it is not.
+llvm::Value* Emitter::contributions(Op op, Scalar scalar, Leaf& operand) {
+    if (lanes_ == 1) return operand.scalar;
+    llvm::Value* values = vector(operand);
+    return mask_ ? builder_.CreateSelect(here(mask_), values, splat(neutral(op, scalar))) : values;
+}
+
+// One number that does what the numbers of all lanes would do.
+llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
+    if (!values->getType()->isVectorTy()) return values;
+    const ScalarInfo& row = info(scalar);
+    switch (op) {
+        case Op::atomic_add:
+        case Op::atomic_sub: {
+            if (!row.is_float()) return builder_.CreateAddReduce(values);
+            llvm::CallInst* sum = builder_.CreateFAddReduce(neutral(op, scalar), values);
+            sum->setHasAllowReassoc(true);  // a tree, the same one every time
+            return sum;
+        }
+        case Op::atomic_min:
+            return row.is_float() ? builder_.CreateFPMinReduce(values)
+                                  : builder_.CreateIntMinReduce(values, row.is_signed());
+        case Op::atomic_max:
+            return row.is_float() ? builder_.CreateFPMaxReduce(values)
+                                  : builder_.CreateIntMaxReduce(values, row.is_signed());
+        case Op::atomic_and:
+            return builder_.CreateAndReduce(values);
+        case Op::atomic_or:
+            return builder_.CreateOrReduce(values);
+        default:
+            return builder_.CreateXorReduce(values);
+    }
+}
+
+// All active lanes into one place, in one atomic. False where the operation does not allow it.
+bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand) {
+    if (scalar == Scalar::boolean || is_half(scalar) || op == Op::atomic_exch || op == Op::atomic_cas) return false;
+    apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
+}
+
+// An atomic, or in private memory the same without the promise.
+llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
+                                   llvm::Value* operand) {
+    if (!private_parameters_.contains(place.root.parameter))
+        return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
+    llvm::Value* old =
+        with_alias(builder_.CreateAlignedLoad(register_type(scalar), place.pointer, alignment), place.root);
+    llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
+    with_alias(builder_.CreateAlignedStore(fresh, place.pointer, alignment), place.root);
+    return old;
+}
+
+// Lane after lane with constant numbers, where all lanes are active and the old values are not needed. The address of
+// each lane is computed from its own index: taking pointers out of a vector costs more.
+void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::Value*> indices, const LeafType& type,
+                                 Leaf& operand) {
+    // Behind a fence the indices are computed as vectors and then taken apart; LLVM would compute them one by one.
+    for (const ir::Value* index : indices) {
+        unsigned bits = leaf(index).varying() ? leaf(index).vector->getType()->getScalarSizeInBits() : 0;
+        if (bits != 32 && bits != 64) continue;
+        llvm::Type* number = lanes_of(bits == 32 ? builder_.getFloatTy() : builder_.getDoubleTy());
+        llvm::Value* fenced =
+            builder_.CreateArithmeticFence(builder_.CreateBitCast(leaf(index).vector, number), number);
+        leaf(index) = Leaf::of_vector(builder_.CreateBitCast(fenced, leaf(index).vector->getType()));
+    }
+    for (int number = 0; number < lanes_; ++number) {
+        llvm::Value* lane = builder_.getInt32(static_cast<unsigned>(number));
+        llvm::SmallVector<Leaf, 4> saved;
+        for (const ir::Value* index : indices) saved.push_back(leaf(index));
+        for (const ir::Value* index : indices)
+            if (!leaf(index).uniform()) leaf(index) = Leaf::of_scalar(lane_of(leaf(index), lane));
+        Address address = address_of(operation.operands[0], indices);
+        for (std::size_t i = 0; i < indices.size(); ++i) leaf(indices[i]) = saved[i];
+        apply_atomic(operation.op, type.scalar, {pointer_of_lane(address, type.offset, lane), address.root}, nullptr,
+                     lane_of(operand, lane));
+    }
 }
 
 void Emitter::emit_atomic(const Operation& operation) {
@@ -171,6 +210,7 @@ void Emitter::emit_atomic(const Operation& operation) {
     const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
     bool used = result && uses_[result] > 0;
 
+    if (accumulate(operation)) return;
     auto apply = [&] {
         Address address = address_of(operation.operands[0], indices);
         LaneValue old{stored->type, {}, {}};
@@ -178,8 +218,12 @@ void Emitter::emit_atomic(const Operation& operation) {
             const LeafType& type = leaves[i];
             Leaf& operand = value(stored).leaves[i];
             if (lanes_ > 1 && !used && address.uniform() &&
-                reduce_into(operation.op, type.scalar, byte_offset(address.base, type.offset), operand))
+                reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
                 continue;
+            if (lanes_ > 1 && !mask_ && private_parameters_.contains(address.root.parameter)) {
+                apply_to_each_lane(operation, indices, type, operand);
+                continue;
+            }
             llvm::Type* memory = memory_type(type);
             bool keeps = used && lanes_ > 1;
             llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory)) : nullptr;
@@ -189,9 +233,8 @@ void Emitter::emit_atomic(const Operation& operation) {
                     return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory) : scalar;
                 };
                 llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
-                llvm::Value* before =
-                    atomic_scalar(operation.op, type.scalar, pointer_of_lane(address, type.offset, lane), compare,
-                                  in_memory(operand));
+                AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
+                llvm::Value* before = apply_atomic(operation.op, type.scalar, place, compare, in_memory(operand));
                 return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
             });
             if (!used) continue;

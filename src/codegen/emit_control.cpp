@@ -174,8 +174,8 @@ void Emitter::emit_masked_if(const Operation& operation) {
         llvm::Value* mask = both(outer, chosen);
         llvm::BasicBlock *inside = new_block(arm == 0 ? "then" : "else"), *after = new_block("endif");
         llvm::BasicBlock* before = builder_.GetInsertBlock();
-        // The inside of a grid behind `if` tests for its border: where every lane takes the arm, it runs without a mask.
-        // Masked stores cost several times plain ones.
+        // The inside of a grid behind `if` tests for its border: where every lane takes the arm, it runs without a
+        // mask. Masked stores cost several times plain ones.
         if (count == 0 && !outer && operations_in(region) <= kWholeArmOperations) {
             llvm::BasicBlock *whole = new_block("whole"), *partial = new_block("partial");
             builder_.CreateCondBr(builder_.CreateAndReduce(chosen), whole, partial);

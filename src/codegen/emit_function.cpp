@@ -109,17 +109,22 @@ void Emitter::emit(KernelEntry& entry) {
     make_alias_scopes();
     load_arguments(arguments);
     load_dimensions(context);
+    open_accumulators();
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
-    if (kernel_.tid_rank <= 1)
-        emit_segment(begin, end);
-    else
-        emit_rows(begin, end);
+    emit_chunk(begin, end);
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
     builder_.CreateRetVoid();
     if (debug_) debug_->finalize();
+}
+
+void Emitter::emit_threads(llvm::Value* begin, llvm::Value* end) {
+    if (kernel_.tid_rank <= 1)
+        emit_segment(begin, end);
+    else
+        emit_rows(begin, end);
 }
 
 void Emitter::load_arguments(llvm::Value* arguments) {
@@ -252,10 +257,12 @@ void Emitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
     coordinates_.back() = row_start;
 }
 
+int Emitter::body_size() const { return count_operations(kernel_.body); }
+
 // Whether a body without masks is worth its compile time: that of a small kernel is; a larger one gains where most of
 // it runs in all lanes, and not where branches and loops have put masks around it already.
 bool Emitter::worth_writing_twice() const {
-    int all = count_operations(kernel_.body);
+    int all = body_size();
     if (all <= kSmallBody) return true;
     return all <= kLargeBody && 2 * count_masked(kernel_.body) < all;
 }

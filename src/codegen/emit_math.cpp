@@ -17,10 +17,11 @@ struct MathFunction {
     Op op;
     const char* stem;
     const char* accuracy;
+    const char* fast;  // under fast_math
 };
 
 constexpr MathFunction kFunctions[] = {
-#define WEFT_MATH(op, stem, accuracy, operands) {Op::op, stem, accuracy},
+#define WEFT_MATH(op, stem, accuracy, fast, operands) {Op::op, stem, accuracy, fast},
 #include "codegen/math.def"
 #undef WEFT_MATH
 };
@@ -44,7 +45,7 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
         if (function.op != op) continue;
         std::string width = std::to_string(machine_.math_bits / (is_double ? 64 : 32));
         std::string symbol = std::string("Sleef_") + function.stem + (is_double ? "d" : "f") + width + "_" +
-                             function.accuracy + machine_.math_isa;
+                             (options_.fast_math ? function.fast : function.accuracy) + machine_.math_isa;
         if (op == Op::rem) {
             // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
             // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.

@@ -8,6 +8,7 @@
 // where the 32-bit index had wrapped, and a wrapped index is out of range.
 //
 // The 16-bit floats are bits in an i16: each operation widens to f32, computes and rounds once.
+#include <cmath>
 #include <cstring>
 
 #include "codegen/emitter.h"
@@ -411,12 +412,33 @@ llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
     }
     if (source.is_float() && target.is_float())
         return target.bits > source.bits ? builder_.CreateFPExt(a, type) : builder_.CreateFPTrunc(a, type);
+    bool converts_in_lanes = target.bits < 32 || (target.bits == 32 && target.is_signed());
+    if (source.is_float() && a->getType()->isVectorTy() && converts_in_lanes) return saturate(a, to);
     if (source.is_float())
         return builder_.CreateIntrinsic(target.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                                         {type, a->getType()}, {a});
     if (target.is_float()) return source.is_signed() ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
     bool extend_sign = source.is_int() && source.is_signed();
     return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
+}
+
+// Vectors of floats to integers of up to 32 bits. LLVM takes its saturating conversion apart, lane by lane with
+// branches; the plain one is an instruction, for numbers within range.
+llvm::Value* Emitter::saturate(llvm::Value* a, Scalar to) {
+    const ScalarInfo& target = info(to);
+    int value_bits = target.is_signed() ? target.bits - 1 : target.bits;
+    auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+    llvm::Type* integer = lanes_of(builder_.getInt32Ty());
+    auto limit = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(integer, value); };
+    llvm::Value* above = builder_.CreateFCmpOGE(a, number(std::ldexp(1.0, value_bits)));
+    llvm::Value* below = builder_.CreateFCmpOLT(a, number(target.is_signed() ? -std::ldexp(1.0, value_bits) : 0.0));
+    llvm::Value* outside = builder_.CreateOr(builder_.CreateOr(above, below), builder_.CreateFCmpUNO(a, a));
+    llvm::Value* inside = builder_.CreateSelect(outside, number(0.0), a);
+    llvm::Value* result = builder_.CreateFPToSI(inside, integer);
+    std::int64_t most = (std::int64_t{1} << value_bits) - 1;
+    result = builder_.CreateSelect(above, limit(most), result);
+    if (target.is_signed()) result = builder_.CreateSelect(below, limit(-most - 1), result);
+    return builder_.CreateTrunc(result, lanes_of(register_type(to)));
 }
 
 // f16 bits -> f32. Without the instruction: shift the exponent into place; subnormals are normalised by a subtraction

@@ -7,7 +7,7 @@
 //   emit_math.cpp       transcendental functions (SLEEF)
 //   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
 //   emit_memory.cpp     addresses, loads and stores; interleave.cpp: packed vectors in memory
-//   emit_atomic.cpp     atomics
+//   emit_atomic.cpp     atomics; emit_combined.cpp: contributions kept back until the end of a chunk
 //   emit_control.cpp    if, for, while under masks
 //   emit_outside.cpp    print, debug checks, library calls
 //
@@ -23,6 +23,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +34,9 @@
 #include "ir/ir.h"
 
 namespace weft::codegen {
+
+// The operation that an atomic applies to the old value.
+ir::Op plain_operation(ir::Op op);
 
 // What the machine has that emission asks about, read from TargetInfo once.
 struct Machine {
@@ -62,6 +66,8 @@ private:
     void emit_rows(llvm::Value* begin, llvm::Value* end);
     void emit_segment(llvm::Value* first, llvm::Value* last);
     void emit_group(llvm::Value* first_lane, llvm::Value* mask);
+    void emit_threads(llvm::Value* begin, llvm::Value* end);
+    int body_size() const;
     bool worth_writing_twice() const;
     int count_masked(const ir::Region& region) const;
     void find_fusable(const ir::Region& region);
@@ -135,6 +141,7 @@ private:
     llvm::Value* compare(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
     llvm::Value* classify(ir::Op op, Scalar scalar, llvm::Value* a);
     llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
+    llvm::Value* saturate(llvm::Value* a, Scalar to);
     llvm::Value* widen_half(llvm::Value* a, Scalar from);
     llvm::Value* narrow_half(llvm::Value* a, Scalar to);
     void emit_fma(const ir::Operation& operation);
@@ -210,7 +217,47 @@ private:
     void emit_atomic(const ir::Operation& operation);
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
-    bool reduce_into(ir::Op op, Scalar scalar, llvm::Value* pointer, Leaf& operand);
+    struct AtomicPlace {
+        llvm::Value* pointer = nullptr;
+        MemoryRoot root;
+    };
+    llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
+                              llvm::Value* operand);
+    void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices, const LeafType& type,
+                            Leaf& operand);
+    llvm::Constant* neutral(ir::Op op, Scalar scalar) const;
+    llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
+    llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
+    bool reduce_into(ir::Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand);
+
+    // ---- emit_combined.cpp ----
+    // One number of one atomic operation, kept in a register over the chunk.
+    struct Accumulator {
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* sum = nullptr;      // a local variable
+        llvm::Value* pointer = nullptr;  // where it goes in the end
+    };
+    // A parameter whose array may be small enough for a private copy.
+    struct PrivateCopy {
+        int parameter;
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* memory = nullptr;
+        llvm::Value* numbers = nullptr;  // how many it holds, i64
+        LaneValue shared;                // the array itself
+    };
+    void open_accumulators();
+    void close_accumulators();
+    bool accumulate(const ir::Operation& operation);
+    void emit_chunk(llvm::Value* begin, llvm::Value* end);
+    std::vector<PrivateCopy> private_candidates();
+    llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
+    void open_private_copy(const PrivateCopy& copy);
+    void close_private_copy(const PrivateCopy& copy);
+    void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
+    void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
+    void emit_invariant(const ir::Value* value);
 
     // ---- emit_control.cpp ----
     void emit_if(const ir::Operation& operation);
@@ -257,6 +304,9 @@ private:
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     Span span_;                                              // of the operation being emitted
+    std::vector<std::optional<ir::Op>> combined_;            // by parameter: transform::combined_parameters
+    std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
+    std::set<int> private_parameters_;  // accessed in their private copies at present
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
 

@@ -1,6 +1,9 @@
 """Atomic functions: every one with every type that its signature allows, with many threads at one element, and what
 each call gives back."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import warp as wp
@@ -167,3 +170,232 @@ def test_exchange_and_compare(scalar, tmp_path):
     assert len(winners) == 1
     assert array.numpy()[0] == values[winners[0]]
     assert np.all(np.delete(old.numpy(), winners) == values[winners[0]])
+
+
+# Contributions that are kept back until the end of a chunk of threads (src/codegen/emit_combined.cpp). The kernels are
+# compiled for different numbers of lanes; N is no multiple of any of them.
+
+LANES = [1, 2, 4, 8, 16]
+N = 10_007
+
+COMBINED = """import warp as wp
+
+D = {dtype}
+V = wp.types.vector(3, D)
+OPTIONS = {options}
+
+
+@wp.kernel(module_options=OPTIONS)
+def totals(v: wp.array(dtype=D), total: wp.array(dtype=D), low: wp.array(dtype=D), high: wp.array(dtype=D)):
+    i = wp.tid()
+    wp.atomic_add(total, 0, v[i])
+    if v[i] > D(3):
+        wp.atomic_sub(total, 1, v[i])
+    for _ in range(i % 5):
+        wp.atomic_add(total, 2, D(1))
+    wp.atomic_min(low, 0, v[i])
+    wp.atomic_max(high, 0, v[i])
+
+
+@wp.kernel(module_options=OPTIONS)
+def bins(v: wp.array(dtype=D), k: wp.array(dtype=int), counts: wp.array(dtype=D), vectors: wp.array(dtype=V)):
+    i = wp.tid()
+    wp.atomic_add(counts, k[i], v[i])
+    if i % 3 == 0:
+        wp.atomic_sub(counts, k[i], D(2))
+    wp.atomic_add(vectors, k[i] % 5, V(v[i], D(1), D(2)))
+
+
+@wp.kernel(module_options=OPTIONS)
+def grid(v: wp.array(dtype=D, ndim=2), table: wp.array(dtype=D, ndim=2), rows: wp.array(dtype=D)):
+    i, j = wp.tid()
+    wp.atomic_max(table, j % 3, (i + j) % 4, v[i, j])
+    wp.atomic_add(rows, i, v[i, j])
+"""
+
+
+def combined(scalar, lanes, folder, mode="release"):
+    options = {"lanes": lanes, "mode": mode}
+    source = COMBINED.format(dtype=Type("scalar", scalar).source, options=options)
+    return load(source, folder, f"combined_{scalar}_{lanes}_{mode}")
+
+
+@pytest.mark.parametrize("lanes", [*LANES, "debug"])
+@pytest.mark.parametrize("scalar", ["int32", "uint64", "float32", "float64"])
+def test_totals_of_many_threads(scalar, lanes, tmp_path):
+    module = combined(scalar, 8, tmp_path, "debug") if lanes == "debug" else combined(scalar, lanes, tmp_path)
+    rng = np.random.default_rng(5)
+    numpy = Type("scalar", scalar).numpy
+    for count in (0, 1, 5, 16, 37, N):
+        v = rng.integers(1, 7, count).astype(numpy)
+        total = wp.array(np.array([10, 60_000, 3], numpy))
+        low, high = wp.array(np.array([5], numpy)), wp.array(np.array([2], numpy))
+        wp.launch(module.totals, dim=count, inputs=[v, total, low, high])
+        loops = np.sum(np.arange(count) % 5)
+        assert total.numpy().tolist() == [10 + v.sum(), 60_000 - v[v > 3].sum(), 3 + loops]
+        assert low.numpy()[0] == min([5, *v]) and high.numpy()[0] == max([2, *v])
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("scalar", ["int32", "float32", "float64"])
+def test_bins_of_few_and_of_many(scalar, lanes, tmp_path):
+    module = combined(scalar, lanes, tmp_path)
+    rng = np.random.default_rng(6)
+    numpy = Type("scalar", scalar).numpy
+    # Small enough for private copies beside the number of threads, and too large for them in either way.
+    for count, size in ((N, 7), (N, 1000), (N, 5000), (100, 1000), (3, 5)):
+        v, k = rng.integers(-9, 9, count).astype(numpy), rng.integers(0, size, count).astype(np.int32)
+        start = rng.integers(-9, 9, size).astype(numpy)
+        vectors = rng.integers(-9, 9, (5, 3)).astype(numpy)
+        counts, sums = wp.array(start), wp.array(vectors, dtype=module.V)
+        wp.launch(module.bins, dim=count, inputs=[v, k, counts, sums])
+        expected = start.copy()
+        np.add.at(expected, k, v)
+        np.subtract.at(expected, k[::3], numpy.type(2))
+        assert np.array_equal(counts.numpy(), expected), (count, size)
+        np.add.at(vectors, k % 5, np.stack([v, np.ones_like(v), np.full_like(v, 2)], axis=1))
+        assert np.array_equal(sums.numpy(), vectors), (count, size)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_bins_in_two_dimensions(lanes, tmp_path):
+    module = combined("int32", lanes, tmp_path)
+    v = np.random.default_rng(8).integers(-99, 99, (37, 53)).astype(np.int32)
+    i, j = np.indices(v.shape)
+    for strided in (False, True):
+        table = wp.zeros((3, 8 if strided else 4), dtype=int)
+        rows = wp.zeros(37, dtype=int)
+        wp.launch(module.grid, dim=v.shape, inputs=[v, table[:, ::2] if strided else table, rows])
+        expected = np.zeros((3, 4), np.int32)
+        np.maximum.at(expected, (j % 3, (i + j) % 4), v)
+        got = table.numpy()
+        assert np.array_equal(got[:, ::2] if strided else got, expected)
+        assert not strided or not got[:, 1::2].any()
+        assert np.array_equal(rows.numpy(), v.sum(axis=1))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_combined_by_several_threads_and_launches(threads, tmp_path):
+    """Two Python threads launch on the same arrays, each launch on several threads of its own."""
+    module = combined("int32", 8, tmp_path)
+    before = wp.config.cpu_threads
+    wp.config.cpu_threads = threads
+    try:
+        n, size = 1_000_000, 50
+        v = np.random.default_rng(9).integers(-9, 9, n).astype(np.int32)
+        k = (np.arange(n) * 7 % size).astype(np.int32)
+        counts, sums = wp.zeros(size, dtype=int), wp.zeros(5, dtype=module.V)
+        inputs = [wp.array(v), wp.array(k), counts, sums]
+        wp.launch(module.bins, dim=0, inputs=inputs)
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(wp.launch, module.bins, n, inputs) for _ in range(4)]:
+                done.result()
+    finally:
+        wp.config.cpu_threads = before or os.cpu_count()
+    expected = np.bincount(k, v, size) - 2 * np.bincount(k[::3], minlength=size)
+    assert np.array_equal(counts.numpy(), 4 * expected.astype(np.int32))
+
+
+WATCHED = """import warp as wp
+
+
+@wp.kernel(module_options={options})
+def tickets(total: wp.array(dtype=int), mine: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(total, 0, 1)
+    mine[i] = wp.atomic_add(total, 0, 1)
+
+
+@wp.kernel(module_options={options})
+def reader(total: wp.array(dtype=int), seen: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(total, 0, 1)
+    seen[i] = total[0]
+
+
+@wp.kernel(module_options={options})
+def through_another(total: wp.array(dtype=int), other: wp.array(dtype=int), seen: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(total, i % 3, 1)
+    seen[i] = other[0]
+
+
+@wp.kernel(module_options={options})
+def mixed(a: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(a, 0, i)
+    wp.atomic_max(a, 0, 100)
+
+
+@wp.kernel(module_options={options})
+def nobody(a: wp.array(dtype=float), b: wp.array(dtype=float), where: int, go: int):
+    i = wp.tid()
+    if i < go:
+        wp.atomic_add(a, where, 1.0)
+        wp.atomic_min(b, where + i, 1.0)
+
+
+@wp.kernel(module_options={options})
+def extremes(v: wp.array(dtype=float), low: wp.array(dtype=float), high: wp.array(dtype=float)):
+    i = wp.tid()
+    if i % 2 == 0:
+        wp.atomic_min(low, 0, v[i])
+        wp.atomic_max(high, i % 4, v[i])
+"""
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_what_a_kernel_looks_at_is_not_kept_back(lanes, tmp_path):
+    module = load(WATCHED.format(options={"lanes": lanes}), tmp_path, f"watched_{lanes}")
+    n = 40  # one chunk: threads run in groups of lanes, in order
+    total, mine = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    wp.launch(module.tickets, dim=n, inputs=[total, mine])
+    assert total.numpy()[0] == 2 * n
+    assert len(set(mine.numpy().tolist())) == n
+
+    total, seen = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    wp.launch(module.reader, dim=n, inputs=[total, seen])
+    group = np.arange(n) // lanes * lanes + lanes
+    assert np.array_equal(seen.numpy(), np.minimum(group, n))
+
+    # The same memory as two arguments: what goes in by one is seen by the other.
+    total, seen = wp.zeros(3, dtype=int), wp.zeros(n, dtype=int)
+    wp.launch(module.through_another, dim=n, inputs=[total, total, seen])
+    assert seen.numpy()[-1] == np.sum(np.arange(n) % 3 == 0)
+    assert np.all(np.diff(seen.numpy()) >= 0)
+
+    a = wp.zeros(1, dtype=int)
+    wp.launch(module.mixed, dim=n, inputs=[a])
+    assert a.numpy()[0] >= 100
+
+    if lanes == 1:  # thread after thread: 100 is reached and then grows by each thread's number
+        expected = 0
+        for i in range(n):
+            expected = max(expected + i, 100)
+        assert a.numpy()[0] == expected
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_memory_that_no_thread_touches_may_be_missing(lanes, tmp_path):
+    module = load(WATCHED.format(options={"lanes": lanes}), tmp_path, f"watched_{lanes}")
+    wp.launch(module.nobody, dim=100, inputs=[None, None, 1 << 30, 0])
+    a, b = wp.array([-0.0, 2.0], dtype=float), wp.array([np.nan, 5.0], dtype=float)
+    wp.launch(module.nobody, dim=100, inputs=[a, b, 0, 0])
+    assert np.signbit(a.numpy()[0]) and np.isnan(b.numpy()[0])
+    wp.launch(module.nobody, dim=100, inputs=[a, b, 0, 2])
+    assert a.numpy().tolist() == [2.0, 2.0] and b.numpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_extremes_with_nans_and_infinities(lanes, tmp_path):
+    module = load(WATCHED.format(options={"lanes": lanes}), tmp_path, f"watched_{lanes}")
+    n = 37
+    for fill in (np.nan, np.inf, -np.inf, 3.0):
+        v = np.full(n, fill, np.float32)
+        v[1::2] = -1e9  # of threads that take no part
+        for start in (np.nan, 1.0, np.inf, -np.inf):
+            low, high = wp.full(1, start, dtype=float), wp.full(4, start, dtype=float)
+            wp.launch(module.extremes, dim=n, inputs=[v, low, high])
+            assert np.array_equal(low.numpy(), [np.fmin(np.float32(start), np.float32(fill))], equal_nan=True)
+            most = np.fmax(np.float32(start), np.float32(fill))
+            assert np.array_equal(high.numpy(), np.array([most, start, most, start], np.float32), equal_nan=True)

@@ -1,0 +1,260 @@
+// Contributions of many threads that arrive as one: where a kernel only combines into an array (see
+// transform/vectorize/combined.h), an atomic per thread is more than it asks for.
+//
+// An address that no thread changes:
+//
+//     before: for threads in chunk: atomic.add total[0], x           (one atomic per group of lanes)
+//     after:  sum = neutral, in W lanes; for threads in chunk: sum += x; atomic.add total[0], sum of the lanes
+//
+// Addresses that differ, in an array that turns out to be small at the launch, beside the number of threads:
+//
+//     before: for threads in chunk: atomic.add bins[i], x
+//     after:  copy = neutral everywhere; for threads in chunk: copy[i] += x; for all i: atomic.add bins[i], copy[i]
+//
+// What is still neutral at the end is not written: memory that no thread has touched may not be there. Chunks run on
+// any number of threads, and launches at the same time as others: what they share is touched by atomics only.
+#include "codegen/emitter.h"
+#include "ir/walk.h"
+#include "transform/vectorize/combined.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+// More would not stay in registers.
+constexpr std::size_t kMostAccumulators = 8;
+// A copy lies on the stack, and should leave room in the first-level cache.
+constexpr std::int64_t kPrivateBytes = 8192;
+constexpr std::size_t kMostPrivateCopies = 2;
+// Filling and adding up a copy pays where each of its numbers saves so many atomics.
+constexpr std::int64_t kThreadsPerNumber = 4;
+// Bodies up to this size are written twice: with private copies and without.
+constexpr int kSmallCombiningBody = 100;
+constexpr std::int64_t kFillBytes = 32;
+
+bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+
+}  // namespace
+
+// Computes a value that transform::is_launch_invariant() where the builder stands.
+void Emitter::emit_invariant(const ir::Value* value) {
+    const Operation* definition = value->definition;
+    if (!definition) return;
+    for (const ir::Value* operand : definition->operands) emit_invariant(operand);
+    emit_operation(*definition);
+}
+
+void Emitter::open_accumulators() {
+    combined_.assign(kernel_.parameters().size(), std::nullopt);
+    if (options_.debug || !options_.noalias) return;  // each access is checked; arrays may overlap
+    combined_ = transform::combined_parameters(kernel_);
+    std::size_t count = 0;
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        if (!is_atomic(operation.op)) return;
+        int parameter = transform::array_parameter(kernel_, operation.operands[0]);
+        if (parameter < 0 || !combined_[static_cast<std::size_t>(parameter)]) return;
+        for (std::size_t i = 0; i + 1 < operation.operands.size(); ++i)
+            if (!transform::is_launch_invariant(kernel_, operation.operands[i])) return;
+        std::vector<LeafType> leaves = leaf_types(operation.operands.back()->type);
+        if (count + leaves.size() > kMostAccumulators) return;
+        count += leaves.size();
+
+        llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
+        emit_invariant(operation.operands[0]);
+        for (const ir::Value* index : indices) emit_invariant(index);
+        Address address = address_of(operation.operands[0], indices);
+        Op kind = *combined_[static_cast<std::size_t>(parameter)];
+        for (const LeafType& leaf : leaves) {
+            llvm::Constant* nothing = neutral(kind, leaf.scalar);
+            if (lanes_ > 1) nothing = llvm::cast<llvm::Constant>(splat(nothing));
+            llvm::Value* sum = builder_.CreateAlloca(nothing->getType());
+            builder_.CreateStore(nothing, sum);
+            accumulators_[&operation].push_back({kind, leaf.scalar, sum, byte_offset(address.base, leaf.offset)});
+        }
+    });
+}
+
+// Whether `operation` is one whose contributions are kept back; then they are.
+bool Emitter::accumulate(const Operation& operation) {
+    auto found = accumulators_.find(&operation);
+    if (found == accumulators_.end()) return false;
+    // Nothing may be taken to be equal to its neutral element but itself.
+    llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
+    builder_.clearFastMathFlags();
+    LaneValue& operand = value(operation.operands.back());
+    for (std::size_t i = 0; i < found->second.size(); ++i) {
+        const Accumulator& accumulator = found->second[i];
+        llvm::Value* fresh = contributions(accumulator.kind, accumulator.scalar, operand.leaves[i]);
+        llvm::Value* sum = builder_.CreateLoad(fresh->getType(), accumulator.sum);
+        builder_.CreateStore(binary(plain_operation(operation.op), accumulator.scalar, sum, fresh), accumulator.sum);
+    }
+    return true;
+}
+
+void Emitter::close_accumulators() {
+    llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
+    builder_.clearFastMathFlags();
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        auto found = accumulators_.find(&operation);
+        if (found == accumulators_.end()) return;
+        for (const Accumulator& accumulator : found->second) {
+            llvm::Type* type = register_type(accumulator.scalar);
+            llvm::Value* lanes = builder_.CreateLoad(lanes_ > 1 ? lanes_of(type) : type, accumulator.sum);
+            contribute(accumulator.kind, accumulator.scalar, accumulator.pointer,
+                       combine_lanes(accumulator.kind, accumulator.scalar, lanes));
+        }
+    });
+}
+
+// The atomic that brings a total to its place, unless it would change nothing.
+void Emitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
+    llvm::Constant* nothing = neutral(kind, scalar);
+    llvm::Value* counts;
+    if (!info(scalar).is_float()) {
+        counts = builder_.CreateICmpNE(total, nothing);
+    } else if (kind == Op::atomic_add) {
+        llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(info(scalar).bits));
+        counts = builder_.CreateICmpNE(builder_.CreateBitCast(total, bits), builder_.CreateBitCast(nothing, bits));
+    } else {
+        counts = builder_.CreateFCmpORD(total, total);
+    }
+    llvm::BasicBlock *write = new_block("contribute"), *after = new_block("contributed");
+    builder_.CreateCondBr(counts, write, after);
+    builder_.SetInsertPoint(write);
+    atomic_scalar(kind, scalar, pointer, nullptr, total);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
+// ---- private copies ----
+
+std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
+    std::vector<PrivateCopy> result;
+    if (body_size() > kSmallCombiningBody) return result;
+    std::set<int> wanted;
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        if (!is_atomic(operation.op) || accumulators_.contains(&operation)) return;
+        wanted.insert(transform::array_parameter(kernel_, operation.operands[0]));
+    });
+    for (int parameter : wanted) {
+        if (parameter < 0 || result.size() == kMostPrivateCopies) continue;
+        auto at = static_cast<std::size_t>(parameter);
+        const ir::Value* array = kernel_.parameters()[at];
+        Type element = array->type.element();
+        if (!combined_[at] || (!element.is_scalar() && !element.is_numeric_aggregate())) continue;
+        PrivateCopy copy{parameter, *combined_[at], element.scalar(), nullptr, nullptr, value(array)};
+        result.push_back(std::move(copy));
+    }
+    return result;
+}
+
+// Whether, at this launch, the array is there, packed, and small beside the chunk.
+llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
+    Type array = copy.shared.type;
+    auto ndim = static_cast<std::size_t>(array.ndim());
+    std::int64_t size = array.element().size_bytes(), number_size = info(copy.scalar).bytes();
+    llvm::Value* data = copy.shared.leaves[kDataLeaf].scalar;
+    llvm::Value* result = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
+    auto require = [&](llvm::Value* condition) { result = builder_.CreateAnd(result, condition); };
+    // Extents that fit one by one have a product that does not overflow.
+    llvm::Value *elements = i64(1), *stride = i64(size);
+    for (std::size_t axis = ndim; axis-- > 0;) {
+        llvm::Value* extent = copy.shared.leaves[kShapeLeaf + axis].scalar;
+        require(builder_.CreateICmpEQ(copy.shared.leaves[kShapeLeaf + ndim + axis].scalar, stride));
+        require(builder_.CreateICmpULE(extent, i64(kPrivateBytes / size)));
+        elements = builder_.CreateMul(elements, extent);
+        stride = builder_.CreateMul(stride, extent);
+    }
+    require(builder_.CreateICmpULE(elements, i64(kPrivateBytes / size)));
+    copy.numbers = builder_.CreateMul(elements, i64(size / number_size));
+    require(builder_.CreateICmpUGE(threads, builder_.CreateMul(copy.numbers, i64(kThreadsPerNumber))));
+    return result;
+}
+
+// A loop over 0 .. count - 1; `count` is not 0.
+void Emitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("each"), *after = new_block("each.done");
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* i = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    i->addIncoming(i64(0), before);
+    body(i);
+    llvm::Value* next = builder_.CreateAdd(i, i64(1), "", true, true);
+    i->addIncoming(next, builder_.GetInsertBlock());
+    llvm::BranchInst* back = builder_.CreateCondBr(builder_.CreateICmpNE(next, count), loop, after);
+    // A short part of the work: unrolled it would only take longer to compile.
+    llvm::Metadata* rolled = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
+    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
+    loop_id->replaceOperandWith(0, loop_id);
+    back->setMetadata(llvm::LLVMContext::MD_loop, loop_id);
+    builder_.SetInsertPoint(after);
+}
+
+// Fills the copy and lets the parameter stand for it.
+void Emitter::open_private_copy(const PrivateCopy& copy) {
+    llvm::Constant* nothing = neutral(copy.kind, copy.scalar);
+    std::int64_t at_once = kFillBytes / info(copy.scalar).bytes();
+    llvm::Constant* filling =
+        llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(at_once)), nothing);
+    llvm::Value* rounds = builder_.CreateUDiv(builder_.CreateAdd(copy.numbers, i64(at_once - 1)), i64(at_once));
+    emit_counted(rounds, [&](llvm::Value* i) {
+        llvm::Value* place = builder_.CreateGEP(filling->getType(), copy.memory, i);
+        builder_.CreateAlignedStore(filling, place, llvm::Align(kFillBytes));
+    });
+    LaneValue own = copy.shared;
+    own.leaves[kDataLeaf] = Leaf::of_scalar(copy.memory);
+    set(kernel_.parameters()[static_cast<std::size_t>(copy.parameter)], std::move(own));
+    private_parameters_.insert(copy.parameter);
+}
+
+void Emitter::close_private_copy(const PrivateCopy& copy) {
+    private_parameters_.erase(copy.parameter);
+    set(kernel_.parameters()[static_cast<std::size_t>(copy.parameter)], copy.shared);
+    llvm::Type* type = register_type(copy.scalar);
+    emit_counted(copy.numbers, [&](llvm::Value* i) {
+        llvm::Value* total = builder_.CreateLoad(type, builder_.CreateGEP(type, copy.memory, i));
+        llvm::Value* place = builder_.CreateGEP(type, copy.shared.leaves[kDataLeaf].scalar, i);
+        contribute(copy.kind, copy.scalar, place, total);
+    });
+}
+
+// The threads begin .. end, at least one.
+void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
+    std::vector<PrivateCopy> copies = private_candidates();
+    if (copies.empty()) {
+        emit_threads(begin, end);
+        return close_accumulators();
+    }
+    llvm::Value *threads = builder_.CreateSub(end, begin), *all_fit = builder_.getTrue();
+    llvm::Type* byte = builder_.getInt8Ty();
+    for (PrivateCopy& copy : copies) {
+        Builder::InsertPointGuard guard(builder_);
+        builder_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+        llvm::AllocaInst* memory = builder_.CreateAlloca(llvm::ArrayType::get(byte, kPrivateBytes));
+        memory->setAlignment(llvm::Align(64));
+        copy.memory = memory;
+    }
+    for (PrivateCopy& copy : copies) all_fit = builder_.CreateAnd(all_fit, fits(copy, threads));
+    // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
+    for (PrivateCopy& copy : copies) all_fit = builder_.CreateAnd(all_fit, builder_.CreateICmpNE(copy.numbers, i64(0)));
+    llvm::BasicBlock *own = new_block("private"), *shared = new_block("shared"), *after = new_block("chunk.done");
+    builder_.CreateCondBr(all_fit, own, shared);
+
+    builder_.SetInsertPoint(own);
+    for (const PrivateCopy& copy : copies) open_private_copy(copy);
+    emit_threads(begin, end);
+    for (const PrivateCopy& copy : copies) close_private_copy(copy);
+    builder_.CreateBr(after);
+
+    builder_.SetInsertPoint(shared);
+    emit_threads(begin, end);
+    builder_.CreateBr(after);
+
+    builder_.SetInsertPoint(after);
+    close_accumulators();
+}
+
+}  // namespace weft::codegen

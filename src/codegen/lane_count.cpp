@@ -1,0 +1,141 @@
+#include "codegen/lane_count.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "codegen/cost.h"
+#include "ir/walk.h"
+
+namespace weft::codegen {
+
+namespace {
+
+using ir::Op;
+using ir::Operation;
+
+// Whether f64 values that differ between lanes make up the kernel's arithmetic.
+bool computes_in_f64(const ir::Function& kernel, const transform::VectorPlan& plan) {
+    bool found = false;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        for (const ir::Value* result : operation.results) {
+            bool numeric = result->type.is_scalar() || result->type.is_numeric_aggregate();
+            found |= numeric && result->type.scalar() == Scalar::f64 &&
+                     plan.shape(result).kind != transform::LaneShape::Kind::uniform;
+        }
+    });
+    return found;
+}
+
+// The floating-point arithmetic of a region in numbers computed per thread, or nothing where it holds what takes long
+// anyway: calls, atomics, further loops.
+std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowed) {
+    int count = 0;
+    for (const Operation* operation : region.operations) {
+        switch (operation->op) {
+            case Op::load:
+            case Op::store:
+            case Op::view:
+                if (!memory_allowed) return std::nullopt;
+                break;
+            case Op::neg:
+            case Op::abs:
+            case Op::add:
+            case Op::sub:
+            case Op::mul:
+            case Op::min:
+            case Op::max:
+            case Op::fma:
+            case Op::select:
+            case Op::reduce_add:
+            case Op::cmp_lt:
+            case Op::cmp_le:
+            case Op::cmp_gt:
+            case Op::cmp_ge:
+            case Op::cmp_eq:
+            case Op::cmp_ne:
+            case Op::and_:
+            case Op::or_:
+            case Op::floor: {
+                Scalar scalar = operation->operands[0]->type.scalar();
+                if (scalar == Scalar::f32 || scalar == Scalar::f64) count += leaf_count(operation->operands[0]->type);
+                break;
+            }
+            case Op::constant:
+            case Op::make:
+            case Op::splat:
+            case Op::extract:
+            case Op::insert:
+            case Op::cast:
+            case Op::tid:
+            case Op::dim:
+            case Op::yield:
+            case Op::return_:
+                break;
+            case Op::if_: {
+                auto a = short_arithmetic(operation->body(0), memory_allowed),
+                     b = short_arithmetic(operation->body(1), memory_allowed);
+                if (!a || !b) return std::nullopt;
+                count += *a + *b;
+                break;
+            }
+            default:
+                return std::nullopt;
+        }
+    }
+    return count;
+}
+
+bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
+
+// Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
+// the processor idle unless two registers full of threads take turns. (A loop over memory has its loads to overlap.)
+bool has_short_serial_loop(const ir::Function& kernel) {
+    constexpr int kShortLoop = 24;
+    constexpr std::size_t kFewCarried = 4;
+    bool found = false;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (!is_loop(operation) || operation.results.size() > kFewCarried) return;
+        int count = 0;
+        for (const ir::Region* part : operation.regions)
+            count += short_arithmetic(*part, false).value_or(kShortLoop + 1);
+        found |= count > 0 && count <= kShortLoop;
+    });
+    return found;
+}
+
+// Whether transcendental functions of each other's results are the work. A call of one is a chain of some sixty cycles
+// that leaves most units idle, and is too long for the processor to look past: several calls of each must stand side by
+// side.
+bool is_chain_of_functions(const ir::Function& kernel) {
+    constexpr int kFewest = 2, kMostOperations = 64;
+    int functions = 0, operations = 0;
+    bool loops = false;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        ++operations;
+        loops |= is_loop(operation);
+        functions += is_library_math(operation.op) && operation.operands[0]->type.is_float() ? 1 : 0;
+    });
+    return !loops && functions >= kFewest && operations <= kMostOperations;
+}
+
+}  // namespace
+
+// A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
+// short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
+// of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
+// little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others.
+int preferred_lanes(const ir::Function& kernel, const Machine& machine) {
+    constexpr int kFewest = 4, kNextToNothing = 8;
+    transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
+    if (plan.lanes == 1) return 1;
+    bool wide = computes_in_f64(kernel, plan);
+    int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
+    plan.lanes = lanes;
+    if (estimate_cost(kernel, plan) > estimate_scalar_cost(kernel, plan)) return 1;
+    if (is_chain_of_functions(kernel)) return std::max(kFewest, machine.vector_bits / 32) * 2;
+    if (has_short_serial_loop(kernel)) return 2 * lanes;
+    std::optional<int> arithmetic = short_arithmetic(kernel.body, true);
+    return !wide && arithmetic && *arithmetic > 0 && *arithmetic <= kNextToNothing ? 2 * lanes : lanes;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,67 @@
+"""fast_math: how far its functions are from the true values, and what it must not change."""
+
+import numpy as np
+import pytest
+import scipy.special
+import warp as wp
+from sweep import load, ulps
+
+# The bound that docs/semantics.md states. NumPy's long double, with 64 bits of significand, stands for the true value.
+ULP = 4.0
+ROWS = 20_011
+
+FUNCTIONS = {
+    "sin": (-50, 50, np.sin),
+    "cos": (-50, 50, np.cos),
+    "tan": (-50, 50, np.tan),
+    "asin": (-1, 1, np.arcsin),
+    "acos": (-1, 1, np.arccos),
+    "atan": (-20, 20, np.arctan),
+    "sinh": (-20, 20, np.sinh),
+    "cosh": (-20, 20, np.cosh),
+    "tanh": (-20, 20, np.tanh),
+    "exp": (-80, 80, np.exp),
+    "log": (1e-6, 1e6, np.log),
+    "log2": (1e-6, 1e6, np.log2),
+    "log10": (1e-6, 1e6, np.log10),
+    "cbrt": (-1e6, 1e6, np.cbrt),
+    "erf": (-4, 4, scipy.special.erf),
+}
+
+KERNEL = """import warp as wp
+
+D = wp.{scalar}
+
+
+@wp.kernel(module_options={{"fast_math": True, "lanes": {lanes}}})
+def k(x: wp.array(dtype=D), y: wp.array(dtype=D)):
+    i = wp.tid()
+    y[i] = wp.{name}(x[i])
+"""
+
+
+@pytest.mark.parametrize("scalar", ["float32", "float64"])
+def test_functions_are_within_the_stated_error(scalar, tmp_path):
+    rng = np.random.default_rng(2)
+    numpy = np.dtype(scalar).type
+    for name, (low, high, reference) in FUNCTIONS.items():
+        if low > 0:
+            x = np.exp(rng.uniform(np.log(low), np.log(high), ROWS)).astype(numpy)
+        else:
+            x = rng.uniform(low, high, ROWS).astype(numpy)
+            x[::7] *= numpy(1e-3)
+        results = []
+        for lanes in (1, 8, 16):
+            module = load(KERNEL.format(scalar=scalar, name=name, lanes=lanes), tmp_path, f"{name}_{scalar}_{lanes}")
+            y = wp.zeros(ROWS, dtype=module.D)
+            wp.launch(module.k, dim=ROWS, inputs=[x, y])
+            results.append(y.numpy().copy())
+        with np.errstate(all="ignore"):
+            wide = np.float64 if name == "erf" else np.longdouble  # SciPy's error function has no long double
+            if name == "erf" and scalar == "float64":
+                continue
+            expected = reference(x.astype(wide))
+            distance = ulps(results[0], expected, expected)
+        worst = np.argmax(distance)
+        assert distance[worst] <= ULP, f"{name}({x[worst]!r}) is {distance[worst]:.2f} ulp away"
+        assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2]), name
