@@ -7,6 +7,7 @@
 #include <new>
 
 #include "bindings/device.h"
+#include "bindings/generics.h"
 
 namespace weft::bindings {
 
@@ -366,7 +367,7 @@ PyObject* make_annotation(nb::handle dtype, int ndim) {
         } else {
             // A generic one: a type variable, or a class that stands for several types. What cannot be the type of an
             // element at all is refused here, at the line that wrote it.
-            bool generic = PyType_Check(dtype.ptr()) || nb::hasattr(dtype, "__constraints__");
+            bool generic = PyType_Check(dtype.ptr()) || is_type_variable(dtype) || is_value_pattern(dtype);
             if (generic && PyType_Check(dtype.ptr())) {
                 generic = nb::cast<std::string>(nb::str(dtype.attr("__module__"))) != "builtins";
             }

@@ -1,5 +1,6 @@
 // Answers what frontend/ asks about the objects of our Python classes (frontend/objects.h).
 #include "bindings/array.h"
+#include "bindings/generics.h"
 #include "bindings/kernel.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -8,7 +9,7 @@
 namespace weft::frontend {
 
 std::optional<Type> type_from_python(nb::handle object) { return bindings::dtype_from_python(object); }
-std::optional<Type> annotation_type(nb::handle object) { return bindings::annotation_from_python(object); }
+std::optional<TypePattern> annotation_pattern(nb::handle object) { return bindings::pattern_from_python(object); }
 nb::object type_to_python(Type type) { return bindings::dtype_to_python(type); }
 std::string describe_object(nb::handle object) { return bindings::describe(object); }
 

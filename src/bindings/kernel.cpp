@@ -75,30 +75,20 @@ const sema::FunctionSource& PyKernel::source() {
 
 const std::vector<ParameterPlan>& PyKernel::parameters() {
     if (block_bytes_ >= 0) return parameters_;
+    if (is_generic()) {
+        throw UsageError("kernel '" + key + "'",
+                         "is generic: " + signature() + ". help: launch it with arguments, or choose the types with " +
+                             "wp.overload(" + key + ", [...])",
+                         ErrorCategory::type);
+    }
     const sema::FunctionSource& read = source();
-    const auto& declared = read.tree->parameters;
-    if (!read.tree->unsupported.empty()) {
-        throw CompileError(read.tree->span,
-                           "kernel '" + key + "' has " + read.tree->unsupported + ", which kernels cannot have",
-                           {{Note::Kind::help, "use plain parameters with annotations", {}}}, ErrorCategory::syntax);
-    }
-    std::vector<Type> types;
-    for (std::size_t i = 0; i < declared.size(); ++i) {
-        Type type = i < read.annotations.size() ? read.annotations[i] : Type::none();
-        if (type.is_none()) {
-            throw CompileError(declared[i].span,
-                               "parameter '" + declared[i].name + "' of kernel '" + key + "' has no type",
-                               {{Note::Kind::help,
-                                 "annotate it: " + declared[i].name + ": float, " + declared[i].name +
-                                     ": wp.array[float], " + declared[i].name + ": wp.vec3",
-                                 {}}});
-        }
-        types.push_back(type);
-    }
+    std::vector<Type> types = types_;
+    if (types.empty())
+        for (const TypePattern& pattern : read.annotations) types.push_back(pattern.type);
     ArgumentLayout layout = argument_layout(types);
     std::vector<ParameterPlan> plans;
     for (std::size_t i = 0; i < types.size(); ++i) {
-        plans.push_back(plan_parameter(declared[i].name, types[i], layout.offsets[i]));
+        plans.push_back(plan_parameter(read.tree->parameters[i].name, types[i], layout.offsets[i]));
     }
     parameters_ = std::move(plans);
     block_bytes_ = layout.size_bytes;
@@ -123,7 +113,7 @@ std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
     sema::Options sema_options;
     sema_options.debug = debug;
     sema_options.max_unroll = options.max_unroll.value_or(program::settings().max_unroll);
-    return sema::analyze(source(), sema_options);
+    return sema::analyze(source(), sema_options, types_);
 }
 
 const program::CompiledKernel& PyKernel::compiled(Variant variant) {
@@ -150,10 +140,13 @@ const program::CompiledKernel& PyKernel::compiled(Variant variant) {
 }
 
 std::string PyKernel::signature() {
+    const bool generic = is_generic();
+    const sema::FunctionSource& read = source();
     std::string text = key + "(";
-    for (const ParameterPlan& parameter : parameters()) {
+    for (std::size_t i = 0; i < read.annotations.size(); ++i) {
         if (text.back() != '(') text += ", ";
-        text += parameter.name + ": " + parameter.type.python_name();
+        text += read.tree->parameters[i].name + ": ";
+        text += generic ? python_name(read.annotations[i]) : parameters()[i].type.python_name();
     }
     return text + ")";
 }
@@ -184,6 +177,11 @@ void bind_kernels(nb::module_& m) {
         .def_ro("key", &PyKernel::key, "The kernel's name.")
         .def_ro("module", &PyKernel::module, "Name of the Python module that defined it.")
         .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
+        .def_prop_ro(
+            "is_generic", [](PyKernel& self) { return self.is_generic(); },
+            "Whether some parameter is annotated with typing.Any or the like: launches run instances of the kernel.")
+        .def("overload", &PyKernel::overload, nb::arg("types"),
+             "The instance of a generic kernel for these types; wp.overload() calls it.")
         .def_prop_ro("enable_backward", [](const PyKernel& self) { return self.options.enable_backward; })
         .def(
             "compile",

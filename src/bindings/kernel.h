@@ -5,12 +5,15 @@
 
 #include <array>
 #include <memory>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "program/module.h"
 #include "sema/environment.h"
+#include "types/pattern.h"
 
 namespace weft::bindings {
 
@@ -50,8 +53,18 @@ public:
     std::string module;  // name of the Python module that defined it
     KernelOptions options;
 
-    // Reads the source at the first call. Throws CompileError or UsageError, again at each call.
+    // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has
+    // no parameters of its own: its instances have.
     const std::vector<ParameterPlan>& parameters();
+    // Whether some parameter is generic: launches then run an instance of this kernel.
+    bool is_generic() {
+        if (genericity_ == Genericity::unknown) decide_genericity();
+        return genericity_ == Genericity::generic;
+    }
+    // The instance for the types that a launch's arguments have; made where it is new.
+    nb::object instance_for(std::span<PyObject* const> values);
+    // The instance for given types: one annotation per parameter, or by name. Made where it is new.
+    nb::object overload(nb::handle types);
     std::int64_t block_bytes();
     // The variant that wp.config and the kernel's options ask for.
     Variant configured() const;
@@ -63,9 +76,17 @@ public:
     std::unique_ptr<ir::Module> analyze(bool debug);
 
 private:
+    enum class Genericity : std::uint8_t { unknown, plain, generic };
+
     const sema::FunctionSource& source();
+    void decide_genericity();
+    nb::object instance(const std::vector<Type>& types);
 
     std::shared_ptr<const sema::FunctionSource> source_;
+    Genericity genericity_ = Genericity::unknown;
+    std::vector<Type> types_;  // of an instance; empty otherwise
+    // Of a generic kernel, by the types of the parameters, oldest first.
+    std::vector<std::pair<std::vector<Type>, nb::object>> instances_;
     std::vector<ParameterPlan> parameters_;
     std::int64_t block_bytes_ = -1;
     std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;

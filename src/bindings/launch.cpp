@@ -470,6 +470,11 @@ nb::object launch(const Slots& slots) {
     runtime::Device& device = device_from_python(slots[kDevice], "launch()");
 
     Values values(slots[kInputs], slots[kOutputs]);
+    nb::object kernel_object = nb::borrow(slots[kKernel]);
+    if (kernel->is_generic()) {
+        kernel_object = kernel->instance_for({values.data(), values.count()});
+        kernel = kernel_pointer(kernel_object);
+    }
     const auto& parameters = kernel->parameters();
     if (values.count() != parameters.size()) check_count(*kernel, values.count());
     std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
@@ -486,7 +491,7 @@ nb::object launch(const Slots& slots) {
     if (flag(slots[kRecordCmd], false)) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
-        return nb::cast(new Launch(nb::borrow(slots[kKernel]), {block.data(), block.data() + block_bytes}, dims,
+        return nb::cast(new Launch(kernel_object, {block.data(), block.data() + block_bytes}, dims,
                                    std::move(arguments), std::move(holders), &device),
                         nb::rv_policy::take_ownership);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bindings/array.h"
+#include "bindings/generics.h"
 #include "bindings/values.h"
 #include "support/error.h"
 
@@ -144,6 +145,7 @@ int require_extent(nb::handle value, const char* api, const char* what) {
 }
 
 nb::object vector_class(nb::handle length, nb::handle dtype) {
+    if (is_type_variable(length) || is_type_variable(dtype)) return vector_pattern(length, dtype, "types.vector()");
     return dtype_to_python(
         Type::vector(require_scalar(dtype, "types.vector()"), require_extent(length, "types.vector()", "length")));
 }
@@ -155,6 +157,8 @@ nb::object matrix_class(nb::handle shape, nb::handle dtype) {
             api, "shape must be a tuple of two ints such as (3, 2), got " + std::string(nb::repr(shape).c_str()),
             ErrorCategory::value);
     }
+    if (is_type_variable(shape[0]) || is_type_variable(shape[1]) || is_type_variable(dtype))
+        return matrix_pattern(shape[0], shape[1], dtype, api);
     const int rows = require_extent(shape[0], api, "the number of rows");
     const int cols = require_extent(shape[1], api, "the number of columns");
     if (rows > kMostComponents / cols) {
@@ -271,6 +275,7 @@ void bind_types(nb::module_& m) {
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyLong_Type)), i32_type(), false);
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyBool_Type)), bool_type(), false);
     bind_values(m);
+    bind_generics(m);
 
     m.def(
         "named_type",
@@ -305,13 +310,19 @@ void bind_types(nb::module_& m) {
           "The class of matrices of `shape` (rows, columns) and scalar type `dtype`: the same one each time.");
     m.def(
         "quaternion",
-        [](nb::handle dtype) { return dtype_to_python(Type::quaternion(require_float(dtype, "types.quaternion()"))); },
+        [](nb::handle dtype) {
+            constexpr const char* api = "types.quaternion()";
+            if (is_type_variable(dtype)) return scalar_pattern(TypePattern::Shape::quaternion, dtype, api);
+            return dtype_to_python(Type::quaternion(require_float(dtype, api)));
+        },
         nb::arg("dtype").none() = default_dtype,
         "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
     m.def(
         "transformation",
         [](nb::handle dtype) {
-            return dtype_to_python(Type::transform(require_float(dtype, "types.transformation()")));
+            constexpr const char* api = "types.transformation()";
+            if (is_type_variable(dtype)) return scalar_pattern(TypePattern::Shape::transform, dtype, api);
+            return dtype_to_python(Type::transform(require_float(dtype, api)));
         },
         nb::arg("dtype").none() = default_dtype,
         "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");

@@ -93,6 +93,7 @@ Binding class_object(nb::handle object) {
         binding.type = *type;
         return binding;
     }
+    if (object.ptr() == reinterpret_cast<PyObject*>(&PyType_Type)) return named_builtin("type");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyRange_Type)) return named_builtin("range");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
     Binding binding{.kind = Kind::object};
@@ -140,7 +141,12 @@ Binding from_python(nb::handle object, int depth) {
     }
     if (PyCFunction_Check(raw)) return c_function(object);
     if (PyTuple_Check(raw) || PyList_Check(raw)) return sequence(object, depth);
-    if (PyDict_Check(raw)) return unsupported("a dict");
+    if (PyDict_Check(raw)) {  // its items are read by Python: Environment::evaluate
+        Binding binding{.kind = Kind::object};
+        binding.text = "a dict";
+        binding.object = hold(object);
+        return binding;
+    }
     if (PyAnySet_Check(raw)) return unsupported("a set");
     if (PyBytes_Check(raw)) return unsupported("bytes");
     if (PyComplex_Check(raw)) return unsupported("a complex number");

@@ -26,11 +26,6 @@ std::string make_key(nb::handle function) {
     return count == 1 ? key : key + "#" + std::to_string(count);
 }
 
-bool is_generic(nb::handle annotation) {
-    nb::object typing = nb::module_::import_("typing");
-    return annotation.is(typing.attr("Any")) || nb::isinstance(annotation, typing.attr("TypeVar"));
-}
-
 // `from __future__ import annotations` and quoted annotations leave text, which means what it means in the function's
 // globals.
 nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
@@ -38,7 +33,8 @@ nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
     return environment.evaluate_text(nb::str(annotation).c_str());
 }
 
-Type read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment) {
+TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation,
+                            PythonEnvironment& environment) {
     nb::object resolved;
     try {
         resolved = resolve(annotation, environment);
@@ -48,8 +44,7 @@ Type read_annotation(const syntax::Parameter& parameter, nb::handle annotation, 
             "the annotation of parameter '" + parameter.name + "' cannot be evaluated: " + exception_text(error), {},
             ErrorCategory::name);
     }
-    if (is_generic(resolved)) return Type::none();
-    if (auto type = annotation_type(resolved)) return *type;
+    if (auto pattern = annotation_pattern(resolved)) return *pattern;
     throw CompileError(
         parameter.span,
         "the annotation of parameter '" + parameter.name + "' is " + describe_object(resolved) +
@@ -57,8 +52,9 @@ Type read_annotation(const syntax::Parameter& parameter, nb::handle annotation, 
         {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});
 }
 
-std::vector<Type> read_annotations(const syntax::Function& tree, nb::handle function, PythonEnvironment& environment) {
-    std::vector<Type> types(tree.parameters.size());
+std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::handle function,
+                                          PythonEnvironment& environment) {
+    std::vector<TypePattern> patterns(tree.parameters.size());
     nb::object annotations;
     try {
         annotations = function.attr("__annotations__");
@@ -67,12 +63,12 @@ std::vector<Type> read_annotations(const syntax::Function& tree, nb::handle func
                            "the annotations of '" + tree.name + "' cannot be evaluated: " + exception_text(error), {},
                            ErrorCategory::name);
     }
-    for (std::size_t i = 0; i < types.size(); ++i) {
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
         const syntax::Parameter& parameter = tree.parameters[i];
         nb::handle annotation = PyDict_GetItemString(annotations.ptr(), parameter.name.c_str());
-        if (annotation.is_valid()) types[i] = read_annotation(parameter, annotation, environment);
+        if (annotation.is_valid()) patterns[i] = read_annotation(parameter, annotation, environment);
     }
-    return types;
+    return patterns;
 }
 
 // Aligned with the parameters from the right.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "types/pattern.h"
 #include "types/type.h"
 
 namespace weft::frontend {
@@ -18,8 +19,8 @@ namespace nb = nanobind;
 
 // float, wp.vec3, numpy.float32, a struct class. Empty where `object` is no type of values.
 std::optional<Type> type_from_python(nb::handle object);
-// A parameter's annotation: a type of values or of arrays.
-std::optional<Type> annotation_type(nb::handle object);
+// A parameter's annotation: a type of values or of arrays, or a generic one. Empty where it is neither.
+std::optional<TypePattern> annotation_pattern(nb::handle object);
 nb::object type_to_python(Type type);
 
 // A value that carries its type: wp.float64(1.0), wp.vec3(1.0, 2.0, 3.0), numpy.int64(3).

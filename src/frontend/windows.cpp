@@ -84,9 +84,10 @@ nb::list parameters(nb::handle function) {
     const auto source = read_function(function);
     nb::list result;
     for (std::size_t i = 0; i < source->annotations.size(); ++i) {
-        const std::string type = source->annotations[i].is_none() ? "" : source->annotations[i].python_name();
+        const syntax::Parameter& parameter = source->tree->parameters[i];
+        const std::string type = parameter.has_annotation ? python_name(source->annotations[i]) : "";
         const Binding missing;
-        result.append(nb::make_tuple(source->tree->parameters[i].name, type,
+        result.append(nb::make_tuple(parameter.name, type,
                                      show(source->defaults.empty() ? missing : source->defaults[i])));
     }
     return result;

@@ -172,14 +172,32 @@ private:
     std::vector<Actual> actuals(const syntax::Call& call);
     Value call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled);
     Value length_of(const std::vector<Actual>& arguments, Span span);
+    Value type_of_argument(const std::vector<Actual>& arguments, Span span);
     Value tid(int rank, Span span);
     Value call_static(const syntax::Call& call, Span span);
+    // What Python makes of the expression when the kernel is built; `spelled` is how messages name it.
+    Value evaluated(const syntax::Expression& expression, const std::string& spelled = "this expression");
     // ---- call/overload.cpp ----
     Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
                        const std::string& operator_sign = {});
     // ---- call/functions.cpp ----
     static void reject_unusual_parameters(const syntax::Function& tree);
-    Value call_function(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
+    // A call's arguments as the parameters of one function take them.
+    struct BoundCall {
+        std::shared_ptr<const FunctionSource> callee;
+        std::vector<Value> values;
+        std::vector<Span> places;
+        int distance = 0;  // 0 where every parameter has just the type of its argument
+    };
+    static std::vector<const Actual*> match_parameters(const FunctionSource& callee, const std::vector<Actual>& arguments,
+                                              const Note& signature);
+    Value accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
+                 const std::string& what);
+    BoundCall bind_arguments(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
+                             Span span);
+    BoundCall choose_overload(const std::shared_ptr<const FunctionSource>& callee,
+                              const std::vector<Actual>& arguments, Span span);
+    Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
     // ---- call/print.cpp ----
     Value call_print(const syntax::Call& call, Span span);

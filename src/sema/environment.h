@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "syntax/tree.h"
+#include "types/pattern.h"
 #include "types/type.h"
 
 namespace weft::sema {
@@ -39,13 +40,15 @@ struct Binding {
     std::vector<Binding> elements;
 };
 
-// A @wp.func or @wp.kernel: tree, names, and the types of its annotated parameters.
+// A @wp.func or @wp.kernel: tree, names, and what its parameters may be.
 struct FunctionSource {
     std::shared_ptr<const syntax::Function> tree;
     std::shared_ptr<Environment> environment;
-    std::vector<Type> annotations;  // none where a parameter has none; one per parameter
-    std::string key;                // tells two functions apart: module, qualified name, identity
+    std::vector<TypePattern> annotations;  // one per parameter; "any" where there is none
+    std::string key;                       // tells two functions apart: module, qualified name, identity
     std::vector<Binding> defaults;  // one per parameter, kind unknown where it has none; may be left empty
+    // Earlier definitions of the same name with parameters of other types.
+    std::vector<std::shared_ptr<const FunctionSource>> overloads;
 };
 
 class Environment {

@@ -50,7 +50,7 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
     for (std::size_t i = 0; i < tree.parameters.size(); ++i) {
         const syntax::Parameter& p = tree.parameters[i];
         Type type = i < parameter_types.size() ? parameter_types[i] : Type::none();
-        if (type.is_none() && i < kernel.annotations.size()) type = kernel.annotations[i];
+        if (type.is_none() && i < kernel.annotations.size()) type = kernel.annotations[i].type;
         if (type.is_none()) {
             fail(p.span, "parameter '" + p.name + "' of kernel '" + tree.name + "' has no type annotation",
                  {help("write " + p.name + ": float, or " + p.name + ": wp.array(dtype=float)")});

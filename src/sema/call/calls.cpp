@@ -1,5 +1,5 @@
 // Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries
-// have no `expand`): tid, static, len, print, vector, matrix, range.
+// have no `expand`): tid, static, type, len, print, vector, matrix, range.
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -58,6 +58,7 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
         return tid(1, span);
     }
     if (name == "block_dim") return Value::runtime(builder_.block_dim());
+    if (name == "type") return type_of_argument(actuals(call), span);
     if (name == "len") return length_of(actuals(call), span);
     if (name == "print") return call_print(call, span);
     if (name == "printf") return call_printf(actuals(call), span);
@@ -86,6 +87,24 @@ Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span spa
          {help("arrays, vectors, matrices and tuples have one")});
 }
 
+// type(x): the type, to be called as a constructor: type(x)(0).
+Value FunctionAnalyzer::type_of_argument(const std::vector<Actual>& arguments, Span span) {
+    if (arguments.size() != 1 || !arguments[0].keyword.empty()) {
+        fail(span, "type() takes one argument in kernels, got " + std::to_string(arguments.size()));
+    }
+    const Value& value = arguments[0].value;
+    const Type type = type_of(value);
+    if (!type.is_scalar() && !type.is_numeric_aggregate() && !type.is_struct()) {
+        fail(arguments[0].span, describe(value) + " has no type that a kernel can make values of",
+             {help(type.is_array() ? "a.dtype is the type of an array's elements"
+                                   : "numbers, vectors, matrices and structs have one")});
+    }
+    Binding binding;
+    binding.kind = Binding::Kind::type;
+    binding.type = type;
+    return Value::of_binding(std::move(binding));
+}
+
 // The coordinates of the thread. All calls of one kernel, and of the functions it calls, must ask for the same number.
 Value FunctionAnalyzer::tid(int rank, Span span) {
     if (module_.tid_rank == 0) {
@@ -112,16 +131,19 @@ Value FunctionAnalyzer::call_static(const syntax::Call& call, Span span) {
         fail(span,
              "wp.static() takes one expression, got " + std::to_string(call.arguments.size() + call.keywords.size()));
     }
-    Binding value = evaluate(*call.arguments[0]);
+    return evaluated(*call.arguments[0], "wp.static()");
+}
+
+Value FunctionAnalyzer::evaluated(const syntax::Expression& expression, const std::string& spelled) {
+    Binding value = evaluate(expression);
     if (value.kind == Binding::Kind::unsupported || value.kind == Binding::Kind::unknown) {
-        fail(
-            call.arguments[0]->span,
-            "wp.static() gave " + (value.text.empty() ? "nothing that" : value.text + ", which") + " kernels can" +
-                (value.text.empty() ? " use" : "not use"),
-            {help(
-                "it may give a number, a bool, a string, a vector or matrix, a type, a @wp.func or a tuple of these")});
+        fail(expression.span,
+             spelled + " gave " + (value.text.empty() ? "nothing that" : value.text + ", which") + " kernels can" +
+                 (value.text.empty() ? " use" : "not use"),
+             {help("it may give a number, a bool, a string, a vector or matrix, a type, a @wp.func or a tuple of "
+                   "these")});
     }
-    return from_binding(std::move(value), "wp.static(...)", span);
+    return from_binding(std::move(value), spelled, expression.span);
 }
 
 }  // namespace weft::sema

@@ -14,8 +14,7 @@ std::string parameter_list(const FunctionSource& source) {
     for (std::size_t i = 0; i < source.tree->parameters.size(); ++i) {
         const syntax::Parameter& p = source.tree->parameters[i];
         text += (text.empty() ? "" : ", ") + p.name;
-        if (i < source.annotations.size() && !source.annotations[i].is_none())
-            text += ": " + source.annotations[i].python_name();
+        if (p.has_annotation) text += ": " + python_name(source.annotations[i]);
         if (p.has_default) text += " = ...";
     }
     return source.tree->name + "(" + text + ")";
@@ -34,6 +33,21 @@ void append_key(std::string& key, const Value& value) {
         key += std::to_string(reinterpret_cast<std::uintptr_t>(value.type.node()));
     }
     key += ',';
+}
+
+std::string expected_text(const TypePattern& pattern) {
+    std::string text = python_name(pattern);
+    if (pattern.choices.empty()) return text;
+    std::vector<std::string> choices;
+    for (const TypePattern& choice : pattern.choices) choices.push_back(python_name(choice));
+    return text + ", which is " + join_or(choices);
+}
+
+// How far a parameter is from being made for this argument: overloads are compared by the sum.
+int distance(const Value& given, const Value& taken, const TypePattern& annotation) {
+    if (!annotation.is_exact()) return annotation.shape == TypePattern::Shape::any ? 2 : 1;
+    const bool is_literal = given.is_constant() && given.is_literal;
+    return is_literal && !(taken.type == given.type) ? 10 : 0;
 }
 
 // What stands for the parameter inside: arguments of the function; types, functions and text go by the instance.
@@ -55,22 +69,11 @@ void FunctionAnalyzer::reject_unusual_parameters(const syntax::Function& tree) {
          {help("use plain parameters")}, ErrorCategory::syntax);
 }
 
-Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource>& callee,
-                                      const std::vector<Actual>& arguments, Span span) {
-    const syntax::Function& tree = *callee->tree;
-    const std::string& name = tree.name;
-    const auto& parameters = tree.parameters;
-    module_.keep_source(tree.source);
-    const Note signature = note("the function is " + parameter_list(*callee), tree.span);
-    const auto quoted = [&](std::size_t i) { return "'" + parameters[i].name + "'"; };
-
-    reject_unusual_parameters(tree);
-    if (module_.active.size() >= kMostNestedCalls) {
-        fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here",
-             {signature, help("call fewer functions from functions")});
-    }
-
-    // Which argument goes to which parameter.
+// Which argument goes to which parameter; null where one is left out.
+std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSource& callee, const std::vector<Actual>& arguments,
+                                                     const Note& signature) {
+    const std::string& name = callee.tree->name;
+    const auto& parameters = callee.tree->parameters;
     std::vector<const Actual*> slots(parameters.size(), nullptr);
     std::size_t next = 0;
     for (const Actual& a : arguments) {
@@ -94,35 +97,120 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
             }
             at = static_cast<std::size_t>(found - names.begin());
         }
-        if (slots[at]) fail(a.span, "argument " + quoted(at) + " of '" + name + "' is given twice", {signature});
+        if (slots[at])
+            fail(a.span, "argument '" + parameters[at].name + "' of '" + name + "' is given twice", {signature});
         slots[at] = &a;
     }
+    return slots;
+}
 
-    // Values of the parameters' types.
-    std::vector<Value> values;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        Value value;
-        Span place = span;
-        if (slots[i]) {
-            value = slots[i]->value;
-            place = slots[i]->span;
-        } else if (i < callee->defaults.size() && callee->defaults[i].kind != Binding::Kind::unknown) {
-            value = from_binding(callee->defaults[i], parameters[i].name, parameters[i].span);
-        } else {
-            fail(span, "argument " + quoted(i) + " of '" + name + "' is missing", {signature});
+// The value as a parameter of this annotation takes it.
+Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
+                               const std::string& what) {
+    using Shape = TypePattern::Shape;
+    if (value.is_nothing()) fail(span, "this call returns nothing, so it cannot be an argument");
+    if (annotation.is_exact()) return expect(value, annotation.type, span, what);
+    const bool takes_anything = annotation.shape == Shape::any && !annotation.variable_identity;
+    if (takes_anything) return settle(value, span);
+    if (annotation.shape == Shape::callable) {
+        for (const Binding::Kind kind : {Binding::Kind::function, Binding::Kind::builtin, Binding::Kind::type})
+            if (value.is_binding(kind)) return value;
+        fail(span, what + " is " + describe(value) + ", expected a function",
+             {help("pass a function made with @wp.func, a built-in function such as wp.sin, or a type")});
+    }
+    const auto bound = variables.find(annotation.variable_identity);
+    if (annotation.variable_identity && bound != variables.end()) {
+        if (std::optional<Value> adapted = adapt(value, bound->second, span)) return *adapted;
+        if (!(type_of(value) == bound->second)) {
+            fail(span, what + " is " + describe(value) + ", expected " + bound->second.python_name() + ", which " +
+                           annotation.variable + " is for the other arguments");
         }
-        const Type annotation = i < callee->annotations.size() ? callee->annotations[i] : Type::none();
-        if (!annotation.is_none()) {
+    }
+    const Value settled = settle(value, span);
+    if (settled.is_binding() || !fits(annotation, type_of(settled), variables))
+        fail(span, what + " is " + describe(value) + ", expected " + expected_text(annotation));
+    return settled;
+}
+
+// The call's arguments as the parameters of one function take them: typed values first, so that literals can take the
+// types that these give to type variables. Throws CompileError where they do not fit.
+FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_ptr<const FunctionSource>& callee,
+                                                             const std::vector<Actual>& arguments, Span span) {
+    const syntax::Function& tree = *callee->tree;
+    const auto& parameters = tree.parameters;
+    const Note signature = note("the function is " + parameter_list(*callee), tree.span);
+    reject_unusual_parameters(tree);
+    const std::vector<const Actual*> slots = match_parameters(*callee, arguments, signature);
+
+    BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), 0};
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i]) {
+            call.values[i] = slots[i]->value;
+            call.places[i] = slots[i]->span;
+        } else if (i < callee->defaults.size() && callee->defaults[i].kind != Binding::Kind::unknown) {
+            call.values[i] = from_binding(callee->defaults[i], parameters[i].name, parameters[i].span);
+        } else {
+            fail(span, "argument '" + parameters[i].name + "' of '" + tree.name + "' is missing", {signature});
+        }
+    }
+    TypeVariables variables;
+    const std::vector<Value> given = call.values;
+    for (const bool literals : {false, true}) {
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            const bool is_literal = given[i].is_constant() && given[i].is_literal;
+            if (is_literal != literals) continue;
+            const std::string what = "argument '" + parameters[i].name + "' of '" + tree.name + "'";
             try {
-                value = expect(value, annotation, place, "argument " + quoted(i) + " of '" + name + "'");
+                call.values[i] = accept(given[i], callee->annotations[i], variables, call.places[i], what);
             } catch (const CompileError& error) {
                 std::vector<Note> notes = error.notes;
                 notes.push_back(signature);
                 fail(error.span, error.message, std::move(notes), error.category);
             }
+            call.distance += distance(given[i], call.values[i], callee->annotations[i]);
         }
-        if (value.is_nothing()) fail(place, "this call returns nothing, so it cannot be an argument");
-        values.push_back(settle(value, place));
+    }
+    return call;
+}
+
+// Of several definitions with parameters of different types, the one that the arguments fit best.
+FunctionAnalyzer::BoundCall FunctionAnalyzer::choose_overload(const std::shared_ptr<const FunctionSource>& callee,
+                                                              const std::vector<Actual>& arguments, Span span) {
+    if (callee->overloads.empty()) return bind_arguments(callee, arguments, span);
+    std::optional<BoundCall> best;
+    std::vector<Note> refusals;
+    const auto offer = [&](const std::shared_ptr<const FunctionSource>& overload) {
+        try {
+            BoundCall call = bind_arguments(overload, arguments, span);
+            if (!best || call.distance < best->distance) best = std::move(call);
+        } catch (const CompileError& error) {
+            refusals.push_back(note(parameter_list(*overload) + ": " + error.message, overload->tree->span));
+        }
+    };
+    offer(callee);
+    for (const auto& overload : callee->overloads) {
+        module_.keep_source(overload->tree->source);
+        offer(overload);
+    }
+    if (best) return std::move(*best);
+    std::string given;
+    for (const Actual& a : arguments)
+        given += (given.empty() ? "" : ", ") + (a.keyword.empty() ? "" : a.keyword + "=") + describe(a.value);
+    fail(span, "no definition of '" + callee->tree->name + "' takes (" + given + ")", std::move(refusals));
+}
+
+Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource>& function,
+                                      const std::vector<Actual>& arguments, Span span) {
+    module_.keep_source(function->tree->source);
+    const BoundCall call = choose_overload(function, arguments, span);
+    const std::shared_ptr<const FunctionSource>& callee = call.callee;
+    const std::vector<Value>& values = call.values;
+    const syntax::Function& tree = *callee->tree;
+    const std::string& name = tree.name;
+    const Note signature = note("the function is " + parameter_list(*callee), tree.span);
+    if (module_.active.size() >= kMostNestedCalls) {
+        fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here",
+             {signature, help("call fewer functions from functions")});
     }
 
     // The instance for these types.
@@ -137,28 +225,28 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
             fail(span, "functions cannot call themselves, directly or through others: " + cycle + "'" + name + "'",
                  {signature, help("use a loop")});
         }
-        ir::Function* function = module_.module.add(module_.unique_name(name));
-        function->span = tree.span;
+        ir::Function* instance_of_types = module_.module.add(module_.unique_name(name));
+        instance_of_types->span = tree.span;
         std::vector<Value> formal;
         for (std::size_t i = 0; i < values.size(); ++i) {
-            formal.push_back(parameter_value(values[i], *function, parameters[i].name));
+            formal.push_back(parameter_value(values[i], *instance_of_types, tree.parameters[i].name));
         }
         module_.active.push_back({callee->key, name});
         try {
-            FunctionAnalyzer(module_, *callee, *function).analyze(formal);
+            FunctionAnalyzer(module_, *callee, *instance_of_types).analyze(formal);
         } catch (const CompileError& error) {
             std::vector<Note> notes = error.notes;
             notes.push_back(note("in '" + name + "', called from here", span));
             fail(error.span, error.message, std::move(notes), error.category);
         }
         module_.active.pop_back();
-        instance = function;
+        instance = instance_of_types;
     }
 
     std::vector<ir::Value*> operands;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (values[i].is_binding()) continue;
-        flatten(values[i], slots[i] ? slots[i]->span : span, operands);
+        flatten(values[i], call.places[i], operands);
     }
     builder_.span = span;
     ir::Value* result = builder_.call(instance, operands);

@@ -23,6 +23,13 @@ std::vector<std::int64_t> swizzle(Type type, const std::string& name) {
     return components;
 }
 
+Value type_value(Type type) {
+    Binding binding;
+    binding.kind = Binding::Kind::type;
+    binding.type = type;
+    return Value::of_binding(std::move(binding));
+}
+
 }  // namespace
 
 std::optional<PartStep> FunctionAnalyzer::part_attribute(Type type, const std::string& name) const {
@@ -100,14 +107,10 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
             for (int axis = 1; axis < ndim; ++axis) size = builder_.binary(ir::Op::mul, size, extent(axis).ir);
             return Value::runtime(size);
         }
-        if (name == "dtype") {
-            Binding dtype;
-            dtype.kind = Binding::Kind::type;
-            dtype.type = type.element();
-            return Value::of_binding(std::move(dtype));
-        }
+        if (name == "dtype") return type_value(type.element());
         if (name == "grad") return Value::runtime(builder_.grad_of(materialize(object, span)));
     }
+    if (name == "dtype" && (type.is_scalar() || type.is_numeric_aggregate())) return type_value(type.scalar_type());
     if (const std::optional<PartStep> step = part_attribute(type, name)) return read_part(object, *step);
     const std::vector<std::string> candidates = attribute_candidates(type);
     std::vector<Note> notes;

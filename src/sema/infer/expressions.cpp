@@ -34,7 +34,12 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 return Value::of_binding(std::move(none));
             },
             [&](const syntax::Attribute& n) { return attribute(n, span); },
-            [&](const syntax::Subscript& n) { return subscript(n, span); },
+            [&](const syntax::Subscript& n) {
+                // FUNCTIONS["cube"]: Python itself reads the items of its objects, when the kernel is built.
+                const std::optional<Binding> object = static_binding(*n.object);
+                if (object && object->kind == Binding::Kind::object) return evaluated(e);
+                return subscript(n, span);
+            },
             [&](const syntax::Slice&) -> Value {
                 fail(span, "slices of arrays and vectors are not supported in kernels",
                      {help("a[i] of an array with more dimensions is a view; use a loop for parts of a dimension")});

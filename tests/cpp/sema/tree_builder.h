@@ -286,7 +286,7 @@ inline std::shared_ptr<FunctionSource> function(const std::string& name, const s
     auto result = std::make_shared<FunctionSource>();
     for (const Parameter& p : parameters) {
         tree->parameters.push_back({p.name, tree->span, !p.type.is_none(), false});
-        result->annotations.push_back(p.type);
+        result->annotations.push_back(p.type.is_none() ? TypePattern() : TypePattern::exactly(p.type));
     }
     walk(
         tree->body,

@@ -7,4 +7,4 @@ G = {}
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    x[i] = G['a']  # error: kernels cannot use 'G', which is a dict
+    x[i] = G['a']  # error: static(): 'G['a']' failed: KeyError: 'a'

@@ -1,0 +1,44 @@
+// What an annotation allows: one type, or every type of a shape. Functions and kernels whose parameters have patterns
+// are generic: they are made anew for each combination of types that fits.
+//
+//   Any                                     any type of values or arrays
+//   T = TypeVar("T", wp.float32, wp.vec3)   one of these; the same type wherever T stands
+//   vector(length=Any, dtype=Any)           any vector; matrix, quaternion, transformation likewise
+//   array2d[Any], array[vector(...)]        arrays of elements that fit
+//   Callable                                a function (of @wp.func, or a built-in one) or a type
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "types/type.h"
+
+namespace weft {
+
+struct TypePattern {
+    enum class Shape { any, exact, vector, matrix, quaternion, transform, array, callable } shape = Shape::any;
+    Type type;                              // exact
+    int rows = 0, cols = 0;                 // vector (rows), matrix; 0 is any
+    int ndim = 0;                           // array
+    std::vector<TypePattern> parts;         // one: the element of an array, the scalar of an aggregate
+    std::string variable;                   // any: name of the type variable, "" for none
+    const void* variable_identity = nullptr;  // two variables may have one name
+    std::vector<TypePattern> choices;       // any: where not empty, one of these must fit
+
+    static TypePattern exactly(Type type);
+    bool is_exact() const { return shape == Shape::exact; }
+
+    bool operator==(const TypePattern&) const = default;
+};
+
+// What type variables stand for so far.
+using TypeVariables = std::map<const void*, Type>;
+
+// Whether `type` fits; binds variables that are free, and only where it fits.
+bool fits(const TypePattern& pattern, Type type, TypeVariables& variables);
+
+// As the user writes it: "Any", "T", "array2d[Any]", "vector(length=Any, dtype=float64)", "float32".
+std::string python_name(const TypePattern& pattern);
+
+}  // namespace weft
