@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from warp import _weft
 from warp._weft import Function, Kernel, UsageError
+from warp.modules import Module, check_options, code_options, module_named
 
-__all__ = ["constant", "func", "kernel"]
-
-# Options of kernels and modules that shape the machine code, and how Weft calls them.
-_CODE_OPTIONS = {
-    "fast_math": "fast_math",
-    "mode": "debug",
-    "lineinfo": "line_info",
-    "optimization_level": "optimization_level",
-    "max_unroll": "max_unroll",
-    "lanes": "lanes",
-}
-# Accepted for programs that also run on CUDA devices; they shape CUDA code only.
-_CUDA_OPTIONS = {"block_dim", "launch_bounds", "grid_stride", "enable_backward", "cuda_output", "strip_hash"}
+__all__ = ["constant", "func", "func_grad", "func_replay", "kernel", "overload"]
 
 
-def _code_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    result = {}
-    for name, value in (options or {}).items():
-        if name in _CODE_OPTIONS:
-            result[_CODE_OPTIONS[name]] = value == "debug" if name == "mode" else value
-        elif name not in _CUDA_OPTIONS:
-            known = sorted({*_CODE_OPTIONS, *_CUDA_OPTIONS})
-            raise UsageError(f"kernel(): there is no module option {name!r}; expected one of {', '.join(known)}")
-    return result
+def _check_launch_bounds(bounds: Any) -> Any:
+    """None, the most threads of a block, or (most threads, least blocks per multiprocessor)."""
+    if bounds is None:
+        return None
+    numbers = bounds if isinstance(bounds, (tuple, list)) else (bounds,)
+    is_whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
+    if not is_whole or len(numbers) not in (1, 2) or numbers[0] > 1024:
+        raise UsageError(
+            f"kernel(): launch_bounds is {bounds!r}, expected a number of threads per block from 1 to 1024, or a tuple "
+            "of it and the least number of blocks per multiprocessor"
+        )
+    return tuple(numbers)
+
+
+def _module_of(function: Callable, module: Any, name: str) -> Module:
+    if module is None:
+        return module_named(function.__module__ or "__main__")
+    if module == "unique":
+        return Module(f"{function.__module__}.{name}")
+    if isinstance(module, Module):
+        return module
+    if isinstance(module, str):
+        return module_named(module)
+    raise UsageError(f'{name}(): module is {module!r}, expected a wp.Module, a name or "unique"')
 
 
 def kernel(
@@ -48,57 +54,197 @@ def kernel(
     """Makes a kernel of a Python function; used as ``@wp.kernel`` or ``@wp.kernel(...)``.
 
     The function runs once for every thread of a launch. Its parameters must be annotated; it returns nothing. Nothing
-    is compiled before the first launch.
+    is compiled before the first launch. A kernel with generic parameters (``typing.Any``) is made for each combination
+    of argument types. Kernels that a factory function makes share their code where all that they capture is equal.
 
     Args:
         f: the function.
         enable_backward: False where no gradient of this kernel will ever be asked for.
-        module: accepted; every kernel is compiled by itself.
-        module_options: a dict with ``fast_math``, ``mode`` ("debug" or "release"), ``lineinfo``,
-            ``optimization_level`` (0 to 3) and ``max_unroll`` for this kernel, where it differs from ``wp.config``;
-            ``lanes``, how many threads one vector holds (a power of two; 1 is scalar code), for tests and measurements.
-        launch_bounds, grid_stride: shape CUDA kernels; the CPU has no use for them.
+        module: the ``wp.Module``, or its name, whose options the kernel takes; ``"unique"`` gives it one of its own.
+            Its Python module's where it is None. Every kernel is compiled by itself, whatever its module.
+        module_options: options for this kernel, where they differ from its module's: see ``wp.set_module_options``.
+        launch_bounds: for CUDA devices, the most threads of a block, or a tuple of it and the least number of blocks
+            per multiprocessor.
+        grid_stride: for CUDA devices, whether a thread may run several points of the grid.
     Returns:
         A ``wp.Kernel``, for ``wp.launch``.
     Raises:
         UsageError: f is not a Python function, or an option is unknown.
     """
+    own_options = check_options(module_options, "kernel()")
+    if enable_backward is not None:
+        own_options["enable_backward"] = bool(enable_backward)
+    bounds = _check_launch_bounds(launch_bounds)
+    if grid_stride is not None and not isinstance(grid_stride, bool):
+        raise UsageError(f"kernel(): grid_stride is {grid_stride!r}, expected True or False")
 
     def make(function: Callable) -> Kernel:
-        if not inspect.isfunction(function):
+        if not isinstance(function, FunctionType):
             raise UsageError(f"kernel(): expected a Python function, found {function!r}")
-        made = Kernel(
-            function,
-            function.__name__,
-            function.__module__ or "__main__",
-            enable_backward=True if enable_backward is None else bool(enable_backward),
-            **_code_options(module_options),
-        )
+        owner = _module_of(function, module, function.__name__)
+        options = {**owner.options, **own_options} if owner.options else own_options
+        made = Kernel(function, function.__name__, owner, code_options(options))
         made.__doc__ = function.__doc__
         made.__name__ = function.__name__
         made.__qualname__ = function.__qualname__
         made.__wrapped__ = function
+        made.own_options = own_options
+        made.launch_bounds = bounds
+        made.grid_stride = grid_stride
+        owner._add(made)
         return made
 
     return make if f is None else make(f)
 
 
+def overload(kernel: Any, types: Any = None) -> Any:
+    """Chooses the types of a generic kernel before it is launched.
+
+    ``wp.overload(k, [wp.array(dtype=float), float])`` and ``wp.overload(k, {"x": wp.array(dtype=float)})`` give the
+    kernel for these types, to be launched or compiled. As a decorator of a function with the name and the parameters of
+    a generic kernel, ``@wp.overload`` adds the types of its annotations and gives back the generic kernel.
+
+    Args:
+        kernel: a kernel with generic parameters.
+        types: a type for each parameter, or a dict from the names of the generic parameters to types.
+    Raises:
+        UsageError: the kernel is not generic, or the types do not fit its annotations.
+    """
+    if isinstance(kernel, Kernel):
+        if types is None:
+            raise UsageError(f"overload(): the types are missing. help: wp.overload({kernel.key}, [wp.array[float]])")
+        return kernel.overload(types)
+    if not isinstance(kernel, FunctionType):
+        raise UsageError(f"overload(): expected a generic kernel or a function, found {kernel!r}")
+    generic = _bound_name(kernel.__name__, 1)
+    if not isinstance(generic, Kernel):
+        raise UsageError(f"overload(): there is no kernel {kernel.__name__!r} here to add an overload to")
+    names = list(inspect.signature(kernel).parameters)
+    expected = list(inspect.signature(generic.func).parameters)
+    if names != expected:
+        raise UsageError(
+            f"overload(): the parameters are ({', '.join(names)}), those of kernel {generic.key!r} are "
+            f"({', '.join(expected)})"
+        )
+    annotations = inspect.get_annotations(kernel, eval_str=True)
+    missing = [name for name in names if name not in annotations]
+    if missing:
+        raise UsageError(f"overload(): parameter {missing[0]!r} of {kernel.__name__!r} has no annotation")
+    generic.overload([annotations[name] for name in names])
+    return generic
+
+
+def _bound_name(name: str, depth: int) -> Any:
+    """What the name stands for where the caller's caller (and so on, by depth) is running."""
+    return sys._getframe(depth + 1).f_locals.get(name)
+
+
+# Names of the functions that modules define at their top level: a second definition replaces the first everywhere.
+_defined: set[tuple[str, str]] = set()
+
+
+def _make_function(function: Callable, depth: int) -> Function:
+    if not isinstance(function, FunctionType):
+        raise UsageError(f"func(): expected a Python function, found {function!r}")
+    name = (function.__module__, function.__qualname__)
+    if "<locals>" not in function.__qualname__:
+        if name in _defined:
+            _weft.function_redefined()
+        _defined.add(name)
+    earlier = _bound_name(function.__name__, depth + 1)
+    if not isinstance(earlier, Function) or (earlier.__module__, earlier.__qualname__) != name:
+        return Function(function)
+    kept = earlier.overloads
+    if earlier.func.__annotations__ != function.__annotations__:
+        kept.append(earlier)
+    return Function(function, kept)
+
+
 def func(f: Callable | None = None, *, name: str | None = None, module: Any = None) -> Any:
     """Makes a function that kernels can call; used as ``@wp.func`` or ``@wp.func()``.
 
-    Annotations are optional: a parameter without one takes the type of the argument. The function may return several
-    values. It is compiled with each kernel that calls it.
+    Annotations are optional: a parameter without one, or with ``typing.Any``, takes the type of the argument. The
+    function may return several values. It is compiled with each kernel that calls it.
 
+    Several definitions of one name in one place, with annotations of different types, are overloads: a call takes the
+    one that fits its arguments best. A definition with the same types replaces the earlier one, also in kernels that
+    have been launched before.
+
+    Args:
+        f: the function.
+        name: accepted; the function's own name is used.
+        module: accepted; functions are compiled with the kernels that call them.
     Raises:
         UsageError: f is not a Python function.
     """
+    if f is not None:
+        return _make_function(f, 1)
+    return lambda function: _make_function(function, 1)
+
+
+def _parameters(function: Callable) -> list[tuple[str, Any]]:
+    return [(p.name, p.annotation) for p in inspect.signature(function).parameters.values()]
+
+
+def _check_forward(forward: Any, api: str) -> None:
+    if not isinstance(forward, Function):
+        raise UsageError(f"{api}: expected a function made with @wp.func, found {forward!r}")
+
+
+def _shown(parameters: list[tuple[str, Any]]) -> str:
+    return ", ".join(name for name, _ in parameters)
+
+
+def func_grad(forward: Function) -> Callable:
+    """Declares the gradient of a function: ``@wp.func_grad(f)``.
+
+    The decorated function has the parameters of ``f``, then one adjoint for each value that ``f`` returns. It is kept
+    as ``f.custom_grad_func`` for the backward pass.
+
+    Raises:
+        UsageError: ``forward`` is no ``@wp.func``, or the parameters do not begin with those of ``forward``.
+    """
+    _check_forward(forward, "func_grad()")
 
     def make(function: Callable) -> Function:
-        if not inspect.isfunction(function):
-            raise UsageError(f"func(): expected a Python function, found {function!r}")
-        return Function(function)
+        if not isinstance(function, FunctionType):
+            raise UsageError(f"func_grad(): expected a Python function, found {function!r}")
+        wanted, found = _parameters(forward.func), _parameters(function)
+        if found[: len(wanted)] != wanted:
+            raise UsageError(
+                f"func_grad(): the parameters of {function.__name__!r} are ({_shown(found)}); they must begin with "
+                f"those of {forward.__name__!r}, with the same annotations: ({_shown(wanted)}), and go on with one "
+                "adjoint for each returned value"
+            )
+        forward.custom_grad_func = Function(function)
+        return forward.custom_grad_func
 
-    return make if f is None else make(f)
+    return make
+
+
+def func_replay(forward: Function) -> Callable:
+    """Declares what the backward pass runs in place of a function to have its values again: ``@wp.func_replay(f)``.
+
+    The decorated function has just the parameters of ``f``. It is kept as ``f.custom_replay_func``.
+
+    Raises:
+        UsageError: ``forward`` is no ``@wp.func``, or the parameters are not those of ``forward``.
+    """
+    _check_forward(forward, "func_replay()")
+
+    def make(function: Callable) -> Function:
+        if not isinstance(function, FunctionType):
+            raise UsageError(f"func_replay(): expected a Python function, found {function!r}")
+        wanted, found = _parameters(forward.func), _parameters(function)
+        if found != wanted:
+            raise UsageError(
+                f"func_replay(): the parameters of {function.__name__!r} are ({_shown(found)}), those of "
+                f"{forward.__name__!r} are ({_shown(wanted)}); they must be the same, with the same annotations"
+            )
+        forward.custom_replay_func = Function(function)
+        return forward.custom_replay_func
+
+    return make
 
 
 def constant(x: Any) -> Any:

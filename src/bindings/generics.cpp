@@ -87,7 +87,8 @@ nb::object make_pattern(TypePattern pattern, nb::handle dtype, const char* api) 
     std::optional<TypePattern> scalar = element_pattern(dtype);
     if (!scalar || (scalar->is_exact() && !scalar->type.is_scalar()) || is_value_pattern(dtype)) {
         throw UsageError(
-            api, "dtype must be a scalar type such as wp.float32, typing.Any or a type variable, got " + describe(dtype),
+            api,
+            "dtype must be a scalar type such as wp.float32, typing.Any or a type variable, got " + describe(dtype),
             ErrorCategory::type);
     }
     pattern.parts = {std::move(*scalar)};
@@ -193,7 +194,8 @@ ArgumentType argument_type(nb::handle value, const TypePattern& pattern) {
     const nb::handle python_class(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
     if (auto type = dtype_from_python(python_class)) return {.type = *type};
     if (const Value* typed = value_pointer(value)) return {.type = typed->type()};
-    if (numpy::ndarray_pointer(value)) return {.why_not = "a NumPy array may be an array or a vector. help: wp.array()"};
+    if (numpy::ndarray_pointer(value))
+        return {.why_not = "a NumPy array may be an array or a vector. help: wp.array()"};
     return {.why_not = "it is neither an array nor a value with a type"};
 }
 
@@ -201,7 +203,8 @@ void bind_generics(nb::module_& m) {
     nb::class_<ValuePattern>(m, "ValuePattern",
                              "A family of types, for annotations: wp.types.vector(length=Any, dtype=Any).")
         .def("__repr__", [](const ValuePattern& self) { return python_name(self.pattern); })
-        .def("__eq__", [](const ValuePattern& self, const ValuePattern& other) { return self.pattern == other.pattern; })
+        .def("__eq__",
+             [](const ValuePattern& self, const ValuePattern& other) { return self.pattern == other.pattern; })
         .def("__hash__", [](const ValuePattern& self) { return std::hash<std::string>()(python_name(self.pattern)); });
 }
 

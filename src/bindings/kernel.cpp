@@ -6,6 +6,7 @@
 
 #include "frontend/frontend.h"
 #include "jit/jit.h"
+#include "program/reuse.h"
 #include "program/settings.h"
 #include "sema/sema.h"
 #include "support/error.h"
@@ -63,9 +64,53 @@ std::string listing(PyKernel& kernel, const std::string& stage) {
     return jit::listing(*lowered(kernel, variant), options, which);
 }
 
+// The options that shape code, by the names that python/warp/modules.py gives them; what is missing is as wp.config
+// says.
+KernelOptions read_options(nb::dict given) {
+    KernelOptions options;
+    for (auto [name, value] : given) {
+        const std::string option = nb::str(name).c_str();
+        const auto number = [&](int low, int high) {
+            int result = 0;
+            if (!nb::try_cast(value, result) || result < low || result > high) {
+                throw UsageError("kernel option '" + option + "'",
+                                 "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
+                                     std::to_string(low) + " to " + std::to_string(high),
+                                 ErrorCategory::value);
+            }
+            return result;
+        };
+        const auto flag = [&] {
+            if (!PyBool_Check(value.ptr())) {
+                throw UsageError("kernel option '" + option + "'",
+                                 "is " + std::string(nb::repr(value).c_str()) + ", expected True or False",
+                                 ErrorCategory::type);
+            }
+            return value.is(Py_True);
+        };
+        if (option == "debug")
+            options.debug = flag();
+        else if (option == "fast_math")
+            options.fast_math = flag();
+        else if (option == "line_info")
+            options.line_info = flag();
+        else if (option == "enable_backward")
+            options.enable_backward = flag();
+        else if (option == "optimization_level")
+            options.optimization_level = number(0, 3);
+        else if (option == "max_unroll")
+            options.max_unroll = number(0, 1 << 20);
+        else if (option == "lanes")
+            options.lanes = number(1, 1 << 10);
+        else
+            throw InternalError("kernels have no option '" + option + "'");
+    }
+    return options;
+}
+
 }  // namespace
 
-PyKernel::PyKernel(nb::object function, std::string key, std::string module, KernelOptions options)
+PyKernel::PyKernel(nb::object function, std::string key, nb::object module, KernelOptions options)
     : function(std::move(function)), key(std::move(key)), module(std::move(module)), options(options) {}
 
 const sema::FunctionSource& PyKernel::source() {
@@ -109,34 +154,73 @@ Variant PyKernel::configured() const {
     return variant;
 }
 
+sema::Options PyKernel::sema_options(bool debug) const {
+    sema::Options result;
+    result.debug = debug;
+    result.max_unroll = options.max_unroll.value_or(program::settings().max_unroll);
+    return result;
+}
+
+program::CompileOptions PyKernel::compile_options(Variant variant) const {
+    program::CompileOptions result;
+    result.debug = variant.debug;
+    result.fast_math = variant.fast_math;
+    result.line_info = variant.line_info;
+    result.dense = !variant.strided;
+    result.noalias = !variant.overlapping;
+    result.cache = program::settings().cache_kernels;
+    result.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
+    result.lanes = options.lanes.value_or(0);
+    return result;
+}
+
 std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
-    sema::Options sema_options;
-    sema_options.debug = debug;
-    sema_options.max_unroll = options.max_unroll.value_or(program::settings().max_unroll);
-    return sema::analyze(source(), sema_options, types_);
+    parameters();
+    return sema::analyze(source(), sema_options(debug), types_);
+}
+
+void PyKernel::forget_variants() {
+    for (auto& variant : variants_)
+        if (variant) retired_.push_back(std::move(variant));
+}
+
+void PyKernel::set_options(const KernelOptions& changed) {
+    options = changed;
+    forget_variants();
+    for (const auto& [types, made] : instances_) kernel_pointer(made)->set_options(changed);
 }
 
 const program::CompiledKernel& PyKernel::compiled(Variant variant) {
+    if (redefinitions_ != frontend::function_redefinitions()) {
+        redefinitions_ = frontend::function_redefinitions();
+        forget_variants();
+    }
     auto& slot = variants_[variant.index()];
     if (slot) return *slot;
     parameters();
-    auto module = analyze(variant.debug);
-    program::CompileOptions compile_options;
-    compile_options.debug = variant.debug;
-    compile_options.fast_math = variant.fast_math;
-    compile_options.line_info = variant.line_info;
-    compile_options.dense = !variant.strided;
-    compile_options.noalias = !variant.overlapping;
-    compile_options.cache = program::settings().cache_kernels;
-    compile_options.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
-    compile_options.lanes = options.lanes.value_or(0);
-    std::shared_ptr<const program::CompiledKernel> result;
-    {
-        nb::gil_scoped_release release;
-        result = program::compile(std::move(module), compile_options);
+    // A closure of the same factory may have been compiled with the same captured values.
+    const sema::Options analysis = sema_options(variant.debug);
+    const program::CompileOptions compilation = compile_options(variant);
+    const std::string key = program::reuse_key(*source_, types_, analysis, compilation);
+    std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
+    was_shared_ = result != nullptr;
+    if (!result) {
+        program::Recording recording(source_);
+        auto module = sema::analyze(recording.kernel(), analysis, types_);
+        {
+            nb::gil_scoped_release release;
+            result = program::compile(std::move(module), compilation);
+        }
+        recording.remember(key, result);
     }
-    slot = std::move(result);  // another thread may have been quicker; both are the same code
+    if (!slot) slot = std::move(result);  // another thread may have been quicker, and be running its code
     return *slot;
+}
+
+nb::list PyKernel::instances() const {
+    nb::list result;
+    for (const auto& [types, made] : instances_) result.append(made);
+    return result;
 }
 
 std::string PyKernel::signature() {
@@ -162,20 +246,18 @@ void bind_kernels(nb::module_& m) {
                          "A function of the GPU-style kernel language, made by @wp.kernel and run by wp.launch().")
         .def(
             "__init__",
-            [](PyKernel* self, nb::object function, std::string key, std::string module, bool enable_backward,
-               std::optional<bool> debug, std::optional<bool> fast_math, std::optional<bool> line_info,
-               std::optional<int> optimization_level, std::optional<int> max_unroll, std::optional<int> lanes) {
-                new (self) PyKernel(
-                    std::move(function), std::move(key), std::move(module),
-                    KernelOptions{debug, fast_math, line_info, optimization_level, max_unroll, lanes, enable_backward});
+            [](PyKernel* self, nb::object function, std::string key, nb::object module, nb::dict options) {
+                new (self) PyKernel(std::move(function), std::move(key), std::move(module), read_options(options));
             },
-            nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("enable_backward") = true,
-            nb::arg("debug") = nb::none(), nb::arg("fast_math") = nb::none(), nb::arg("line_info") = nb::none(),
-            nb::arg("optimization_level") = nb::none(), nb::arg("max_unroll") = nb::none(),
-            nb::arg("lanes") = nb::none())
+            nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("options") = nb::dict())
+        .def(
+            "set_options", [](PyKernel& self, nb::dict options) { self.set_options(read_options(options)); },
+            nb::arg("options"),
+            "Replaces the options of the kernel and its instances; wp.set_module_options() calls it.")
+        .def_prop_ro("overloads", &PyKernel::instances, "The instances of a generic kernel made so far.")
         .def_ro("func", &PyKernel::function, "The Python function.")
         .def_ro("key", &PyKernel::key, "The kernel's name.")
-        .def_ro("module", &PyKernel::module, "Name of the Python module that defined it.")
+        .def_ro("module", &PyKernel::module, "The wp.Module that it belongs to.")
         .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
         .def_prop_ro(
             "is_generic", [](PyKernel& self) { return self.is_generic(); },
@@ -190,6 +272,7 @@ void bind_kernels(nb::module_& m) {
                 nb::dict report;
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.from_cache;
+                report["shared"] = self.was_shared();
                 report["lanes"] = compiled.description.lanes;
                 nb::list remarks;
                 for (const std::string& remark : compiled.description.remarks) remarks.append(remark.c_str());
@@ -197,10 +280,15 @@ void bind_kernels(nb::module_& m) {
                 return report;
             },
             "Compiles the kernel now, where a launch would at its first run. Returns a dict: milliseconds, "
-            "from_cache, lanes, remarks (why it was not vectorised, where it was not).")
+            "from_cache, shared (with another closure of the same function), lanes, remarks (why it was not "
+            "vectorised, where it was not).")
         .def("listing", &listing, nb::arg("stage") = "ir",
              "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly.")
-        .def("__repr__", [](const PyKernel& self) { return "<warp.Kernel " + self.module + "." + self.key + ">"; })
+        .def("__repr__",
+             [](const PyKernel& self) {
+                 return "<warp.Kernel " + std::string(nb::str(nb::getattr(self.module, "name", self.module)).c_str()) +
+                        "." + self.key + ">";
+             })
         .def("__call__", [](const PyKernel& self, nb::args, nb::kwargs) {
             throw UsageError(
                 self.key + "()",

@@ -4,8 +4,8 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
-#include <memory>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +13,7 @@
 
 #include "program/module.h"
 #include "sema/environment.h"
+#include "sema/sema.h"
 #include "types/pattern.h"
 
 namespace weft::bindings {
@@ -46,11 +47,11 @@ struct KernelOptions {
 
 class PyKernel {
 public:
-    PyKernel(nb::object function, std::string key, std::string module, KernelOptions options);
+    PyKernel(nb::object function, std::string key, nb::object module, KernelOptions options);
 
     nb::object function;
-    std::string key;     // the function's name, for messages
-    std::string module;  // name of the Python module that defined it
+    std::string key;    // the function's name, for messages
+    nb::object module;  // the wp.Module that it belongs to
     KernelOptions options;
 
     // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has
@@ -70,9 +71,14 @@ public:
     Variant configured() const;
     // Compiled at the first call of each variant.
     const program::CompiledKernel& compiled(Variant variant);
-    bool is_compiled(Variant variant) const { return variants_[variant.index()] != nullptr; }
+    // Whether the latest compile found the code of another closure of the same factory.
+    bool was_shared() const { return was_shared_; }
+    // Other options for this kernel and its instances; what was compiled with others is not used any more.
+    void set_options(const KernelOptions& changed);
+    nb::list instances() const;
     // Signature as messages show it: "saxpy(a: float32, x: array[float32])".
     std::string signature();
+    // The kernel as sema sees it: its IR, no pass run.
     std::unique_ptr<ir::Module> analyze(bool debug);
 
 private:
@@ -89,7 +95,15 @@ private:
     std::vector<std::pair<std::vector<Type>, nb::object>> instances_;
     std::vector<ParameterPlan> parameters_;
     std::int64_t block_bytes_ = -1;
+    sema::Options sema_options(bool debug) const;
+    program::CompileOptions compile_options(Variant variant) const;
+    void forget_variants();
+
     std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;
+    // Compiled before a function was redefined or options changed: launches and recorded launches may still use them.
+    std::vector<std::shared_ptr<const program::CompiledKernel>> retired_;
+    bool was_shared_ = false;
+    std::uint64_t redefinitions_ = 0;  // frontend::function_redefinitions() when the variants were compiled
 };
 
 // Null where the object is no kernel.

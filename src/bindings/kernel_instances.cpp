@@ -14,6 +14,19 @@ std::string subject(const PyKernel& kernel, const syntax::Parameter& parameter, 
     return "argument " + std::to_string(index + 1) + " '" + parameter.name + "' of kernel '" + kernel.key + "'";
 }
 
+// "array2d[float32]" of an array, where describe() says what class it has.
+std::string given_text(nb::handle value, Type type) { return type.is_array() ? type.python_name() : describe(value); }
+
+// ", where T is float32": what the type variables of a pattern have become by the other arguments; "" for none.
+std::string variables_text(const TypePattern& pattern, const TypeVariables& variables) {
+    std::string text;
+    if (const auto bound = variables.find(pattern.variable_identity);
+        pattern.variable_identity && bound != variables.end())
+        text = ", where " + pattern.variable + " is " + bound->second.python_name() + " for the other arguments";
+    for (const TypePattern& part : pattern.parts) text += variables_text(part, variables);
+    return text;
+}
+
 }  // namespace
 
 // What every kernel's parameters must have, and whether they leave a type open.
@@ -36,11 +49,11 @@ void PyKernel::decide_genericity() {
                                  {}}});
         }
         if (read.annotations[i].shape == TypePattern::Shape::callable) {
-            throw CompileError(declared[i].span, quoted + " is a function, which a launch cannot pass",
-                               {{Note::Kind::help,
-                                 "let the kernel close over the function: make it in a Python function that takes " +
-                                     declared[i].name,
-                                 {}}});
+            throw CompileError(
+                declared[i].span, quoted + " is a function, which a launch cannot pass",
+                {{Note::Kind::help,
+                  "let the kernel close over the function: make it in a Python function that takes " + declared[i].name,
+                  {}}});
         }
         generic |= !read.annotations[i].is_exact();
     }
@@ -76,7 +89,7 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
     TypeVariables variables;
     const auto fail = [&](std::size_t i, const std::string& why) {
         throw UsageError("launch()",
-                         subject(*this, declared[i], i) + " is " + describe(nb::handle(values[i])) + ", expected " +
+                         subject(*this, declared[i], i) + " is " + given_text(values[i], types[i]) + ", expected " +
                              python_name(read.annotations[i]) + why,
                          ErrorCategory::type);
     };
@@ -92,10 +105,7 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
         types[i] = argument.type;
         is_literal[i] = argument.is_literal;
         if (is_literal[i] || fits(pattern, argument.type, variables)) continue;
-        const auto bound = variables.find(pattern.variable_identity);
-        fail(i, pattern.variable_identity && bound != variables.end()
-                    ? ", which is " + bound->second.python_name() + " for the other arguments"
-                    : std::string());
+        fail(i, variables_text(pattern, variables));
     }
     // An instance that was declared for numbers of another type than these have alone is meant, if it is the only one.
     nb::object declared_instance;
@@ -132,7 +142,8 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
 nb::object PyKernel::overload(nb::handle given) {
     constexpr const char* api = "overload()";
     if (!is_generic()) {
-        throw UsageError(api, "kernel " + signature() + " is not generic: it has no parameter annotated with typing.Any",
+        throw UsageError(api,
+                         "kernel " + signature() + " is not generic: it has no parameter annotated with typing.Any",
                          ErrorCategory::type);
     }
     const sema::FunctionSource& read = source();
@@ -184,10 +195,7 @@ nb::object PyKernel::overload(nb::handle given) {
         if (!fits(pattern, type->type, variables)) {
             throw UsageError(api,
                              quoted + " is " + python_name(pattern) + ", which cannot be " + type->type.python_name() +
-                                 (variables.contains(pattern.variable_identity)
-                                      ? ": it is " + variables.at(pattern.variable_identity).python_name() +
-                                            " for the other parameters"
-                                      : std::string()),
+                                 variables_text(pattern, variables),
                              ErrorCategory::type);
         }
         types.push_back(type->type);

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "frontend/objects.h"
 #include "frontend/python_environment.h"
@@ -33,8 +35,7 @@ nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
     return environment.evaluate_text(nb::str(annotation).c_str());
 }
 
-TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation,
-                            PythonEnvironment& environment) {
+TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment) {
     nb::object resolved;
     try {
         resolved = resolve(annotation, environment);
@@ -87,15 +88,44 @@ PyType_Slot kBuiltinSlots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_builti
 
 }  // namespace
 
+namespace {
+
+std::uint64_t redefinitions = 0;
+
+// What all functions of one `def` share: closures that a factory makes have one code object, hence one tree.
+struct SharedTree {
+    nb::object lives;  // a weak reference, which takes the entry away with the code object
+    SourcePtr source;
+    ReadTree read;
+};
+
+const SharedTree& shared_tree(nb::handle function) {
+    static auto* const trees = new std::unordered_map<PyObject*, SharedTree>;
+    const nb::object code = function.attr("__code__");
+    PyObject* const key = code.ptr();
+    if (const auto found = trees->find(key); found != trees->end()) return found->second;
+    const ParsedFunction parsed = parse_function(function);
+    SharedTree made{{}, parsed.source, read_tree(parsed)};
+    const nb::object forget = nb::cpp_function([key](nb::handle) { trees->erase(key); });
+    made.lives = nb::steal(PyWeakref_NewRef(key, forget.ptr()));
+    if (!made.lives.is_valid()) throw nb::python_error();
+    return trees->insert_or_assign(key, std::move(made)).first->second;
+}
+
+}  // namespace
+
+std::uint64_t function_redefinitions() { return redefinitions; }
+
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
     if (!PyFunction_Check(function.ptr())) {
         throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function),
                          ErrorCategory::type);
     }
-    const ParsedFunction parsed = parse_function(function);
-    ReadTree read = read_tree(parsed);
-    keep_for_error(parsed.source);
-    auto environment = std::make_shared<PythonEnvironment>(nb::borrow(function), parsed.source, std::move(read.places));
+    const SharedTree& shared = shared_tree(function);
+    const SourcePtr source = shared.source;
+    ReadTree read = shared.read;
+    keep_for_error(source);
+    auto environment = std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places));
     auto result = std::make_shared<sema::FunctionSource>();
     result->annotations = read_annotations(*read.function, function, *environment);
     result->defaults = read_defaults(*read.function, function);
@@ -106,24 +136,60 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
-    if (!source_) source_ = read_function(function);
+    if (source_) return source_;
+    auto read = std::make_shared<sema::FunctionSource>(*own_source());
+    // Newest first; one with the parameter types of a newer one has been replaced by it.
+    for (auto older = overloads.rbegin(); older != overloads.rend(); ++older) {
+        auto candidate = nb::cast<PyFunction&>(*older).own_source();
+        const auto replaces = [&](const sema::FunctionSource& newer) {
+            return newer.annotations == candidate->annotations;
+        };
+        bool replaced = replaces(*read);
+        for (const auto& newer : read->overloads) replaced |= replaces(*newer);
+        if (!replaced) read->overloads.push_back(std::move(candidate));
+    }
+    source_ = std::move(read);
     return source_;
+}
+
+std::shared_ptr<const sema::FunctionSource> PyFunction::own_source() {
+    if (!own_source_) own_source_ = read_function(function);
+    return own_source_;
 }
 
 void bind_frontend(nb::module_& m) {
     bind_windows(m);
+    m.def(
+        "function_redefined", [] { ++redefinitions; },
+        "Says that a @wp.func replaced an earlier one of the same name: compiled kernels look again.");
     nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), "A function that kernels can call, made by @wp.func.")
         .def(
             "__init__",
-            [](nb::pointer_and_handle<PyFunction> self, nb::object function) {
-                new (self.p) PyFunction(function);
+            [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads) {
+                std::vector<nb::object> earlier;
+                for (nb::handle overload : overloads) {
+                    if (!nb::isinstance<PyFunction>(overload)) {
+                        throw UsageError("Function()", "an overload is " + describe_object(overload) +
+                                                           ", expected a function made by @wp.func");
+                    }
+                    earlier.push_back(nb::borrow(overload));
+                }
+                new (self.p) PyFunction(function, std::move(earlier));
                 for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
                     nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
                 }
                 nb::setattr(self.h, "__wrapped__", function);
             },
-            nb::arg("function"))
+            nb::arg("function"), nb::arg("overloads") = nb::tuple())
         .def_ro("func", &PyFunction::function, "The Python function.")
+        .def_prop_ro(
+            "overloads",
+            [](const PyFunction& self) {
+                nb::list all;
+                for (const nb::object& overload : self.overloads) all.append(overload);
+                return all;
+            },
+            "Earlier definitions of the same name for parameters of other types.")
         .def_prop_ro(
             "key", [](PyFunction& self) { return self.source()->key; }, "Tells it from all other functions.")
         .def(

@@ -6,8 +6,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sema/environment.h"
 
@@ -23,16 +25,23 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_func
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction {
 public:
-    explicit PyFunction(nb::object python_function) : function(std::move(python_function)) {}
+    explicit PyFunction(nb::object python_function, std::vector<nb::object> overloads = {})
+        : function(std::move(python_function)), overloads(std::move(overloads)) {}
 
     nb::object function;
+    std::vector<nb::object> overloads;  // earlier definitions of the name, for parameters of other types
     std::shared_ptr<const sema::FunctionSource> source();
 
 private:
-    std::shared_ptr<const sema::FunctionSource> source_;
+    std::shared_ptr<const sema::FunctionSource> own_source();  // without the overloads
+
+    std::shared_ptr<const sema::FunctionSource> source_, own_source_;
 };
 
 struct HostCalls;  // objects.h
+
+// Counts definitions of functions that replace an earlier one: kernels compiled before may mean the new one.
+std::uint64_t function_redefinitions();
 
 // `wp.dot`: a name of the builtin table, as Python sees it.
 struct Builtin {

@@ -87,8 +87,8 @@ nb::list parameters(nb::handle function) {
         const syntax::Parameter& parameter = source->tree->parameters[i];
         const std::string type = parameter.has_annotation ? python_name(source->annotations[i]) : "";
         const Binding missing;
-        result.append(nb::make_tuple(parameter.name, type,
-                                     show(source->defaults.empty() ? missing : source->defaults[i])));
+        result.append(
+            nb::make_tuple(parameter.name, type, show(source->defaults.empty() ? missing : source->defaults[i])));
     }
     return result;
 }

@@ -143,7 +143,7 @@ HostFunction::HostFunction(std::vector<Printed> arguments, bool cache) : name_("
     tree->body.push_back(std::move(statement));
     source.tree = tree;
     source.environment = std::make_shared<BuiltinsOnly>();
-    source.annotations = types;
+    for (const Type type : types) source.annotations.push_back(TypePattern::exactly(type));
     source.key = name_;
     lay_out(types);
     compile_for_host(sema::analyze(source), cache);

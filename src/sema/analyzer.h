@@ -189,14 +189,14 @@ private:
         std::vector<Span> places;
         int distance = 0;  // 0 where every parameter has just the type of its argument
     };
-    static std::vector<const Actual*> match_parameters(const FunctionSource& callee, const std::vector<Actual>& arguments,
-                                              const Note& signature);
+    static std::vector<const Actual*> match_parameters(const FunctionSource& callee,
+                                                       const std::vector<Actual>& arguments, const Note& signature);
     Value accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
                  const std::string& what);
     BoundCall bind_arguments(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
                              Span span);
-    BoundCall choose_overload(const std::shared_ptr<const FunctionSource>& callee,
-                              const std::vector<Actual>& arguments, Span span);
+    BoundCall choose_overload(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
+                              Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
     // ---- call/print.cpp ----

@@ -46,7 +46,7 @@ struct FunctionSource {
     std::shared_ptr<Environment> environment;
     std::vector<TypePattern> annotations;  // one per parameter; "any" where there is none
     std::string key;                       // tells two functions apart: module, qualified name, identity
-    std::vector<Binding> defaults;  // one per parameter, kind unknown where it has none; may be left empty
+    std::vector<Binding> defaults;         // one per parameter, kind unknown where it has none; may be left empty
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
 };

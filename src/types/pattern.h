@@ -18,13 +18,13 @@ namespace weft {
 
 struct TypePattern {
     enum class Shape { any, exact, vector, matrix, quaternion, transform, array, callable } shape = Shape::any;
-    Type type;                              // exact
-    int rows = 0, cols = 0;                 // vector (rows), matrix; 0 is any
-    int ndim = 0;                           // array
-    std::vector<TypePattern> parts;         // one: the element of an array, the scalar of an aggregate
-    std::string variable;                   // any: name of the type variable, "" for none
+    Type type;                                // exact
+    int rows = 0, cols = 0;                   // vector (rows), matrix; 0 is any
+    int ndim = 0;                             // array
+    std::vector<TypePattern> parts;           // one: the element of an array, the scalar of an aggregate
+    std::string variable;                     // any: name of the type variable, "" for none
     const void* variable_identity = nullptr;  // two variables may have one name
-    std::vector<TypePattern> choices;       // any: where not empty, one of these must fit
+    std::vector<TypePattern> choices;         // any: where not empty, one of these must fit
 
     static TypePattern exactly(Type type);
     bool is_exact() const { return shape == Shape::exact; }

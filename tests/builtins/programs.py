@@ -14,6 +14,34 @@ THREADS = 37
 ELEMENTS = 64  # of the arrays that are read at computed indices
 
 
+# Generic functions that the programs call with values of every type.
+GENERIC = """@wp.func
+def keep(u: Any):
+    return u
+
+
+@wp.func
+def flip(u):
+    return -u
+
+
+@wp.func
+def repeat(f: Callable, u: Any, times: int = 1):
+    for _ in range(times):
+        u = f(u)
+    return u
+
+
+@wp.func
+def either(u: Any, v: Any, first: bool = True):
+    if first:
+        return u
+    return v
+
+
+"""
+
+
 class Program:
     """Writes one random kernel. `choose` is a random.Random."""
 
@@ -28,6 +56,8 @@ class Program:
         c = self.choose
         body = self.block(c.randint(4, 9))
         lines = [
+            *GENERIC.split("\n")[:-1],
+            "@wp.func",
             "def helper(a: int, f: float):",
             f"    if {self.local(self.condition)}:",
             f"        return {self.local(self.integer)}, {self.local(self.float_)}",
@@ -178,6 +208,7 @@ class Program:
             "call",
             "augmented",
             "swap",
+            "generic",
         ]
         if self.depth < 3 and self.statements < 40:
             kinds += ["if", "if", "if", "return"]
@@ -224,6 +255,22 @@ class Program:
                         f"a {c.choice(['+', '-', '*', '^', '|'])}= {self.integer(1)}",
                         f"b += {self.integer(1)}",
                         f"v[{c.choice(['0', '1', 'a & 1'])}] = {self.float_(0)}",
+                    ]
+                )
+            ]
+        if kind == "generic":
+            times = c.choice(["", ", 2", ", times=3", ", times=1"])
+            function = c.choice(["flip", "keep"])
+            named = c.choice(["", f", first={self.condition(0)}"])
+            first = c.choice([named, f", {self.condition(0)}"])
+            return [
+                c.choice(
+                    [
+                        f"{c.choice('ab')} = repeat({function}, {self.integer(1)}{times})",
+                        f"{c.choice('fg')} = repeat({function}, {self.float_(0)}{times})",
+                        f"{c.choice('vw')} = repeat(flip, {c.choice('vw')}{times})",
+                        f"{c.choice('ab')} = either({self.integer(1)}, {self.integer(0)}{first})",
+                        f"{c.choice('fg')} = either(v={self.float_(0)}, u={self.atom()}{named})",
                     ]
                 )
             ]
@@ -332,6 +379,7 @@ class Wp:
     clamp = staticmethod(lambda x, low, high: min(max(low, x), high))
     where = staticmethod(lambda condition, a, b: a if condition else b)
     array = staticmethod(lambda **options: None)
+    func = staticmethod(lambda function: function)
 
     @staticmethod
     def atomic_add(array, index, value):
@@ -357,7 +405,7 @@ class _TypedLiterals(ast.NodeTransformer):
 def by_python(source, x, n, p):
     """(of, on, op, total) as Python finds them."""
     wp = Wp()
-    names = {"wp": wp, "range": _range, "int": Int}
+    names = {"wp": wp, "range": _range, "int": Int, "Any": None, "Callable": None}
     tree = ast.fix_missing_locations(_TypedLiterals().visit(ast.parse(source)))
     exec(compile(tree, "program", "exec"), names)
     of = [0.0] * THREADS

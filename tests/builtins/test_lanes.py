@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from programs import THREADS, Program, by_python, inputs
 from sweep import load
 
-HEADER = "import warp as wp\n\n\n@wp.func\n"
+HEADER = "from typing import Any, Callable\n\nimport warp as wp\n\n\n"
 WAYS = ["", '(module_options={"lanes": 1})', '(module_options={"lanes": 16})']
 
 

@@ -101,6 +101,7 @@ def test_backward_is_on_by_default_and_can_be_switched_off():
 
 some_list = [1, 2, 3]
 some_dict = {"a": 1}
+some_set = {1, 2}
 SCALE = 3.0
 
 
@@ -111,14 +112,20 @@ def test_globals_other_than_constants_are_an_error():
         x[0] = SCALE
 
     @wp.kernel
-    def reads_dictionary(x: wp.array[float]):
-        x[0] = some_dict["a"]
+    def reads_set(x: wp.array[float]):
+        x[0] = some_set
+
+    @wp.kernel
+    def stores_dictionary(x: wp.array[float]):
+        x[0] = some_dict
 
     a = wp.zeros(1)
     wp.launch(reads_constant, dim=1, inputs=[a])
     assert a.numpy()[0] == 3.0
-    with pytest.raises(wp.CompileError, match="some_dict"):
-        wp.launch(reads_dictionary, dim=1, inputs=[a])
+    with pytest.raises(wp.CompileError, match="some_set"):
+        wp.launch(reads_set, dim=1, inputs=[a])
+    with pytest.raises(wp.CompileError, match="the value stored here is a dict"):
+        wp.launch(stores_dictionary, dim=1, inputs=[a])
 
 
 @pytest.mark.seed("S-KRN-007")

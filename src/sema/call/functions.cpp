@@ -70,8 +70,9 @@ void FunctionAnalyzer::reject_unusual_parameters(const syntax::Function& tree) {
 }
 
 // Which argument goes to which parameter; null where one is left out.
-std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSource& callee, const std::vector<Actual>& arguments,
-                                                     const Note& signature) {
+std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSource& callee,
+                                                              const std::vector<Actual>& arguments,
+                                                              const Note& signature) {
     const std::string& name = callee.tree->name;
     const auto& parameters = callee.tree->parameters;
     std::vector<const Actual*> slots(parameters.size(), nullptr);

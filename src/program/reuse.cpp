@@ -1,0 +1,282 @@
+#include "program/reuse.h"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "support/error.h"
+
+namespace weft::program {
+
+using sema::Binding;
+using sema::Environment;
+using sema::FunctionSource;
+using Kind = Binding::Kind;
+
+namespace {
+
+// Texts are preceded by their length, addresses and numbers ended by a space: different answers never read alike. Types
+// are interned and live for ever, so their addresses tell them apart.
+void append_text(std::string& words, std::string_view text) {
+    words += std::to_string(text.size()) + ":";
+    words += text;
+}
+void append_address(std::string& words, const void* address) {
+    words += std::to_string(reinterpret_cast<std::uintptr_t>(address)) + " ";
+}
+
+void append_pattern(std::string& words, const TypePattern& pattern) {
+    words += std::to_string(static_cast<int>(pattern.shape)) + " " + std::to_string(pattern.rows) + " " +
+             std::to_string(pattern.cols) + " " + std::to_string(pattern.ndim) + " ";
+    append_address(words, pattern.type.node());
+    append_address(words, pattern.variable_identity);
+    for (const auto* patterns : {&pattern.parts, &pattern.choices}) {
+        words += std::to_string(patterns->size()) + " ";
+        for (const TypePattern& part : *patterns) append_pattern(words, part);
+    }
+}
+
+// ---- the decision trees ----
+
+struct Node {
+    bool has_question = false;
+    Question question;
+    std::unordered_map<std::string, std::unique_ptr<Node>> next;
+    std::weak_ptr<const CompiledKernel> compiled;                // of a leaf
+    std::vector<std::shared_ptr<const syntax::Function>> trees;  // whose addresses the answers name
+};
+
+struct Root {
+    std::weak_ptr<const syntax::Function> tree;
+    std::map<std::string, std::unique_ptr<Node>> by_key;
+};
+
+struct State {
+    std::unordered_map<const syntax::Function*, Root> roots;
+    std::size_t sweep_at = 64;
+    // The latest ones live on without a kernel that uses them.
+    static constexpr std::size_t kMostKept = 1024;
+    std::deque<std::shared_ptr<const CompiledKernel>> kept;
+};
+State& state() {
+    static auto* const instance = new State;  // leaked on purpose: Python objects may be gone at exit
+    return *instance;
+}
+
+Root& root_of(const std::shared_ptr<const syntax::Function>& tree) {
+    State& s = state();
+    if (s.roots.size() >= s.sweep_at) {
+        std::erase_if(s.roots, [](const auto& entry) { return entry.second.tree.expired(); });
+        s.sweep_at = std::max<std::size_t>(64, 2 * s.roots.size());
+    }
+    Root& root = s.roots[tree.get()];
+    if (root.tree.expired()) root = Root{tree, {}};  // another tree stood at this address
+    return root;
+}
+
+// Null where the question cannot be asked of these functions.
+std::optional<Binding> ask(const Question& question, const Answers& answers) {
+    Environment& environment = *answers.function(question.function).environment;
+    try {
+        switch (question.kind) {
+            case Question::Kind::name:
+                return environment.lookup(question.name);
+            case Question::Kind::attribute: {
+                Binding object{.kind = Kind::object};
+                object.object = answers.object(question.object);
+                return environment.attribute(object, question.name);
+            }
+            case Question::Kind::expression:
+                return environment.evaluate(question.expression, question.constants);
+        }
+    } catch (const UsageError&) {
+        return std::nullopt;  // the analysis will meet it, and has the place for the message
+    }
+    return std::nullopt;
+}
+
+// Whether a local can be handed to the expressions of another kernel: objects and functions belong to their own.
+bool is_plain(const Binding& binding) {
+    if (binding.kind == Kind::object || binding.kind == Kind::function) return false;
+    return std::all_of(binding.elements.begin(), binding.elements.end(), is_plain);
+}
+
+}  // namespace
+
+// ---- answers in words ----
+
+int Answers::number_of(std::shared_ptr<const FunctionSource> function) {
+    const auto found = std::find(functions_.begin(), functions_.end(), function);
+    if (found != functions_.end()) return static_cast<int>(found - functions_.begin());
+    functions_.push_back(std::move(function));
+    return static_cast<int>(functions_.size()) - 1;
+}
+
+int Answers::number_of_object(const void* object) const {
+    for (std::size_t i = 0; i < objects_.size(); ++i)
+        if (objects_[i].get() == object) return static_cast<int>(i);
+    return -1;
+}
+
+std::string Answers::describe(const Binding& answer) {
+    std::string words;
+    append(words, answer);
+    return words;
+}
+
+void Answers::append(std::string& words, const Binding& binding) {
+    const auto& [kind, type, numbers, is_literal, text, function, object, elements] = binding;
+    words += std::to_string(static_cast<int>(kind)) + (is_literal ? "l " : " ");
+    append_address(words, type.node());
+    append_text(words, text);
+    for (const Number& number : numbers)
+        words += (number.is_float ? "f" : "i") +
+                 std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i) + " ";
+    if (function) append_function(words, function);
+    if (object) {
+        int number = number_of_object(object.get());
+        if (number < 0) {
+            number = static_cast<int>(objects_.size());
+            objects_.push_back(object);
+        }
+        words += "object" + std::to_string(number) + " ";
+    }
+    words += "(";
+    for (const Binding& element : elements) append(words, element);
+    words += ")";
+}
+
+void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
+    const auto& [tree, environment, annotations, key, defaults, overloads] = *function;
+    const std::size_t known = functions_.size();
+    const int number = number_of(function);
+    words += "function" + std::to_string(number) + " ";
+    if (functions_.size() == known) return;
+    append_address(words, tree.get());
+    for (const TypePattern& pattern : annotations) append_pattern(words, pattern);
+    words += "(";
+    for (const Binding& value : defaults) append(words, value);
+    words += ")(";
+    for (const auto& overload : overloads) append_function(words, overload);
+    words += ")";
+}
+
+std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& sema,
+                      const CompileOptions& options) {
+    std::string key;
+    for (const TypePattern& pattern : kernel.annotations) append_pattern(key, pattern);
+    for (const Type type : types) append_address(key, type.node());
+    const auto& [debug, fast_math, line_info, cache, level, lanes, dense, noalias] = options;
+    for (const int option : {sema.max_unroll, int{sema.debug}, int{debug}, int{fast_math}, int{line_info}, int{cache},
+                             level, lanes, int{dense}, int{noalias}})
+        key += std::to_string(option) + " ";
+    return key;
+}
+
+std::shared_ptr<const CompiledKernel> find_compiled(const std::shared_ptr<const FunctionSource>& kernel,
+                                                    const std::string& key) {
+    Root& root = root_of(kernel->tree);
+    const auto entry = root.by_key.find(key);
+    if (entry == root.by_key.end()) return nullptr;
+    const Node* node = entry->second.get();
+    Answers answers(kernel);
+    while (node->has_question) {
+        const std::optional<Binding> answer = ask(node->question, answers);
+        if (!answer) return nullptr;
+        const auto next = node->next.find(answers.describe(*answer));
+        if (next == node->next.end()) return nullptr;
+        node = next->second.get();
+    }
+    return node->compiled.lock();
+}
+
+// ---- recording ----
+
+class RecordingEnvironment final : public Environment {
+public:
+    RecordingEnvironment(Recording& recording, std::shared_ptr<const FunctionSource> original)
+        : recording_(recording), original_(std::move(original)) {}
+
+    Binding lookup(std::string_view name) override {
+        Question question{.function = number(), .name = std::string(name)};
+        return recording_.note(std::move(question), environment().lookup(name));
+    }
+    Binding attribute(const Binding& object, std::string_view name) override {
+        Question question{.kind = Question::Kind::attribute, .function = number(), .name = std::string(name)};
+        question.object = recording_.answers_.number_of_object(object.object.get());
+        if (question.object < 0) recording_.is_complete_ = false;
+        return recording_.note(std::move(question), environment().attribute(object, name));
+    }
+    Binding evaluate(int expression_id, const std::vector<Local>& constants) override {
+        Question question{.kind = Question::Kind::expression, .function = number(), .expression = expression_id};
+        for (const Local& local : constants) recording_.is_complete_ = recording_.is_complete_ && is_plain(local.value);
+        question.constants = constants;
+        return recording_.note(std::move(question), environment().evaluate(expression_id, constants));
+    }
+    std::vector<std::string> names() override { return environment().names(); }
+    std::vector<std::string> attribute_names(const Binding& object) override {
+        return environment().attribute_names(object);
+    }
+
+private:
+    Environment& environment() const { return *original_->environment; }
+    int number() const { return recording_.numbers_.at(original_.get()); }
+
+    Recording& recording_;
+    std::shared_ptr<const FunctionSource> original_;
+};
+
+Recording::Recording(std::shared_ptr<const FunctionSource> kernel) : original_(kernel), answers_(kernel) {
+    numbers_.emplace(kernel.get(), 0);
+    recorded_ = recorded(original_);
+}
+
+std::shared_ptr<const FunctionSource> Recording::recorded(const std::shared_ptr<const FunctionSource>& function) {
+    if (const auto known = wrapped_.find(function.get()); known != wrapped_.end()) return known->second;
+    auto copy = std::make_shared<FunctionSource>(*function);
+    copy->environment = std::make_shared<RecordingEnvironment>(*this, function);
+    wrapped_.emplace(function.get(), copy);
+    for (Binding& value : copy->defaults) replace_functions(value);
+    for (auto& overload : copy->overloads) overload = recorded(overload);
+    return copy;
+}
+
+void Recording::replace_functions(Binding& binding) {
+    if (binding.function) binding.function = recorded(binding.function);
+    for (Binding& element : binding.elements) replace_functions(element);
+}
+
+Binding Recording::note(Question question, Binding answer) {
+    notes_.emplace_back(std::move(question), answers_.describe(answer));
+    // Numbers of the functions that this answer has brought up.
+    for (int i = static_cast<int>(numbers_.size()); i < answers_.function_count(); ++i)
+        numbers_.emplace(&answers_.function(i), i);
+    replace_functions(answer);
+    return answer;
+}
+
+void Recording::remember(const std::string& key, std::shared_ptr<const CompiledKernel> compiled) {
+    if (!is_complete_) return;
+    std::unique_ptr<Node>& top = root_of(original_->tree).by_key[key];
+    if (!top) top = std::make_unique<Node>();
+    Node* node = top.get();
+    for (auto& [question, answer] : notes_) {
+        if (!node->has_question) {
+            node->has_question = true;
+            node->question = std::move(question);
+        }
+        std::unique_ptr<Node>& next = node->next[answer];
+        if (!next) next = std::make_unique<Node>();
+        node = next.get();
+    }
+    node->compiled = compiled;
+    node->trees.clear();
+    for (int i = 1; i < answers_.function_count(); ++i) node->trees.push_back(answers_.function(i).tree);
+    State& s = state();
+    s.kept.push_back(std::move(compiled));
+    if (s.kept.size() > State::kMostKept) s.kept.pop_front();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,86 @@
+// Kernels that one `def` made more than once (factories, closures) share their machine code where it would be the same.
+//
+// What sema makes of a kernel is decided by its tree, its parameters' types, the options, and by the answers to its
+// questions about names: nothing else reaches it. So the analyses of one tree form a decision tree: each node is a
+// question, each edge an answer, each leaf a compiled kernel. A kernel that is asked the same questions and gives the
+// same answers gets the code at the leaf, without being analysed. The next question depends on nothing but the answers
+// so far, so this is a proof and no heuristic.
+//
+// Calls must not overlap: the bindings make them while they hold the GIL.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "program/module.h"
+#include "sema/environment.h"
+#include "sema/sema.h"
+
+namespace weft::program {
+
+// Numbers the functions and objects that answers bring up, and puts answers into words that are equal exactly where
+// sema can make no difference between them.
+class Answers {
+public:
+    explicit Answers(std::shared_ptr<const sema::FunctionSource> kernel) { number_of(std::move(kernel)); }
+
+    std::string describe(const sema::Binding& answer);
+    const sema::FunctionSource& function(int number) const { return *functions_[static_cast<std::size_t>(number)]; }
+    int function_count() const { return static_cast<int>(functions_.size()); }
+    const std::shared_ptr<void>& object(int number) const { return objects_[static_cast<std::size_t>(number)]; }
+    int number_of_object(const void* object) const;  // -1 where no answer was it
+
+private:
+    int number_of(std::shared_ptr<const sema::FunctionSource> function);
+    void append(std::string& words, const sema::Binding& binding);
+    void append_function(std::string& words, const std::shared_ptr<const sema::FunctionSource>& function);
+
+    std::vector<std::shared_ptr<const sema::FunctionSource>> functions_;
+    std::vector<std::shared_ptr<void>> objects_;
+};
+
+struct Question {
+    enum class Kind { name, attribute, expression } kind = Kind::name;
+    int function = 0;  // whose names: 0 is the kernel
+    int object = -1;   // attribute of which object
+    std::string name;
+    int expression = -1;
+    std::vector<sema::Environment::Local> constants;  // of an expression
+};
+
+// What identifies a kernel besides the answers: its types and options, as one text.
+std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& sema,
+                      const CompileOptions& options);
+
+// Null where no kernel of this tree and key has given the same answers.
+std::shared_ptr<const CompiledKernel> find_compiled(const std::shared_ptr<const sema::FunctionSource>& kernel,
+                                                    const std::string& key);
+
+// Notes the questions of one analysis.
+class Recording {
+public:
+    explicit Recording(std::shared_ptr<const sema::FunctionSource> kernel);
+
+    // To be analysed in place of the kernel: the same, with environments that note what they are asked.
+    const sema::FunctionSource& kernel() const { return *recorded_; }
+    // Keeps the code for kernels that give the same answers. A question that cannot be asked again (a wp.static that
+    // uses objects found at compile time) keeps nothing.
+    void remember(const std::string& key, std::shared_ptr<const CompiledKernel> compiled);
+
+private:
+    friend class RecordingEnvironment;
+    sema::Binding note(Question question, sema::Binding answer);
+    std::shared_ptr<const sema::FunctionSource> recorded(const std::shared_ptr<const sema::FunctionSource>& function);
+    void replace_functions(sema::Binding& binding);
+
+    std::shared_ptr<const sema::FunctionSource> original_, recorded_;
+    Answers answers_;
+    std::unordered_map<const sema::FunctionSource*, int> numbers_;
+    std::unordered_map<const sema::FunctionSource*, std::shared_ptr<const sema::FunctionSource>> wrapped_;
+    std::vector<std::pair<Question, std::string>> notes_;
+    bool is_complete_ = true;
+};
+
+}  // namespace weft::program
