@@ -1,7 +1,7 @@
-# The licences of what a wheel carries besides Weft: linked statically (LLVM, nanobind) or put beside it as shared
+# The licences of what a wheel carries besides Weft: linked statically (LLVM, BLIS, nanobind) or put beside it as shared
 # libraries (TBB, SLEEF, zstd). Texts come from the packages that the build uses, so that they always fit.
 set(licenses ${SKBUILD_METADATA_DIR}/licenses/third_party)
-foreach(pair LLVM:llvm-22-dev oneTBB:libtbb-dev SLEEF:libsleef-dev zstd:libzstd-dev)
+foreach(pair LLVM:llvm-22-dev oneTBB:libtbb-dev SLEEF:libsleef-dev BLIS:libblis-serial-dev zstd:libzstd-dev)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 library)
     list(GET pair 1 package)

@@ -27,6 +27,7 @@ REQUIRED_PACKAGES = {
     "libzstd-dev": "LLVM is linked against zstd",
     "libtbb-dev": "oneTBB, the thread pool",
     "libsleef-dev": "SLEEF, SIMD mathematics",
+    "libblis-serial-dev": "BLIS, products of matrices",
     "libgtest-dev": "GoogleTest, for the C++ tests",
 }
 # Not needed, but worth having.

@@ -49,7 +49,7 @@ extension=$(echo "$unpacked"/warp/_weft*.so)
 exported=$(nm -D --defined-only "$extension" | awk '{print $3}' | sort | tr '\n' ' ')
 [ "$exported" = "PyInit__weft " ] || fail "the extension shows other libraries more than PyInit__weft: $exported"
 
-for library in LLVM oneTBB SLEEF zstd nanobind robin_map; do
+for library in LLVM oneTBB SLEEF BLIS zstd nanobind robin_map; do
     compgen -G "$unpacked/*.dist-info/licenses/third_party/$library.txt" >/dev/null ||
         fail "the licence of $library is not in the wheel"
 done

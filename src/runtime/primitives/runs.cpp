@@ -1,0 +1,81 @@
+// Run-length encoding, in two passes over blocks: each block counts the runs that begin in it, running sums say where
+// it writes, and each block writes the values and beginnings of its runs. Lengths are the distances of the beginnings.
+#include <algorithm>
+
+#include "runtime/primitives/numbers.h"
+#include "runtime/primitives/primitives.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::int64_t kBlock = 1 << 15;
+
+template <typename T>
+bool equal(T a, T b) {
+    if constexpr (kIsReal<T>) {
+        return static_cast<double>(a) == static_cast<double>(b);
+    } else {
+        return a == b;
+    }
+}
+
+void check_room(const Array& array, std::int64_t runs, const char* name) {
+    if (array.size() >= runs) return;
+    throw UsageError("runlength_encode()",
+                     "'" + std::string(name) + "' has " + std::to_string(array.size()) + " elements, and there are " +
+                         std::to_string(runs) + " runs",
+                     ErrorCategory::value);
+}
+
+template <typename T>
+std::int64_t encode(const T* values, std::int64_t count, const Array& run_values, const Array& run_lengths) {
+    std::int64_t blocks = (count + kBlock - 1) / kBlock;
+    std::vector<std::int64_t> places(static_cast<std::size_t>(blocks + 1), 0);
+    auto begins = [&](std::int64_t i) { return i == 0 || !equal(values[i], values[i - 1]); };
+    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlock); };
+    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+        std::int64_t found = 0;
+        for (std::int64_t i = block * kBlock; i < end_of(block); ++i) found += begins(i);
+        places[static_cast<std::size_t>(block + 1)] = found;
+    });
+    for (std::size_t block = 1; block < places.size(); ++block) places[block] += places[block - 1];
+    std::int64_t runs = places.back();
+    check_room(run_values, runs, "run_values");
+    check_room(run_lengths, runs, "run_lengths");
+    std::vector<std::int64_t> starts(static_cast<std::size_t>(runs + 1), count);
+    auto* found = static_cast<std::byte*>(run_values.view.data);
+    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+        std::int64_t place = places[static_cast<std::size_t>(block)];
+        for (std::int64_t i = block * kBlock; i < end_of(block); ++i) {
+            if (!begins(i)) continue;
+            std::memcpy(found + place * run_values.view.strides[0], &values[i], sizeof(T));
+            starts[static_cast<std::size_t>(place++)] = i;
+        }
+    });
+    auto* lengths = static_cast<std::byte*>(run_lengths.view.data);
+    for_each_block(runs, 1, [&](std::int64_t run) {
+        std::int64_t length = starts[static_cast<std::size_t>(run + 1)] - starts[static_cast<std::size_t>(run)];
+        auto narrow = static_cast<std::int32_t>(length);
+        std::memcpy(lengths + run * run_lengths.view.strides[0], &narrow, sizeof narrow);
+    });
+    return runs;
+}
+
+bool overlap(const Array& a, const Array& b) {
+    auto [a_low, a_high] = a.extent();
+    auto [b_low, b_high] = b.extent();
+    return a_low < b_high && b_low < a_high;
+}
+
+}  // namespace
+
+std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values, const Array& run_lengths) {
+    if (count == 0) return 0;
+    Array part = slice(values, 0, 0, count, 1);
+    Array packed = overlap(part, run_values) || overlap(part, run_lengths) ? clone(part) : contiguous(part);
+    return visit_scalar(values.dtype.scalar(), [&](auto number) {
+        return encode(static_cast<const decltype(number)*>(packed.view.data), count, run_values, run_lengths);
+    });
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,112 @@
+// Running sums, in two passes over blocks: the sum of each block, then each block from where the ones before it end.
+// Below one block a single pass does. In a block, groups of numbers are summed by themselves before the carry is added,
+// so that the chain of dependent additions is one per group.
+#include <algorithm>
+
+#include "runtime/primitives/numbers.h"
+#include "runtime/primitives/primitives.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::int64_t kBlock = 1 << 14;  // numbers of a block
+constexpr int kGroup = 8;
+
+// Numbers of one component: element i lies `stride` numbers after element i - 1.
+template <typename T>
+struct Column {
+    const T* from;
+    T* to;
+    std::int64_t stride;
+};
+
+template <typename T>
+void store(T* to, SumOf<T> sum) {
+    if constexpr (std::is_same_v<T, Half>) {
+        write_scalar(Scalar::f16, Number::real(sum), to);
+    } else if constexpr (std::is_same_v<T, Brain>) {
+        write_scalar(Scalar::bf16, Number::real(sum), to);
+    } else {
+        *to = static_cast<T>(sum);
+    }
+}
+
+template <typename T>
+SumOf<T> block_sum(const Column<T>& column, std::int64_t begin, std::int64_t end) {
+    SumOf<T> lanes[kGroup] = {};
+    std::int64_t i = begin;
+    for (; i + kGroup <= end; i += kGroup) {
+        for (int lane = 0; lane < kGroup; ++lane) lanes[lane] += widened(column.from[(i + lane) * column.stride]);
+    }
+    for (int lane = 0; i < end; ++i, ++lane) lanes[lane] += widened(column.from[i * column.stride]);
+    for (int half = kGroup / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    }
+    return lanes[0];
+}
+
+template <typename T, bool kInclusive>
+void scan_block(const Column<T>& column, std::int64_t begin, std::int64_t end, SumOf<T> carry) {
+    std::int64_t i = begin;
+    for (; i + kGroup <= end; i += kGroup) {
+        SumOf<T> sums[kGroup];
+        SumOf<T> local{};
+        for (int lane = 0; lane < kGroup; ++lane) {
+            SumOf<T> number = widened(column.from[(i + lane) * column.stride]);
+            sums[lane] = kInclusive ? local + number : local;
+            local += number;
+        }
+        for (int lane = 0; lane < kGroup; ++lane) store(column.to + (i + lane) * column.stride, carry + sums[lane]);
+        carry += local;
+    }
+    for (; i < end; ++i) {
+        SumOf<T> number = widened(column.from[i * column.stride]);
+        store(column.to + i * column.stride, kInclusive ? carry + number : carry);
+        carry += number;
+    }
+}
+
+template <typename T>
+void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
+    std::int64_t blocks = (count + kBlock - 1) / kBlock;
+    std::vector<SumOf<T>> carries(static_cast<std::size_t>(blocks));
+    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlock); };
+    for_each_block(blocks - 1, kBlock, [&](std::int64_t block) {
+        carries[static_cast<std::size_t>(block + 1)] = block_sum(column, block * kBlock, end_of(block));
+    });
+    for (std::size_t block = 1; block < carries.size(); ++block) carries[block] += carries[block - 1];
+    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+        SumOf<T> carry = carries[static_cast<std::size_t>(block)];
+        if (inclusive) {
+            scan_block<T, true>(column, block * kBlock, end_of(block), carry);
+        } else {
+            scan_block<T, false>(column, block * kBlock, end_of(block), carry);
+        }
+    });
+}
+
+}  // namespace
+
+void scan(const Array& from, const Array& to, bool inclusive) {
+    Array source = contiguous(from);
+    // In place only where both are the same elements; other overlaps go through memory of their own.
+    bool direct = to.is_contiguous();
+    if (direct && to.view.data != source.view.data) {
+        auto [low, high] = to.extent();
+        auto [source_low, source_high] = source.extent();
+        direct = high <= source_low || source_high <= low;
+    }
+    Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
+    std::int64_t components = from.dtype.components();
+    visit_scalar(from.dtype.scalar(), [&](auto number) {
+        using T = decltype(number);
+        for (std::int64_t component = 0; component < components; ++component) {
+            scan_column<T>({static_cast<const T*>(source.view.data) + component,
+                            static_cast<T*>(result.view.data) + component, components},
+                           from.size(), inclusive);
+        }
+    });
+    if (!direct) copy(to, result);
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,271 @@
+// Sorting pairs: a radix sort from the lowest byte up, which keeps the order of equal keys.
+//
+//   1. Keys become unsigned numbers of the same order:  u -> u,  i -> i with its sign flipped,
+//      f -> bits with the sign flipped, all bits flipped where it is negative.
+//   2. For each byte that is not the same in all keys: count its values, chunk by chunk; running sums of the counts say
+//      where each chunk writes each value; all chunks write at once.
+//   3. The numbers become keys again.
+//
+// Step 3 would lose the sign of -0 (which has to equal 0) and what is in a NaN. Where such keys occur, and for values
+// that are not of 4 or 8 bytes, positions are sorted along with the keys, and keys and values then gathered by them.
+//
+// Source: Knuth, The Art of Computer Programming 3, section 5.2.5; Herf, "Radix Tricks" (2001), for the floats.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "runtime/primitives/numbers.h"
+#include "runtime/primitives/primitives.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::int64_t kInsertion = 32;   // up to here, insertion is quicker
+constexpr std::int64_t kChunk = 1 << 15;  // keys that are worth another thread
+constexpr int kDigits = 256;
+
+template <std::size_t kBytes>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+    using type = std::uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+    using type = std::uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+    using type = std::uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+    using type = std::uint64_t;
+};
+
+// ---- keys as unsigned numbers ----
+
+// `T` is the type of the key; kInfinity are the bits of +infinity of a float.
+template <typename T>
+struct Code {
+    using Bits = typename UnsignedOf<sizeof(T)>::type;
+    static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
+    static constexpr bool kIsSigned = !kIsReal<T> && std::is_signed_v<T>;
+    static constexpr Bits infinity() {
+        if constexpr (std::is_same_v<T, Half>) return 0x7C00;
+        if constexpr (std::is_same_v<T, Brain>) return 0x7F80;
+        if constexpr (std::is_same_v<T, float>) return static_cast<Bits>(0x7F800000);
+        return static_cast<Bits>(0x7FF0000000000000);
+    }
+
+    // -0 and NaNs: what decode() would not give back.
+    static bool is_special(Bits bits) {
+        if constexpr (kIsReal<T>) return bits == kSign || static_cast<Bits>(bits & ~kSign) > infinity();
+        return false;
+    }
+    static Bits encode(Bits bits) {
+        if constexpr (kIsReal<T>) {
+            if (bits == kSign) bits = 0;
+            if (static_cast<Bits>(bits & ~kSign) > infinity()) return static_cast<Bits>(~Bits{0});
+            return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
+        }
+        return kIsSigned ? bits ^ kSign : bits;
+    }
+    static Bits decode(Bits code) {
+        if constexpr (kIsReal<T>) return static_cast<Bits>(code & kSign ? code & ~kSign : ~code);
+        return kIsSigned ? code ^ kSign : code;
+    }
+};
+
+// ---- sorting ----
+
+template <typename Key, typename Payload>
+void insertion_sort(Key* keys, Payload* payload, std::int64_t count) {
+    for (std::int64_t i = 1; i < count; ++i) {
+        Key key = keys[i];
+        Payload carried = payload[i];
+        std::int64_t at = i;
+        for (; at > 0 && keys[at - 1] > key; --at) {
+            keys[at] = keys[at - 1];
+            payload[at] = payload[at - 1];
+        }
+        keys[at] = key;
+        payload[at] = carried;
+    }
+}
+
+// `varying` has the bits set that differ among the keys. The result is in `keys` and `payload`; the others are scratch.
+template <typename Key, typename Payload>
+void radix_sort(Key* keys, Payload* payload, Key* other_keys, Payload* other_payload, std::int64_t count, Key varying,
+                std::int64_t chunks) {
+    Key* const result_keys = keys;
+    Payload* const result_payload = payload;
+    std::vector<std::int64_t> places(static_cast<std::size_t>(chunks * kDigits));
+    auto each_chunk = [&](const auto& body) {
+        for_each_block(chunks, kChunk, [&](std::int64_t chunk) {
+            body(&places[static_cast<std::size_t>(chunk * kDigits)], count * chunk / chunks,
+                 count * (chunk + 1) / chunks);
+        });
+    };
+    for (unsigned shift = 0; shift < 8 * sizeof(Key); shift += 8) {
+        if ((varying >> shift & 0xFF) == 0) continue;
+        auto digit = [=](Key key) { return static_cast<unsigned>(key >> shift) & 0xFF; };
+        std::fill(places.begin(), places.end(), 0);
+        each_chunk([&](std::int64_t* counts, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) ++counts[digit(keys[i])];
+        });
+        std::int64_t place = 0;
+        for (int value = 0; value < kDigits; ++value) {
+            for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+                std::int64_t& here = places[static_cast<std::size_t>(chunk * kDigits + value)];
+                place += std::exchange(here, place);
+            }
+        }
+        each_chunk([&](std::int64_t* next, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                std::int64_t to = next[digit(keys[i])]++;
+                other_keys[to] = keys[i];
+                other_payload[to] = payload[i];
+            }
+        });
+        std::swap(keys, other_keys);
+        std::swap(payload, other_payload);
+    }
+    if (keys == result_keys) return;
+    std::copy(keys, keys + count, result_keys);
+    std::copy(payload, payload + count, result_payload);
+}
+
+// ---- a range of an array ----
+
+template <typename T>
+class Sorter {
+    using Bits = typename Code<T>::Bits;
+
+public:
+    // Both contiguous and of one dimension.
+    Sorter(const Array& keys, const Array& values)
+        : keys_(static_cast<Bits*>(keys.view.data)),
+          values_(static_cast<std::byte*>(values.view.data)),
+          value_bytes_(values.dtype.size_bytes()) {}
+
+    void sort(std::int64_t begin, std::int64_t end, bool parallel) const {
+        std::int64_t count = end - begin;
+        if (count < 2) return;
+        std::int64_t chunks = parallel ? std::clamp<std::int64_t>(count / kChunk, 1, cpu_threads()) : 1;
+        std::unique_ptr<Bits[]> codes(new Bits[static_cast<std::size_t>(2 * count)]);
+        std::atomic<bool> special{false};
+        std::atomic<Bits> varying{0};
+        const Bits first = Code<T>::encode(keys_[begin]);
+        for_each_block(chunks, kChunk, [&](std::int64_t chunk) {
+            bool found = false;
+            Bits differing = 0;
+            for (std::int64_t i = count * chunk / chunks; i < count * (chunk + 1) / chunks; ++i) {
+                Bits bits = keys_[begin + i];
+                found |= Code<T>::is_special(bits);
+                Bits code = Code<T>::encode(bits);
+                codes[static_cast<std::size_t>(i)] = code;
+                differing |= code ^ first;
+            }
+            if (found) special = true;
+            varying |= differing;
+        });
+        Plan plan{begin, count, chunks, codes.get(), varying};
+        if (!special && value_bytes_ == 4) return move<std::uint32_t>(plan);
+        if (!special && value_bytes_ == 8) return move<std::uint64_t>(plan);
+        gather(plan);
+    }
+
+private:
+    struct Plan {
+        std::int64_t begin, count, chunks;
+        Bits* codes;  // and as much scratch behind them
+        Bits varying;
+    };
+
+    template <typename Payload>
+    static void run(const Plan& plan, Payload* payload) {
+        if (plan.count <= kInsertion) return insertion_sort(plan.codes, payload, plan.count);
+        radix_sort(plan.codes, payload, plan.codes + plan.count, payload + plan.count, plan.count, plan.varying,
+                   plan.chunks);
+    }
+
+    // The values travel with the keys.
+    template <typename Value>
+    void move(const Plan& plan) const {
+        std::unique_ptr<Value[]> payload(new Value[static_cast<std::size_t>(2 * plan.count)]);
+        std::byte* values = values_ + plan.begin * value_bytes_;
+        auto bytes = static_cast<std::size_t>(plan.count * value_bytes_);
+        std::memcpy(payload.get(), values, bytes);
+        run(plan, payload.get());
+        std::memcpy(values, payload.get(), bytes);
+        for (std::int64_t i = 0; i < plan.count; ++i) keys_[plan.begin + i] = Code<T>::decode(plan.codes[i]);
+    }
+
+    // Positions travel with the keys.
+    void gather(const Plan& plan) const {
+        auto size = static_cast<std::size_t>(plan.count);
+        std::unique_ptr<std::int64_t[]> from(new std::int64_t[2 * size]);
+        std::iota(from.get(), from.get() + size, std::int64_t{0});
+        run(plan, from.get());
+        Bits* keys = keys_ + plan.begin;
+        std::byte* values = values_ + plan.begin * value_bytes_;
+        std::vector<Bits> old_keys(keys, keys + size);
+        std::vector<std::byte> old_values(values, values + plan.count * value_bytes_);
+        auto value_bytes = static_cast<std::size_t>(value_bytes_);
+        for (std::size_t i = 0; i < size; ++i) {
+            auto source = static_cast<std::size_t>(from[i]);
+            keys[i] = old_keys[source];
+            std::memcpy(values + i * value_bytes, old_values.data() + source * value_bytes, value_bytes);
+        }
+    }
+
+    Bits* keys_;
+    std::byte* values_;
+    std::int64_t value_bytes_;
+};
+
+// Runs sort(Sorter) on contiguous memory with the elements [0, count), and writes back what had gaps.
+template <typename Sort>
+void with_sorter(const Array& keys, const Array& values, std::int64_t count, const Sort& sort) {
+    Array key_part = slice(keys, 0, 0, count, 1), value_part = slice(values, 0, 0, count, 1);
+    Array packed_keys = contiguous(key_part), packed_values = contiguous(value_part);
+    visit_scalar(keys.dtype.scalar(), [&](auto number) { sort(Sorter<decltype(number)>(packed_keys, packed_values)); });
+    if (!key_part.is_contiguous()) copy(key_part, packed_keys);
+    if (!value_part.is_contiguous()) copy(value_part, packed_values);
+}
+
+}  // namespace
+
+void sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
+    if (count < 2) return;
+    with_sorter(keys, values, count, [&](const auto& sorter) { sorter.sort(0, count, true); });
+}
+
+void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
+    std::int64_t end = 0, longest = 0, total = 0;
+    for (const Segment& segment : segments) {
+        end = std::max(end, segment.end);
+        longest = std::max(longest, segment.end - segment.begin);
+        total += std::max<std::int64_t>(0, segment.end - segment.begin);
+    }
+    if (longest < 2) return;
+    // A few long segments are shared by all threads one after the other, many short ones are dealt out.
+    bool inside = longest > std::max(kChunk, total / 8);
+    auto count = static_cast<std::int64_t>(segments.size());
+    with_sorter(keys, values, end, [&](const auto& sorter) {
+        auto one = [&](std::int64_t i) {
+            const Segment& segment = segments[static_cast<std::size_t>(i)];
+            sorter.sort(segment.begin, segment.end, inside);
+        };
+        if (inside) {
+            for (std::int64_t i = 0; i < count; ++i) one(i);
+        } else {
+            for_each_block(count, 8 * (total / count + 1), one);
+        }
+    });
+}
+
+}  // namespace weft::runtime
