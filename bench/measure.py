@@ -198,6 +198,8 @@ def throughput(
                 module = load_cpp(workload, options.fast)
             elif name == "numba":
                 module = import_numba(options.fast)
+            elif name == "numpy":
+                module = np
             else:
                 module = import_warp(name, options.fast)
             data = problem(variant)

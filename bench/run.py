@@ -45,7 +45,7 @@ class Implementation:
         return f"{self.name} fast" if self.fast else self.name
 
 
-WEFT, PEER, NUMBA, CPP = (Implementation(name) for name in ("weft", "peer", "numba", "cpp"))
+WEFT, PEER, NUMBA, CPP, NUMPY = (Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy"))
 WEFT_FAST, NUMBA_FAST, CPP_FAST = (Implementation(name, True) for name in ("weft", "numba", "cpp"))
 ALL = (WEFT, CPP, WEFT_FAST, CPP_FAST, NUMBA, NUMBA_FAST, PEER)
 
@@ -65,6 +65,7 @@ PROGRAMS = tuple(
         for name in ("saxpy", "chain", "laplacian", "particles", "nbody", "mandelbrot", "spmv", "reduce", "histogram")
     ]
     + [
+        Program("whole", BENCH / "throughput" / "whole.py", (WEFT, NUMPY)),
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),
         Program("twenty", BENCH / "compile" / "twenty.py", (WEFT, PEER)),

@@ -49,13 +49,14 @@ LIMITS = {
     ("arrays", "numpy()"): 0.4e-3,
 }
 
-THROUGHPUT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "numba", "numba fast", "peer")
+THROUGHPUT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "numba", "numba fast", "peer", "numpy")
 THROUGHPUT_RATIOS = (
     ("/C++", "weft", "cpp"),
     ("/C++ fast", "weft fast", "cpp fast"),
     ("/Numba", "weft", "numba"),
     ("/Numba fast", "weft fast", "numba fast"),
     ("/peer", "weft", "peer"),
+    ("/NumPy", "weft", "numpy"),
 )
 OTHER_COLUMNS = ("weft", "peer", "numba")
 OTHER_RATIOS = (("/peer", "weft", "peer"), ("/Numba", "weft", "numba"))

@@ -76,12 +76,29 @@ def init() -> None:
     """Starts the runtime. Optional: the first use of anything starts it too. May be called any number of times."""
 
 
+# Found in these modules when first asked for.
+_LATER = {
+    "adj_batched_matmul": "warp.products",
+    "adj_matmul": "warp.products",
+    "batched_matmul": "warp.products",
+    "indexedarray": "warp.indexed",
+    "map": "warp.mapping",
+    "matmul": "warp.products",
+}
+
+
 def __getattr__(name: str):
     # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
-    if name == "context":
+    if name in ("context", "utils"):
         import importlib
 
-        return importlib.import_module("warp.context")
+        return importlib.import_module(f"warp.{name}")
+    if name in _LATER:
+        import importlib
+
+        value = getattr(importlib.import_module(_LATER[name]), name)
+        globals()[name] = value
+        return value
     value = types.named_type(name)
     if value is None:
         value = _weft.builtin(name)
@@ -96,4 +113,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *types.type_names(), *_weft.builtin_names()})
+    return sorted({*globals(), *_LATER, "utils", *types.type_names(), *_weft.builtin_names()})

@@ -39,6 +39,7 @@ std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int
 nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
 
 void bind_arrays(nb::module_& m);
+void bind_array_primitives(nb::module_& m);
 void bind_devices(nb::module_& m);
 
 }  // namespace weft::bindings

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "bindings/device.h"
 #include "bindings/generics.h"
@@ -216,21 +217,21 @@ Py_ssize_t array_length(PyObject* self) {
 }
 
 // An annotation is always true, so that `annotation or other` works; an array is true where it has a first element.
+// What a comparison gives is neither true nor false: `a == b` in an `if` is a mistake that must not go unseen.
 int array_bool(PyObject* self) {
-    PyArray& array = value_of(self);
-    return array.is_annotation || array.array.view.shape[0] > 0;
-}
-
-// Annotations are equal where they mean one type; arrays are equal only to themselves.
-PyObject* array_compare(PyObject* a, PyObject* b, int op) {
-    if ((op != Py_EQ && op != Py_NE) || !array_pointer(b) || !array_pointer(a)) Py_RETURN_NOTIMPLEMENTED;
-    PyArray &left = value_of(a), &right = value_of(b);
-    bool equal = a == b;
-    if (left.is_annotation && right.is_annotation) {
-        equal = left.array.ndim == right.array.ndim && left.array.dtype == right.array.dtype &&
-                (!left.array.dtype.is_none() || left.dtype.is(right.dtype));
-    }
-    return PyBool_FromLong(equal == (op == Py_EQ));
+    return guarded(
+        [&] {
+            PyArray& array = value_of(self);
+            if (array.is_annotation) return 1;
+            if (!array.array.dtype.is_bool()) return static_cast<int>(array.array.view.shape[0] > 0);
+            if (array.array.size() == 1) return static_cast<int>(*static_cast<const char*>(array.array.view.data) != 0);
+            throw UsageError("bool()",
+                             "an array of " + std::to_string(array.array.size()) +
+                                 " bools is neither true nor false. help: a.numpy().all(), a.numpy().any(), or "
+                                 "a is b for the array itself",
+                             ErrorCategory::value);
+        },
+        -1);
 }
 
 Py_hash_t array_hash(PyObject* self) {
@@ -240,22 +241,6 @@ Py_hash_t array_hash(PyObject* self) {
     if (!identity) identity = array.dtype.ptr();
     auto bits = reinterpret_cast<std::uintptr_t>(identity);
     return static_cast<Py_hash_t>((bits >> 4) + (array.is_annotation ? array.array.ndim : 0));
-}
-
-// `wp.array[float] | None` in the signature of an ordinary Python function. typing has no place for an element type, so
-// it becomes Union[array, None].
-PyObject* array_or(PyObject* a, PyObject* b) {
-    return guarded([&]() -> PyObject* {
-        auto class_of = [](PyObject* side) {
-            PyArray* array = array_pointer(side);
-            return array && array->is_annotation ? nb::handle(reinterpret_cast<PyObject*>(array_type))
-                                                 : nb::handle(side);
-        };
-        nb::handle left = class_of(a), right = class_of(b);
-        if (left.is(a) && right.is(b)) Py_RETURN_NOTIMPLEMENTED;
-        if (array_pointer(left) || array_pointer(right)) Py_RETURN_NOTIMPLEMENTED;
-        return nb::object(nb::module_::import_("typing").attr("Union")[nb::make_tuple(left, right)]).release().ptr();
-    });
 }
 
 constexpr const char* kDoc =
@@ -302,14 +287,9 @@ PyType_Slot slots[] = {
     {Py_mp_ass_subscript, reinterpret_cast<void*>(array_assign_subscript)},
     {Py_sq_item, reinterpret_cast<void*>(array_item)},
     {Py_nb_bool, reinterpret_cast<void*>(array_bool)},
-    {Py_nb_or, reinterpret_cast<void*>(array_or)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(array_get_buffer)},
     {Py_bf_releasebuffer, reinterpret_cast<void*>(array_release_buffer)},
-    {0, nullptr},
 };
-
-PyType_Spec specification = {"warp.array", sizeof(ArrayObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 // ---- array1d ... array4d ----
 
@@ -505,10 +485,17 @@ PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* typ
 }
 
 void bind_arrays(nb::module_& m) {
+    std::vector<PyType_Slot> all = arithmetic_slots();
+    all.insert(all.begin(), std::begin(slots), std::end(slots));
+    all.push_back({0, nullptr});
+    PyType_Spec specification = {"warp.array", sizeof(ArrayObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, all.data()};
     nb::object type = nb::steal(PyType_FromSpec(&specification));
     if (!type.is_valid()) throw nb::python_error();
     array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
     array_type->tp_vectorcall = array_vectorcall;
+    // NumPy's operators leave the work to ours, so that numpy.float32(2) * a is an array.
+    type.attr("__array_priority__") = 1000.0;
     m.attr("array") = type;
 
     nb::class_<ArrayMaker>(m, "ArrayMaker")

@@ -5,10 +5,13 @@
 //   array_functions.cpp  empty, zeros, full, clone, copy ...: the module's functions
 //   array_index.cpp      a[...] and a[...] = value
 //   array_methods.cpp    reshape, fill_, list ...
+//   array_arithmetic.cpp a + b, a < b, a @ b
 //   array_numpy.cpp      numpy(), the buffer protocol, __array_interface__, foreign arrays
 #pragma once
 
 #include <nanobind/stl/string.h>
+
+#include <vector>
 
 #include "bindings/array.h"
 #include "bindings/fastcall.h"
@@ -131,6 +134,8 @@ PyObject* array_interface(PyObject* self, void*);
 PyObject* cuda_array_interface(PyObject* self, void*);
 PyObject* array_str(PyObject* self);
 PyObject* array_repr(PyObject* self);
+PyObject* array_compare(PyObject* a, PyObject* b, int op);
+std::vector<PyType_Slot> arithmetic_slots();
 extern PyMethodDef array_methods[];
 void bind_array_functions(nb::module_& m);
 

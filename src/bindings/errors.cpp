@@ -60,6 +60,15 @@ nb::object new_class(const char* name, nb::handle bases, nb::dict members) {
     return nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(name, bases, members);
 }
 
+ErrorCategory category_of(nb::handle builtin) {
+    for (ErrorCategory category : {ErrorCategory::type, ErrorCategory::value, ErrorCategory::runtime,
+                                   ErrorCategory::index, ErrorCategory::attribute, ErrorCategory::name,
+                                   ErrorCategory::syntax, ErrorCategory::memory, ErrorCategory::key}) {
+        if (builtin.is(builtin_of(category))) return category;
+    }
+    throw InternalError("usage_error(): no category for " + nb::cast<std::string>(nb::repr(builtin)));
+}
+
 nb::object class_of(ErrorKind kind, ErrorCategory category) {
     nb::object& base = classes().bases[static_cast<int>(kind)];
     if (category == ErrorCategory::runtime) return base;
@@ -115,6 +124,14 @@ void bind_errors(nb::module_& m) {
     // Functions of this module are pickled by name, as Python's own are.
     nb::module_::import_("copyreg").attr("pickle")(classes().restore.type(),
                                                    nb::module_::import_("operator").attr("attrgetter")("__name__"));
+
+    m.def(
+        "usage_error",
+        [](const std::string& text, nb::handle builtin) {
+            return class_of(ErrorKind::usage, category_of(builtin))(nb::str(text.c_str()));
+        },
+        nb::arg("text"), nb::arg("builtin"),
+        "A UsageError that also derives from a builtin exception, for Python code to raise.");
 
     const nb::object runtime_error = nb::borrow(PyExc_RuntimeError);
     for (int kind = 0; kind < 3; ++kind) {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/types.h"
 #include "frontend/frontend.h"
 #include "jit/jit.h"
 #include "program/reuse.h"
@@ -284,6 +285,18 @@ void bind_kernels(nb::module_& m) {
             "vectorised, where it was not).")
         .def("listing", &listing, nb::arg("stage") = "ir",
              "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly.")
+        .def(
+            "_result_of",
+            [](PyKernel& self, const std::string& name) -> nb::object {
+                auto module = self.analyze(false);
+                const ir::Function* function = module->find(name);
+                if (!function || function->result.is_none()) return nb::none();
+                if (!function->result.is_tuple()) return dtype_to_python(function->result);
+                nb::list types;
+                for (Type type : function->result.elements()) types.append(dtype_to_python(type));
+                return nb::tuple(types);
+            },
+            nb::arg("name"), "The dtype that a @wp.func returns here, a tuple of several, or None: for wp.map.")
         .def("__repr__",
              [](const PyKernel& self) {
                  return "<warp.Kernel " + std::string(nb::str(nb::getattr(self.module, "name", self.module)).c_str()) +

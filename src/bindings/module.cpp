@@ -16,6 +16,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_types(m);
     weft::bindings::bind_devices(m);
     weft::bindings::bind_arrays(m);
+    weft::bindings::bind_array_primitives(m);
     weft::bindings::bind_structs(m);
     weft::frontend::bind_frontend(m);
     weft::bindings::bind_builtins(m);

@@ -1,0 +1,84 @@
+"""Operations on whole arrays beside NumPy: sum, running sums and sort of 1 M elements, products of 1024² matrices."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import measure
+
+N = 1 << 20
+SIDE = 1024
+VARIANTS = ("sum", "scan", "sort i32", "sort f32", "product f32", "product f64")
+
+
+def problem(variant):
+    random = np.random.default_rng(1)
+    if variant.startswith("product"):
+        dtype = np.float32 if variant.endswith("f32") else np.float64
+        return {name: random.standard_normal((SIDE, SIDE)).astype(dtype) for name in "ab"}
+    if variant == "sort i32":
+        return {"keys": random.integers(-(2**31), 2**31, N).astype(np.int32)}
+    return {"keys": random.standard_normal(N).astype(np.float32)}
+
+
+def numpy_call(variant, data):
+    """The work as NumPy does it: of a sort, the sorted keys and where they came from."""
+    if variant.startswith("product"):
+        return lambda: data["a"] @ data["b"]
+    keys = data["keys"]
+    if variant == "sum":
+        return lambda: np.array([keys.sum()])
+    if variant == "scan":
+        return lambda: np.cumsum(keys)
+
+    def sort():
+        order = np.argsort(keys, kind="stable")
+        return keys[order]
+
+    return sort
+
+
+def expected(variant, data):
+    if variant in ("sum", "scan"):
+        data = {"keys": data["keys"].astype(np.float64)}
+    return numpy_call(variant, data)()
+
+
+def with_weft(wp, variant, data, options):
+    if variant.startswith("product"):
+        a, b = wp.array(data["a"]), wp.array(data["b"])
+        d = wp.zeros_like(a)
+        return measure.Job(lambda: wp.matmul(a, b, d, d), d.numpy)
+    keys = wp.array(data["keys"])
+    if variant == "sum":
+        total = wp.zeros(1)
+        return measure.Job(lambda: wp.utils.array_sum(keys, out=total), total.numpy)
+    if variant == "scan":
+        out = wp.zeros_like(keys)
+        return measure.Job(lambda: wp.utils.array_scan(keys, out), out.numpy)
+    work, values = wp.zeros_like(keys), wp.zeros(N, dtype=int)
+
+    def sort():
+        wp.copy(work, keys)
+        wp.utils.radix_sort_pairs(work, values, N)
+
+    return measure.Job(sort, work.numpy)
+
+
+def with_numpy(numpy, variant, data, options):
+    call = numpy_call(variant, data)
+    return measure.Job(call, call)
+
+
+if __name__ == "__main__":
+    measure.throughput(
+        "whole",
+        __doc__,
+        VARIANTS,
+        problem,
+        expected,
+        {"weft": with_weft, "numpy": with_numpy},
+        lambda variant: {"rtol": 1e-4, "atol": 1e-2},
+    )

@@ -1,0 +1,126 @@
+"""a + b, 2.0 * a, a < b, a += b of arrays: each operator is a function that is mapped over the elements (mapping.py).
+
+They mean what they mean in a kernel: `/` and `%` of integers are C's, `*` of matrices is their product, `==` of vectors
+compares all components.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from warp import _weft
+from warp._weft import array, type_name, usage_error
+from warp.mapping import _make, _value_type, launch_map, number_type
+
+_BINARY = {
+    "+": ("add", operator.add),
+    "-": ("sub", operator.sub),
+    "*": ("mul", operator.mul),
+    "/": ("div", operator.truediv),
+    "//": ("floordiv", operator.floordiv),
+    "%": ("mod", operator.mod),
+    "**": ("pow", operator.pow),
+    "&": ("and", operator.and_),
+    "|": ("or", operator.or_),
+    "^": ("xor", operator.xor),
+    "<<": ("lshift", operator.lshift),
+    ">>": ("rshift", operator.rshift),
+    "<": ("less", operator.lt),
+    "<=": ("less_equal", operator.le),
+    ">": ("greater", operator.gt),
+    ">=": ("greater_equal", operator.ge),
+    "==": ("equal", operator.eq),
+    "!=": ("not_equal", operator.ne),
+}
+_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+_COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+_functions: dict[str, Callable] = {}
+
+
+def _function(symbol: str, count: int) -> Callable:
+    name = "operator_" + (_BINARY[symbol][0] if count == 2 else _UNARY[symbol])
+    if name not in _functions:
+        text = (
+            f"def {name}(a, b):\n    return a {symbol} b\n" if count == 2 else f"def {name}(a):\n    return {symbol}a\n"
+        )
+        _functions[name] = _make(text, name, {})
+    return _functions[name]
+
+
+def _operand(value: Any, other: array, api: str) -> Any:
+    """An array as it is, a value with its dtype; None for what operators do not know."""
+    if isinstance(value, array):
+        return value
+    if isinstance(value, (bool, int, float)):
+        info = _weft.type_info(other.dtype)
+        if info is None:
+            raise usage_error(f"{api}: arrays of the struct {type_name(other.dtype)} have no arithmetic", TypeError)
+        dtype = number_type(value, [other.dtype], api)
+        if dtype is not info["scalar"]:
+            raise usage_error(
+                f"{api}: {value!r} does not fit the elements, {type_name(other.dtype)}. help: astype()", TypeError
+            )
+        return value, dtype
+    dtype = _value_type(value)
+    return None if dtype is None else (value, dtype)
+
+
+def _check_dtypes(symbol: str, operands: list[Any], api: str) -> None:
+    """The mistakes that deserve better words than the compiler has for an operator inside a kernel."""
+    types = [value.dtype if isinstance(value, array) else value[1] for value in operands]
+    infos = [_weft.type_info(dtype) for dtype in types]
+    names = [type_name(dtype) for dtype in types]
+    if any(info is None for info in infos):
+        raise usage_error(f"{api}: arrays of structs have no arithmetic, got {' and '.join(names)}", TypeError)
+    scalars = {info["scalar"] for info in infos}
+    if len(scalars) > 1:
+        raise usage_error(
+            f"{api}: expected equal scalar types, got {names[0]} and {names[1]}. help: astype()", TypeError
+        )
+    if symbol in ("*", "**") and [info["kind"] for info in infos] == ["vector", "vector"]:
+        raise usage_error(
+            f"{api}: vectors are not multiplied by {symbol}, got {names[0]} and {names[1]}. help: "
+            "wp.map(wp.cw_mul, a, b) by components, wp.map(wp.dot, a, b)",
+            TypeError,
+        )
+
+
+def binary(symbol: str, a: Any, b: Any) -> Any:
+    """``a <symbol> b``, one of which is an array. With a NumPy array the result is a NumPy array."""
+    api = f"a {symbol} b"
+    for value, turned in ((a, False), (b, True)):
+        if isinstance(value, np.ndarray):
+            other = (a if turned else b).numpy()
+            return _BINARY[symbol][1](*((other, value) if turned else (value, other)))
+    anchor = a if isinstance(a, array) else b
+    operands = [_operand(a, anchor, api), _operand(b, anchor, api)]
+    if any(operand is None for operand in operands):
+        return NotImplemented
+    _check_dtypes(symbol, operands, api)
+    function = _function(symbol, 2)
+    return launch_map(function, function, function.__name__, operands, None, api)
+
+
+def inplace(symbol: str, a: array, b: Any) -> Any:
+    """``a <symbol>= b``: the result must have the shape and dtype of ``a``."""
+    api = f"a {symbol}= b"
+    if isinstance(b, np.ndarray):
+        b = array(b, device=a.device)
+    operands = [a, _operand(b, a, api)]
+    if operands[1] is None:
+        return NotImplemented
+    _check_dtypes(symbol, operands, api)
+    function = _function(symbol, 2)
+    launch_map(function, function, function.__name__, operands, a, api)
+    return a
+
+
+def unary(symbol: str, a: array) -> array:
+    """``-a``, ``+a``, ``~a``."""
+    function = _function(symbol, 1)
+    _check_dtypes(symbol, [a], f"{symbol}a")
+    return launch_map(function, function, function.__name__, [a], None, f"{symbol}a")

@@ -1,0 +1,356 @@
+"""Operations on whole arrays: sums, inner products, scans, sorts of pairs, runs of equal elements, conversion.
+
+All of them run on the CPU's threads, and give the same result for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warp import _weft
+from warp._weft import array, primitives, usage_error
+from warp.types import type_components, type_is_scalar, type_is_value, type_scalar_type
+
+__all__ = [
+    "array_cast",
+    "array_inner",
+    "array_scan",
+    "array_sum",
+    "radix_sort_pairs",
+    "runlength_encode",
+    "segmented_sort_pairs",
+]
+
+
+def _check_array(api: str, name: str, value: Any) -> None:
+    if not isinstance(value, array):
+        raise usage_error(f"{api}: {name!r} must be a warp.array, got {type(value).__name__}", TypeError)
+
+
+def _check_numbers(api: str, name: str, value: array) -> None:
+    if not type_is_value(value.dtype):
+        raise usage_error(
+            f"{api}: {name!r} is an array of the struct {value.dtype.__name__}; expected numbers, vectors or matrices",
+            TypeError,
+        )
+
+
+def _check_same_dtype(api: str, a: array, b: array, names: str) -> None:
+    if a.dtype is not b.dtype:
+        raise usage_error(
+            f"{api}: {names} must have the same dtype, got {_name(a)} and {_name(b)}. help: astype()", TypeError
+        )
+
+
+def _check_line(api: str, name: str, value: array) -> None:
+    if value.ndim != 1:
+        raise usage_error(f"{api}: {name!r} must have one dimension, got the shape {value.shape}", ValueError)
+
+
+def _name(value: array) -> str:
+    return _weft.type_name(value.dtype)
+
+
+def _count(api: str, name: str, count: Any, most: int) -> int:
+    if count is None:
+        return most
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise usage_error(f"{api}: {name!r} must be an integer, got {count!r}", TypeError)
+    count = count.__index__()
+    if not 0 <= count <= most:
+        raise usage_error(f"{api}: {name!r} is {count}, and the arrays have {most} elements", ValueError)
+    return count
+
+
+# ---- sums ----
+
+
+def _reduced(api: str, values: array, dtype: Any, axis: int | None, out: array | None, reduce: Any) -> Any:
+    """What array_sum and array_inner share: the axis, the shape of the result, and where it goes."""
+    if axis is not None:
+        if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+            raise usage_error(f"{api}: 'axis' must be an integer or None, got {axis!r}", TypeError)
+        axis = axis.__index__()
+        if not -values.ndim <= axis < values.ndim:
+            raise usage_error(
+                f"{api}: there is no axis {axis}, the array of shape {values.shape} has {values.ndim} dimensions",
+                ValueError,
+            )
+        axis %= values.ndim
+    shape = (1,) if axis is None else tuple(1 if i == axis else n for i, n in enumerate(values.shape))
+    if out is None and axis is not None:
+        out = _weft.empty(shape, dtype, device=values.device)
+    if out is not None:
+        _check_array(api, "out", out)
+        _check_numbers(api, "out", out)
+        if type_components(out.dtype) != type_components(dtype) or type_is_scalar(out.dtype) != type_is_scalar(dtype):
+            raise usage_error(
+                f"{api}: 'out' is an array of {_name(out)}, expected {_weft.type_name(dtype)} or the same of a wider "
+                "scalar type",
+                TypeError,
+            )
+        squeezed = tuple(n for i, n in enumerate(values.shape) if i != axis)
+        if out.shape != shape and (axis is None or out.shape != squeezed):
+            raise usage_error(f"{api}: 'out' has the shape {out.shape}, expected {shape}", ValueError)
+        return reduce(-1 if axis is None else axis, out)
+    numbers = reduce(-1, None)
+    return numbers[0] if type_is_scalar(dtype) else dtype(*numbers)
+
+
+def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
+    """The sum of all elements, or along one axis.
+
+    Floats are added in double precision, pairwise; integers and bools in 64 bits. The result is the same for any number
+    of threads.
+
+    Args:
+        values: numbers, vectors or matrices, of any shape.
+        out: where the result goes: one element, or the shape of ``values`` with 1 (or nothing) in place of the axis; of
+            the dtype of ``values`` or of another scalar type, to which the sum is converted (integers wrap).
+        value_count: only the first so many elements, of a one-dimensional array.
+        axis: the axis to sum over; all elements where it is None. Negative ones count from the end.
+    Returns:
+        ``out`` where it is given; else, without axis, a Python number (or a vector or matrix), with axis a new array
+        with a 1 in place of the axis. Integers without ``out`` and axis come in full width, not in that of the dtype.
+    Raises:
+        UsageError: an argument is no array, or shapes or dtypes do not fit.
+    """
+    api = "array_sum()"
+    _check_array(api, "values", values)
+    _check_numbers(api, "values", values)
+    if value_count is not None:
+        _check_line(api, "values", values)
+        values = values[: _count(api, "value_count", value_count, values.size)]
+    return _reduced(api, values, values.dtype, axis, out, lambda index, to: primitives.sum(values, index, to))
+
+
+def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
+    """The inner product: the sum of the products of elements; of vectors and matrices, of their components.
+
+    Args:
+        a, b: numbers, vectors or matrices, of equal shapes and dtypes.
+        out: where the result goes, of a scalar type, as for :func:`array_sum`.
+        count: only the first so many elements, of one-dimensional arrays.
+        axis: the axis to sum over; all elements where it is None.
+    Returns:
+        ``out`` where it is given; else, without axis, a Python number, and with axis a new array with a 1 in place of
+        the axis.
+    Raises:
+        UsageError: an argument is no array, or shapes or dtypes do not fit.
+    """
+    api = "array_inner()"
+    for name, value in (("a", a), ("b", b)):
+        _check_array(api, name, value)
+        _check_numbers(api, name, value)
+    _check_same_dtype(api, a, b, "'a' and 'b'")
+    if count is not None:
+        for name, value in (("a", a), ("b", b)):
+            _check_line(api, name, value)
+        count = _count(api, "count", count, min(a.size, b.size))
+        a, b = a[:count], b[:count]
+    if a.shape != b.shape:
+        raise usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
+    dtype = type_scalar_type(a.dtype)
+    return _reduced(api, a, dtype, axis, out, lambda index, to: primitives.inner(a, b, index, to))
+
+
+# ---- scans ----
+
+
+def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> None:
+    """Running sums: ``out_array[i]`` is the sum of ``in_array[0]`` to ``in_array[i]``.
+
+    Args:
+        in_array: numbers, vectors or matrices (added by components), of one dimension.
+        out_array: of the same dtype and length; may be ``in_array``.
+        inclusive: False leaves ``in_array[i]`` itself out, so that the first sum is 0.
+    Raises:
+        UsageError: an argument is no array, or shapes or dtypes differ.
+    """
+    api = "array_scan()"
+    for name, value in (("in_array", in_array), ("out_array", out_array)):
+        _check_array(api, name, value)
+        _check_numbers(api, name, value)
+        _check_line(api, name, value)
+    _check_same_dtype(api, in_array, out_array, "'in_array' and 'out_array'")
+    if in_array.size != out_array.size:
+        raise usage_error(
+            f"{api}: 'in_array' has {in_array.size} elements and 'out_array' {out_array.size}; expected as many",
+            ValueError,
+        )
+    if in_array.size:
+        primitives.scan(in_array, out_array, bool(inclusive))
+
+
+# ---- sorts ----
+
+
+def _check_pairs(api: str, keys: array, values: array) -> None:
+    for name, value in (("keys", keys), ("values", values)):
+        _check_array(api, name, value)
+        _check_line(api, name, value)
+    if not type_is_scalar(keys.dtype):
+        raise usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
+    if not type_is_value(values.dtype):
+        raise usage_error(f"{api}: 'values' is an array of structs. help: sort indices, then gather by them", TypeError)
+
+
+def radix_sort_pairs(keys: array, values: array, count: int) -> None:
+    """Sorts the first ``count`` keys in place, in ascending order, and moves the values along.
+
+    Equal keys keep their order. Of floats, -0 equals 0, and NaNs come last. Elements behind ``count`` are not touched:
+    programs for other back ends pass arrays of twice the size, as room to work in, which is not needed here.
+
+    Args:
+        keys: scalars of any type, one dimension.
+        values: one for each key: scalars, vectors or matrices.
+        count: how many pairs are sorted.
+    Raises:
+        UsageError: an argument is no such array, or ``count`` is more than there are.
+    """
+    api = "radix_sort_pairs()"
+    _check_pairs(api, keys, values)
+    if count is None:
+        raise usage_error(f"{api}: 'count' must be an integer, got None", TypeError)
+    primitives.sort_pairs(keys, values, _count(api, "count", count, min(keys.size, values.size)))
+
+
+def segmented_sort_pairs(
+    keys: array,
+    values: array,
+    count: int,
+    segment_start_indices: array,
+    segment_end_indices: array | None = None,
+) -> None:
+    """Sorts each segment of the pairs by itself, as :func:`radix_sort_pairs` does.
+
+    Args:
+        keys: scalars of any type, one dimension.
+        values: one for each key.
+        count: how many pairs there are; no segment may end behind it.
+        segment_start_indices: int32, the first pair of each segment. Without ``segment_end_indices`` one more, the end
+            of the last segment.
+        segment_end_indices: int32, one behind the last pair of each segment. Segments must not overlap.
+    Raises:
+        UsageError: an argument is no such array, or a segment does not lie in ``[0, count]``.
+    """
+    api = "segmented_sort_pairs()"
+    _check_pairs(api, keys, values)
+    count = _count(api, "count", count, min(keys.size, values.size))
+    starts, ends = segment_start_indices, segment_end_indices
+    names = [("segment_start_indices", starts)]
+    names += [] if ends is None else [("segment_end_indices", ends)]
+    for name, value in names:
+        _check_array(api, name, value)
+        _check_line(api, name, value)
+        if value.dtype is not _weft.named_type("int32"):
+            raise usage_error(f"{api}: {name!r} must be an array of int32, got {_name(value)}", TypeError)
+    if ends is None:
+        if starts.size < 2:
+            return
+        starts, ends = starts[:-1], starts[1:]
+    elif starts.size != ends.size:
+        raise usage_error(f"{api}: there are {starts.size} segment starts and {ends.size} ends", ValueError)
+    if starts.size:
+        primitives.sort_segments(keys, values, starts, ends, count)
+
+
+# ---- runs ----
+
+
+def runlength_encode(
+    values: array,
+    run_values: array,
+    run_lengths: array,
+    run_count: array | None = None,
+    value_count: int | None = None,
+) -> Any:
+    """Finds the runs of equal elements: ``[1, 1, 5]`` has the values ``[1, 5]`` and the lengths ``[2, 1]``.
+
+    Args:
+        values: scalars, one dimension. 0 and -0 are equal; a NaN is a run of its own.
+        run_values: where the value of each run goes: of the dtype of ``values``, with room for all runs.
+        run_lengths: where the lengths go: int32, with room for all runs.
+        run_count: where the number of runs goes: one int32.
+        value_count: only the first so many elements.
+    Returns:
+        ``run_count`` where it is given, else the number of runs as an int.
+    Raises:
+        UsageError: an argument is no such array, or there is no room for all runs.
+    """
+    api = "runlength_encode()"
+    for name, value in (("values", values), ("run_values", run_values), ("run_lengths", run_lengths)):
+        _check_array(api, name, value)
+        _check_line(api, name, value)
+    if not type_is_scalar(values.dtype):
+        raise usage_error(f"{api}: 'values' is an array of {_name(values)}; expected scalars", TypeError)
+    _check_same_dtype(api, values, run_values, "'values' and 'run_values'")
+    int32 = _weft.named_type("int32")
+    if run_lengths.dtype is not int32:
+        raise usage_error(f"{api}: 'run_lengths' must be an array of int32, got {_name(run_lengths)}", TypeError)
+    if run_count is not None:
+        _check_array(api, "run_count", run_count)
+        if run_count.dtype is not int32 or run_count.size != 1:
+            raise usage_error(
+                f"{api}: 'run_count' must be one int32, got {_name(run_count)} of shape {run_count.shape}", TypeError
+            )
+    runs = primitives.encode_runs(values, _count(api, "value_count", value_count, values.size), run_values, run_lengths)
+    if run_count is None:
+        return runs
+    run_count.fill_(runs)
+    return run_count
+
+
+# ---- conversion ----
+
+_casts: dict[Any, Any] = {}
+
+
+def _numbers(value: array) -> array:
+    """The same memory as scalars: components lie along the last axis."""
+    if type_is_scalar(value.dtype):
+        return value
+    if value.ndim and value.shape[-1] > 1 and not value[(0,) * (value.ndim - 1)].is_contiguous:
+        value = value.contiguous()
+    return value.view(type_scalar_type(value.dtype))
+
+
+def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
+    """Converts numbers to another type, as the explicit conversions of kernels do: floats are cut off towards 0 where
+    they become integers.
+
+    Args:
+        in_array: numbers, vectors or matrices.
+        out_array: where they go: of the same shape and as many components, or any arrays with as many numbers in all.
+        count: only the first so many elements, of one-dimensional arrays.
+    Raises:
+        UsageError: an argument is no such array, or the numbers are not as many.
+    """
+    from warp.mapping import _make, launch_map
+
+    api = "array_cast()"
+    for name, value in (("in_array", in_array), ("out_array", out_array)):
+        _check_array(api, name, value)
+        _check_numbers(api, name, value)
+    if count is not None:
+        for name, value in (("in_array", in_array), ("out_array", out_array)):
+            _check_line(api, name, value)
+        count = _count(api, "count", count, min(in_array.size, out_array.size))
+        in_array, out_array = in_array[:count], out_array[:count]
+    target = type_scalar_type(out_array.dtype)
+    source, to = _numbers(in_array), _numbers(out_array)
+    if source.size != to.size:
+        raise usage_error(
+            f"{api}: 'in_array' of {_name(in_array)} {in_array.shape} has {source.size} numbers, 'out_array' of "
+            f"{_name(out_array)} {out_array.shape} has {to.size}; expected as many",
+            ValueError,
+        )
+    if source.size == 0:
+        return
+    if source.shape != to.shape:
+        source = source.contiguous().reshape(to.shape)
+    if target not in _casts:
+        _casts[target] = _make("def cast(a):\n    return target(a)\n", "cast", {"target": target})
+    launch_map(_casts[target], _casts[target], "cast", [source], to, api)
+    if to.ptr != out_array.ptr:
+        _weft.copy(out_array, to.view(out_array.dtype))

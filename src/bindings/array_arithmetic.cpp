@@ -1,0 +1,129 @@
+// a + b, -a, a < b, a += b, a @ b: found here by CPython, done by warp.arithmetic and warp.products, which map kernels
+// over the elements.
+#include <cstring>
+
+#include "bindings/array_object.h"
+
+namespace weft::bindings {
+namespace {
+
+nb::object arithmetic(const char* name) {
+    static PyObject* module = nb::module_::import_("warp.arithmetic").release().ptr();
+    return nb::handle(module).attr(name);
+}
+
+bool has_memory(PyObject* object) {
+    PyArray* array = array_pointer(object);
+    return array && !array->is_annotation;
+}
+
+struct Symbol {
+    char text[4];
+};
+
+template <Symbol kSymbol>
+PyObject* binary(PyObject* a, PyObject* b) {
+    return guarded([&]() -> PyObject* {
+        // Annotations have no elements; Python then says that the operator is not supported.
+        if (!has_memory(a) && !has_memory(b)) Py_RETURN_NOTIMPLEMENTED;
+        return arithmetic("binary")(kSymbol.text, nb::handle(a), nb::handle(b)).release().ptr();
+    });
+}
+
+template <Symbol kSymbol>
+PyObject* inplace(PyObject* a, PyObject* b) {
+    return guarded([&]() -> PyObject* {
+        if (!has_memory(a)) Py_RETURN_NOTIMPLEMENTED;
+        return arithmetic("inplace")(kSymbol.text, nb::handle(a), nb::handle(b)).release().ptr();
+    });
+}
+
+template <Symbol kSymbol>
+PyObject* unary(PyObject* a) {
+    return guarded([&] {
+        memory_of(a, kSymbol.text);
+        return arithmetic("unary")(kSymbol.text, nb::handle(a)).release().ptr();
+    });
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<Symbol{"**"}>(a, b); }
+PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) { return inplace<Symbol{"**"}>(a, b); }
+
+PyObject* product(PyObject* a, PyObject* b) {
+    return guarded([&] {
+        static PyObject* module = nb::module_::import_("warp.products").release().ptr();
+        return nb::object(nb::handle(module).attr("product")(nb::handle(a), nb::handle(b))).release().ptr();
+    });
+}
+
+// `wp.array[float] | None` in the signature of an ordinary Python function. typing has no place for an element type, so
+// it becomes Union[array, None].
+PyObject* either(PyObject* a, PyObject* b) {
+    return guarded([&]() -> PyObject* {
+        if (has_memory(a) || has_memory(b)) return binary<Symbol{"|"}>(a, b);
+        auto class_of = [](PyObject* side) {
+            PyArray* array = array_pointer(side);
+            return array && array->is_annotation ? nb::handle(reinterpret_cast<PyObject*>(array_type))
+                                                 : nb::handle(side);
+        };
+        nb::handle left = class_of(a), right = class_of(b);
+        if (left.is(a) && right.is(b)) Py_RETURN_NOTIMPLEMENTED;
+        return nb::object(nb::module_::import_("typing").attr("Union")[nb::make_tuple(left, right)]).release().ptr();
+    });
+}
+
+template <typename Function>
+PyType_Slot slot(int id, Function* function) {
+    return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+std::vector<PyType_Slot> arithmetic_slots() {
+    return {
+        slot(Py_nb_add, binary<Symbol{"+"}>),
+        slot(Py_nb_subtract, binary<Symbol{"-"}>),
+        slot(Py_nb_multiply, binary<Symbol{"*"}>),
+        slot(Py_nb_true_divide, binary<Symbol{"/"}>),
+        slot(Py_nb_floor_divide, binary<Symbol{"//"}>),
+        slot(Py_nb_remainder, binary<Symbol{"%"}>),
+        slot(Py_nb_power, power),
+        slot(Py_nb_and, binary<Symbol{"&"}>),
+        slot(Py_nb_or, either),
+        slot(Py_nb_xor, binary<Symbol{"^"}>),
+        slot(Py_nb_lshift, binary<Symbol{"<<"}>),
+        slot(Py_nb_rshift, binary<Symbol{">>"}>),
+        slot(Py_nb_matrix_multiply, product),
+        slot(Py_nb_negative, unary<Symbol{"-"}>),
+        slot(Py_nb_positive, unary<Symbol{"+"}>),
+        slot(Py_nb_invert, unary<Symbol{"~"}>),
+        slot(Py_nb_inplace_add, inplace<Symbol{"+"}>),
+        slot(Py_nb_inplace_subtract, inplace<Symbol{"-"}>),
+        slot(Py_nb_inplace_multiply, inplace<Symbol{"*"}>),
+        slot(Py_nb_inplace_true_divide, inplace<Symbol{"/"}>),
+        slot(Py_nb_inplace_floor_divide, inplace<Symbol{"//"}>),
+        slot(Py_nb_inplace_remainder, inplace<Symbol{"%"}>),
+        slot(Py_nb_inplace_power, inplace_power),
+        slot(Py_nb_inplace_and, inplace<Symbol{"&"}>),
+        slot(Py_nb_inplace_or, inplace<Symbol{"|"}>),
+        slot(Py_nb_inplace_xor, inplace<Symbol{"^"}>),
+        slot(Py_nb_inplace_lshift, inplace<Symbol{"<<"}>),
+        slot(Py_nb_inplace_rshift, inplace<Symbol{">>"}>),
+    };
+}
+
+// Annotations are equal where they mean one type; arrays are compared element by element.
+PyObject* array_compare(PyObject* a, PyObject* b, int op) {
+    if (has_memory(a)) {
+        static constexpr const char* kSymbols[] = {"<", "<=", "==", "!=", ">", ">="};
+        return guarded(
+            [&] { return arithmetic("binary")(kSymbols[op], nb::handle(a), nb::handle(b)).release().ptr(); });
+    }
+    if ((op != Py_EQ && op != Py_NE) || !array_pointer(b)) Py_RETURN_NOTIMPLEMENTED;
+    PyArray &left = value_of(a), &right = value_of(b);
+    bool equal = right.is_annotation && left.array.ndim == right.array.ndim && left.array.dtype == right.array.dtype &&
+                 (!left.array.dtype.is_none() || left.dtype.is(right.dtype));
+    return PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+}  // namespace weft::bindings
