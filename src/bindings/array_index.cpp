@@ -1,5 +1,6 @@
-// a[...] and a[...] = value: whole numbers (negative ones count from the end), slices with steps and one Ellipsis give
-// views. With a number for every dimension the element itself is read or written.
+// a[...] and a[...] = value: whole numbers (negative ones count from the end), slices with steps, None and one Ellipsis
+// give views. With a number for every dimension the element itself is read or written. Arrays of integers as indices
+// give an indexedarray (python/warp/indexed.py).
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
@@ -11,6 +12,7 @@ using runtime::Array;
 
 struct Step {
     bool is_pick = false;
+    bool is_new = false;  // None: an axis of one element
     std::int64_t start = 0;
     std::int64_t count = 0;
     std::int64_t step = 1;
@@ -18,9 +20,27 @@ struct Step {
 
 // What each of the first `count` axes becomes; the others stay.
 struct Selection {
-    Step steps[kMaxDims];
+    Step steps[2 * kMaxDims];
     int count = 0;
 };
+
+bool is_array_of_indices(PyObject* item) {
+    return array_pointer(item) || numpy::ndarray_pointer(item) || PyList_Check(item);
+}
+
+// Whether the key is for warp.indexed.
+bool has_arrays(PyObject* key) {
+    if (!PyTuple_Check(key)) return !PyLong_CheckExact(key) && !PySlice_Check(key) && is_array_of_indices(key);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+        if (is_array_of_indices(PyTuple_GET_ITEM(key, i))) return true;
+    }
+    return false;
+}
+
+nb::object indexed_function(const char* name) {
+    static PyObject* module = nb::module_::import_("warp.indexed").release().ptr();
+    return nb::handle(module).attr(name);
+}
 
 [[noreturn]] void throw_out_of_range(std::int64_t index, int axis, std::int64_t size) {
     throw UsageError("array[]",
@@ -31,13 +51,17 @@ struct Selection {
 
 [[noreturn]] void throw_bad_index(PyObject* item) {
     throw UsageError("array[]",
-                     "an index is an integer, a slice or '...', got " + describe(item) +
-                         ". help: array.numpy()[...] indexes by arrays and masks",
+                     "an index is an integer, a slice, None, '...' or a one-dimensional array of integers, got " +
+                         describe(item) + ". help: array.numpy()[...] indexes by masks",
                      ErrorCategory::type);
 }
 
 Step read_step(PyObject* item, int axis, std::int64_t size) {
     Step result;
+    if (item == Py_None) {
+        result.is_new = true;
+        return result;
+    }
     if (PySlice_Check(item)) {
         Py_ssize_t start, stop, step;
         if (PySlice_Unpack(item, &start, &stop, &step) < 0) throw nb::python_error();
@@ -57,7 +81,7 @@ Step read_step(PyObject* item, int axis, std::int64_t size) {
 
 Selection read_selection(const Array& array, PyObject* key) {
     Selection result;
-    if (!PyTuple_Check(key) && key != Py_Ellipsis) {
+    if (!PyTuple_Check(key) && key != Py_Ellipsis && key != Py_None) {
         result.steps[0] = read_step(key, 0, array.view.shape[0]);
         result.count = 1;
         return result;
@@ -65,26 +89,37 @@ Selection read_selection(const Array& array, PyObject* key) {
     PyObject* const single[] = {key};
     PyObject* const* items = PyTuple_Check(key) ? &PyTuple_GET_ITEM(key, 0) : single;
     Py_ssize_t count = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
-    Py_ssize_t ellipses = 0;
-    for (Py_ssize_t i = 0; i < count; ++i) ellipses += items[i] == Py_Ellipsis;
+    Py_ssize_t ellipses = 0, added = 0;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        ellipses += items[i] == Py_Ellipsis;
+        added += items[i] == Py_None;
+    }
     if (ellipses > 1) {
         throw UsageError("array[]", "there can be only one '...' in an index", ErrorCategory::index);
     }
-    if (count - ellipses > array.ndim) {
+    Py_ssize_t used = count - ellipses - added;  // of the array's axes
+    if (used > array.ndim) {
         throw UsageError("array[]",
-                         std::to_string(count - ellipses) + " indices for an array of " + std::to_string(array.ndim) +
+                         std::to_string(used) + " indices for an array of " + std::to_string(array.ndim) +
                              (array.ndim == 1 ? " dimension" : " dimensions"),
                          ErrorCategory::index);
     }
+    if (added > kMaxDims) {
+        throw UsageError("array[]", "arrays have at most 4 dimensions, got " + std::to_string(added) + " times None",
+                         ErrorCategory::index);
+    }
+    int axis = 0;
     for (Py_ssize_t i = 0; i < count; ++i) {
-        if (items[i] != Py_Ellipsis) {
-            int axis = result.count++;
-            result.steps[axis] = read_step(items[i], axis, array.view.shape[axis]);
-            continue;
-        }
-        for (std::int64_t skipped = array.ndim - (count - ellipses); skipped > 0; --skipped) {
-            int axis = result.count++;
-            result.steps[axis] = {false, 0, array.view.shape[axis], 1};
+        if (items[i] == Py_None) {
+            result.steps[result.count++].is_new = true;
+        } else if (items[i] != Py_Ellipsis) {
+            result.steps[result.count++] = read_step(items[i], axis, array.view.shape[axis]);
+            ++axis;
+        } else {
+            for (std::int64_t skipped = array.ndim - used; skipped > 0; --skipped) {
+                result.steps[result.count++] = {false, false, 0, array.view.shape[axis], 1};
+                ++axis;
+            }
         }
     }
     return result;
@@ -92,20 +127,28 @@ Selection read_selection(const Array& array, PyObject* key) {
 
 // An element has no dimensions left.
 Array select(const Array& array, const Selection& selection) {
-    if (selection.count == 1) {
+    if (selection.count == 1 && !selection.steps[0].is_new) {
         const Step& step = selection.steps[0];
         return step.is_pick ? runtime::pick(array, 0, step.start)
                             : runtime::slice(array, 0, step.start, step.count, step.step);
     }
+    // Picks first: then new axes have room.
     Array result = array;
     int axis = 0;
     for (int i = 0; i < selection.count; ++i) {
         const Step& step = selection.steps[i];
+        if (step.is_new) continue;
         if (step.is_pick) {
             result = runtime::pick(result, axis, step.start);
         } else {
             result = runtime::slice(result, axis++, step.start, step.count, step.step);
         }
+    }
+    axis = 0;
+    for (int i = 0; i < selection.count; ++i) {
+        const Step& step = selection.steps[i];
+        if (step.is_new) result = runtime::new_axis(result, axis);
+        axis += !step.is_pick;
     }
     return result;
 }
@@ -151,10 +194,14 @@ void write_view(const Array& view, PyObject* value) {
 PyObject* array_subscript(PyObject* self, PyObject* key) {
     return guarded([&] {
         PyArray& array = memory_of(self, "array[]");
+        if (has_arrays(key)) return indexed_function("from_key")(nb::handle(self), nb::handle(key)).release().ptr();
         Selection selection = read_selection(array.array, key);
-        int picks = 0;
-        for (int i = 0; i < selection.count; ++i) picks += selection.steps[i].is_pick;
-        if (picks == array.array.ndim) return read_element(select(array.array, selection));
+        int picks = 0, added = 0;
+        for (int i = 0; i < selection.count; ++i) {
+            picks += selection.steps[i].is_pick;
+            added += selection.steps[i].is_new;
+        }
+        if (picks == array.array.ndim && added == 0) return read_element(select(array.array, selection));
         return make_view(array, [&](const Array& of) { return select(of, selection); });
     });
 }
@@ -164,6 +211,11 @@ int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
         [&] {
             if (!value) throw UsageError("array[]", "elements cannot be deleted", ErrorCategory::type);
             PyArray& array = memory_of(self, "array[]");
+            if (has_arrays(key)) {
+                indexed_function("from_key")(nb::handle(self), nb::handle(key)).attr("assign")(nb::handle(value));
+                ++array.version;
+                return 0;
+            }
             Array part = select(array.array, read_selection(array.array, key));
             if (part.ndim == 0) {
                 write_element(part, value);

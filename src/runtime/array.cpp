@@ -225,6 +225,25 @@ Array pick(const Array& array, int axis, std::int64_t index) {
     return result;
 }
 
+Array new_axis(const Array& array, int axis) {
+    if (array.ndim == kMaxDims) {
+        throw UsageError("array[]",
+                         "None would make an array of 5 dimensions of one of shape " + shape_text(array.shape()) +
+                             "; at most 4 are possible",
+                         ErrorCategory::index);
+    }
+    Array result = array;
+    for (int i = array.ndim; i > axis; --i) {
+        result.view.shape[i] = array.view.shape[i - 1];
+        result.view.strides[i] = array.view.strides[i - 1];
+    }
+    result.view.shape[axis] = 1;
+    bool last = axis == array.ndim;
+    result.view.strides[axis] = last ? array.dtype.size_bytes() : array.view.shape[axis] * array.view.strides[axis];
+    ++result.ndim;
+    return result;
+}
+
 Array reshape(const Array& array, std::span<const std::int64_t> shape) {
     constexpr const char* kApi = "array.reshape()";
     std::vector<std::int64_t> wanted(shape.begin(), shape.end());

@@ -66,6 +66,7 @@ Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
 // One axis cut down: start, count, step in elements of that axis.
 Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
 Array pick(const Array& array, int axis, std::int64_t index);            // the axis is dropped
+Array new_axis(const Array& array, int axis);                            // of one element, before `axis`
 Array reshape(const Array& array, std::span<const std::int64_t> shape);  // contiguous only; -1 is inferred
 Array transpose(const Array& array, std::span<const int> axes);
 Array reinterpret(const Array& array, Type dtype);  // same element size, or contiguous last axis regrouped

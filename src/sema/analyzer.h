@@ -33,6 +33,9 @@
 
 namespace weft::sema {
 
+// Whether this struct is an indexedarray (infer/indexed.cpp).
+bool is_indexed(Type type);
+
 // Throws the CompileError. `help` and `note` make the lines below the caret.
 [[noreturn]] void fail(Span span, std::string message, std::vector<Note> notes = {},
                        ErrorCategory category = ErrorCategory::type);
@@ -155,6 +158,14 @@ private:
     Value subscript(const syntax::Subscript& subscript, Span span);
     Value subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     std::vector<ir::Value*> array_indices(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
+    ir::Value* index_along(ir::Value* array, int axis, const syntax::Expression& expression_node);
+    // infer/indexed.cpp: wp.indexedarray
+    struct IndexedElement {
+        ir::Value* array;
+        std::vector<ir::Value*> indices;
+    };
+    IndexedElement indexed_element(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     Value read_part(const Value& object, const PartStep& step);
     ir::Value* extract_part(ir::Value* object, const PartStep& step);

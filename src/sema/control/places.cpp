@@ -65,6 +65,15 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
             result.type = left > 0 ? Type::array(array.type.element(), left) : array.type.element();
             return result;
         }
+        if (is_indexed(base.type)) {
+            IndexedElement element = indexed_element(read(base), subscript->indices, span);
+            Place result;
+            result.array = element.array;
+            result.indices = std::move(element.indices);
+            result.type = element.array->type.element();
+            result.span = span;
+            return result;
+        }
         if (base.type.is_numeric_aggregate()) {
             Place result = place_of_part(std::move(base), part_subscript(base.type, subscript->indices, span));
             result.span = span;

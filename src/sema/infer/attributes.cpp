@@ -111,6 +111,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         if (name == "grad") return Value::runtime(builder_.grad_of(materialize(object, span)));
     }
     if (name == "dtype" && (type.is_scalar() || type.is_numeric_aggregate())) return type_value(type.scalar_type());
+    if (std::optional<Value> value = indexed_attribute(object, name, span)) return *value;
     if (const std::optional<PartStep> step = part_attribute(type, name)) return read_part(object, *step);
     const std::vector<std::string> candidates = attribute_candidates(type);
     std::vector<Note> notes;

@@ -47,6 +47,10 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         return rest;
     }
     if (type.is_numeric_aggregate()) return read_part(object, part_subscript(type, indices, span));
+    if (is_indexed(type)) {
+        const IndexedElement element = indexed_element(object, indices, span);
+        return Value::runtime(builder_.load(element.array, element.indices));
+    }
     fail(span, describe(object) + " cannot be subscripted",
          {help("arrays, vectors, matrices, quaternions, transforms and tuples can")});
 }
@@ -65,17 +69,18 @@ std::vector<ir::Value*> FunctionAnalyzer::array_indices(const Value& array,
                        : "give one index per dimension")},
              ErrorCategory::index);
     }
-    for (const syntax::ExpressionPtr& e : indices) {
-        const Value i = expression(*e);
-        // A negative constant counts from the end.
-        if (i.is_constant_integer() && i.numbers[0].i < 0 && info(i.type.scalar()).is_signed()) {
-            ir::Value* extent = builder_.dim(array.ir, static_cast<int>(all.size()));
-            all.push_back(builder_.binary(ir::Op::add, extent, builder_.integer(i.numbers[0].i)));
-        } else {
-            all.push_back(index(i, e->span));
-        }
-    }
+    for (const syntax::ExpressionPtr& e : indices)
+        all.push_back(index_along(array.ir, static_cast<int>(all.size()), *e));
     return all;
+}
+
+ir::Value* FunctionAnalyzer::index_along(ir::Value* array, int axis, const syntax::Expression& expression_node) {
+    const Value i = expression(expression_node);
+    // A negative constant counts from the end.
+    if (i.is_constant_integer() && i.numbers[0].i < 0 && info(i.type.scalar()).is_signed()) {
+        return builder_.binary(ir::Op::add, builder_.dim(array, axis), builder_.integer(i.numbers[0].i));
+    }
+    return index(i, expression_node.span);
 }
 
 PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {

@@ -1,0 +1,52 @@
+// wp.indexedarray in kernels: a struct of an array and, for each of its axes, the array of indices into it.
+//
+//     x[i, j]    →   %data[%indices0[%i], %indices1[%j]]
+//
+// The class is made by python/warp/indexed.py; the key of its type tells it from other structs.
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+bool is_indexed(Type type) { return type.is_struct() && type.struct_key().starts_with("warp.indexed:"); }
+
+FunctionAnalyzer::IndexedElement FunctionAnalyzer::indexed_element(const Value& object,
+                                                                   const std::vector<syntax::ExpressionPtr>& indices,
+                                                                   Span span) {
+    IndexedElement element;
+    element.array = attribute_of(object, "data", span).ir;
+    const auto ndim = static_cast<std::size_t>(element.array->type.ndim());
+    if (indices.size() != ndim) {
+        fail(span,
+             std::to_string(indices.size()) + (indices.size() == 1 ? " index" : " indices") + " for " +
+                 describe(object) + ", which has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions"),
+             {help("an indexedarray has no rows: give one index per dimension")}, ErrorCategory::index);
+    }
+    for (std::size_t axis = 0; axis < ndim; ++axis) {
+        ir::Value* along = attribute_of(object, "indices" + std::to_string(axis), span).ir;
+        element.indices.push_back(builder_.load(along, {index_along(along, 0, *indices[axis])}));
+    }
+    return element;
+}
+
+std::optional<Value> FunctionAnalyzer::indexed_attribute(const Value& object, const std::string& name, Span span) {
+    const Type type = type_of(object);
+    if (!is_indexed(type)) return std::nullopt;
+    const int ndim = type.fields()[0].type.ndim();
+    const auto extent = [&](int axis) {
+        return builder_.dim(attribute_of(object, "indices" + std::to_string(axis), span).ir, 0);
+    };
+    if (name == "shape") {
+        std::vector<Value> extents;
+        for (int axis = 0; axis < ndim; ++axis) extents.push_back(Value::runtime(extent(axis)));
+        return Value::tuple(std::move(extents));
+    }
+    if (name == "ndim") return Value::integer(ndim);
+    if (name == "size") {
+        ir::Value* size = extent(0);
+        for (int axis = 1; axis < ndim; ++axis) size = builder_.binary(ir::Op::mul, size, extent(axis));
+        return Value::runtime(size);
+    }
+    return std::nullopt;
+}
+
+}  // namespace weft::sema
