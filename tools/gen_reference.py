@@ -1,19 +1,206 @@
-"""Writes docs/reference/functions.md from the builtin table. Part of `make docs`; the page is not committed.
+"""Writes docs/reference/functions.md (the builtin table) and docs/reference/runtime.md (all other public names of
+`warp`, with their docstrings). Part of `make docs`; the pages are not committed.
 
 python tools/gen_reference.py
 """
 
+import ast
+import inspect
+import re
 from pathlib import Path
 
+import warp as wp
 from warp.builtins import reference_page
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/reference/functions.md"
+FOLDER = Path(__file__).resolve().parent.parent / "docs/reference"
+
+# Heading -> (sentence, names). "name." stands for the public members of a class or module, each an entry of its own.
+SECTIONS = {
+    "Start and options": (
+        "Nothing has to be started; options may be set at any time.",
+        "init config config. clear_kernel_cache print_builtins",
+    ),
+    "Devices": (
+        "See [devices](../guide/devices.md).",
+        """Device Device. DeviceLike get_device get_devices set_device get_preferred_device ScopedDevice
+        is_device_available is_cpu_available is_cuda_available get_cuda_device get_cuda_devices get_cuda_device_count
+        synchronize synchronize_device""",
+    ),
+    "Kernels and functions": (
+        "See [kernels](../guide/kernels.md).",
+        """kernel func struct constant overload func_grad func_replay Kernel Kernel. Function Function. launch Launch
+        Launch.""",
+    ),
+    "Modules": (
+        "See [kernels](../guide/kernels.md).",
+        "Module Module. get_module load_module force_load set_module_options get_module_options",
+    ),
+    "Arrays": (
+        "See [arrays](../guide/arrays.md).",
+        """array array. array1d array2d array3d array4d indexedarray empty zeros ones full empty_like zeros_like
+        ones_like full_like from_numpy clone copy map""",
+    ),
+    "Sums, scans and sorts": ("Functions of whole arrays. See [arrays](../guide/arrays.md).", "utils."),
+    "Matrix products": (
+        "Products of whole arrays. See [arrays](../guide/arrays.md).",
+        "matmul batched_matmul adj_matmul adj_batched_matmul",
+    ),
+    "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy Any"),
+    "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
+    "Errors": ("What Weft raises.", "UsageError CompileError InternalError"),
+}
+
+# What is not an object of ours and cannot carry a docstring.
+DOCSTRINGS = {
+    "Any": "`typing.Any`: annotates a parameter of a generic kernel or function, which takes the argument's type.",
+    "DeviceLike": "Annotation of what names a device: a `Device`, its name, or None for the default one.",
+}
+
+SCALARS = {
+    "bool": "truth value",
+    "int8 int16 int32 int64": "integers; `int` is `int32`",
+    "uint8 uint16 uint32 uint64": "integers without a sign",
+    "float16 float32 float64": "floats of IEEE 754; `float` is `float32`",
+    "bfloat16": "float with the range of `float32` and 8 bits of precision",
+}
+
+
+def scalar_rows():
+    return [(" ".join(f"`{name}`" for name in names.split()), meaning) for names, meaning in SCALARS.items()]
+
+
+def aggregate_rows():
+    """(names of one type, what it is), each type once."""
+    found = {}
+    for name in wp.types.type_names():
+        if not any(name in names.split() for names in SCALARS):
+            found.setdefault(wp.types.named_type(name), []).append(name)
+    for kind, names in found.items():
+        yield " ".join(f"`{name}`" for name in names), kind.__doc__.partition(".")[0]
+
+
+def constant_rows():
+    for name in sorted(wp.constants.__all__, key=str.lower):
+        yield f"`{name}`", repr(getattr(wp, name))
+
+
+def table(heading, rows):
+    return [heading, "|---|---|", *(f"| {left} | {right} |" for left, right in rows), ""]
+
+
+def signature(name, value):
+    """`(a, b=1)`; nothing for what is not called."""
+    text = getattr(value, "__text_signature__", None)
+    first = (inspect.getdoc(value) or "").partition("\n")[0]
+    if text is None and first.startswith(f"{name}("):  # from nanobind
+        text = first.removeprefix(name).partition(" -> ")[0]
+    if text is None and (inspect.isfunction(value) or inspect.isfunction(getattr(value, "__init__", None))):
+        called = inspect.signature(value)
+        plain = [parameter.replace(annotation=parameter.empty) for parameter in called.parameters.values()]
+        text = str(called.replace(parameters=plain, return_annotation=called.empty))
+    return re.sub(r"^\((\$?(self|module)(: object)?(, /)?(, )?)", "(", text or "")
+
+
+def sentences(name, value):
+    """The docstring, without the signature that nanobind puts first."""
+    lines = (inspect.getdoc(value) or "").splitlines()
+    if lines and lines[0].startswith("(self) -> "):
+        lines.pop(0)
+    while lines and lines[0].startswith(f"{name.rpartition('.')[2]}("):
+        lines.pop(0)
+    return "\n".join(lines).strip()
+
+
+def option_sentences():
+    """{option: its docstring}: Python keeps those of variables in the source only."""
+    body = ast.parse(inspect.getsource(wp.config)).body
+    documented = {}
+    waiting = []
+    for node in body:
+        if isinstance(node, ast.AnnAssign):
+            waiting.append(node.target.id)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            documented.update(dict.fromkeys(waiting, inspect.cleandoc(node.value.value)))
+            waiting = []
+        else:
+            waiting = []
+    return documented
+
+
+def members(owner_name):
+    """Public names of a class or module that are its own."""
+    owner = getattr(wp, owner_name)
+    names = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
+    if owner is wp.config:
+        return sorted(option_sentences())
+    types = set(wp.types.type_names())
+    return [name for name in sorted(names) if owner is not wp.types or name not in types]
+
+
+def entries(names):
+    """(full name, value, docstring) of every name of a section."""
+    for name in names.split():
+        if not name.endswith("."):
+            value = getattr(wp, name)
+            yield name, value, DOCSTRINGS.get(name) or sentences(name, value)
+            continue
+        owner = getattr(wp, name[:-1])
+        options = option_sentences() if owner is wp.config else {}
+        for member in members(name[:-1]):
+            value = getattr(owner, member)
+            yield name + member, value, options.get(member) or sentences(member, value)
+
+
+def markdown(text):
+    """A docstring as Markdown: code in single backticks, arguments as a list."""
+    text = re.sub(r"``([^`]*)``", r"`\1`", text)
+    lines = []
+    in_list = False
+    for line in text.splitlines():
+        argument = re.match(r"    (\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)", line)
+        if line in ("Args:", "Returns:", "Raises:"):
+            lines += ["", f"**{line[:-1]}**", ""]
+            in_list = True
+        elif in_list and argument:
+            lines.append("* " + ", ".join(f"`{name}`" for name in argument[1].split(", ")) + f": {argument[2]}")
+        elif in_list and line.startswith("    "):
+            lines.append("  " + line.strip())
+        else:
+            in_list = in_list and not line.strip()
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def runtime_page():
+    """The reference of all that programs call outside kernels."""
+    lines = [
+        "# Runtime",
+        "",
+        "Every public name of `warp` but the [functions](functions.md) that kernels call, made from the docstrings by",
+        "`make docs`. How they work together: [the guide](../guide/runtime.md).",
+        "",
+        *(f"* [{heading}](#{heading.lower().replace(' ', '-').replace(',', '')})" for heading in SECTIONS),
+        "* [Names of types](#names-of-types)",
+        "* [Names of constants](#names-of-constants)",
+    ]
+    for heading, (sentence, names) in SECTIONS.items():
+        lines += ["", f"## {heading}", "", sentence]
+        for name, value, doc in entries(names):
+            lines += ["", f"### {name}", ""]
+            call = signature(name.rpartition(".")[2], value)
+            lines += [f"`wp.{name}{call}`", ""] if call else []
+            lines += [markdown(doc)]
+    lines += ["", "## Names of types", "", *table("| scalar | |", scalar_rows())]
+    lines += table("| name | type |", aggregate_rows())
+    lines += ["## Names of constants", "", *table("| constant | value |", constant_rows())]
+    return "\n".join(lines)
 
 
 def main():
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(reference_page())
-    print(f"{PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}: written")
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in {"functions.md": reference_page(), "runtime.md": runtime_page()}.items():
+        (FOLDER / name).write_text(text)
+        print(f"docs/reference/{name}: written")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,12 @@ def code_options(options: dict[str, Any]) -> dict[str, Any]:
 class Module:
     """The kernels that one Python module defines, and their common options. ``wp.get_module()`` gives it."""
 
-    __slots__ = ("__weakref__", "_kernels", "name", "options")
+    __slots__ = {
+        "__weakref__": "",
+        "_kernels": "",
+        "name": "Name of the Python module, or the one given in ``@wp.kernel(module=...)``.",
+        "options": "Options of its kernels where they differ from ``wp.config``: see ``wp.set_module_options``.",
+    }
 
     def __init__(self, name: str, options: dict[str, Any] | None = None):
         self.name = name

@@ -398,27 +398,44 @@ PyObject* array_repr(PyObject* self) {
 PyMethodDef array_methods[] = {
     {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "wp.array[dtype]: the annotation of an array."},
     {"reshape", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(reshape)), METH_FASTCALL,
+     "reshape($self, *shape)\n--\n\n"
      "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."},
-    {"flatten", flatten, METH_NOARGS, "A one-dimensional view. The array must be contiguous."},
+    {"flatten", flatten, METH_NOARGS,
+     "flatten($self)\n--\n\n"
+     "A one-dimensional view. The array must be contiguous."},
     fast("transpose", transpose,
          "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; reversed where `axes` is not "
          "given."),
     {"view", view, METH_O,
+     "view($self, dtype)\n--\n\n"
      "A view of the same bytes as another dtype. Where the size of elements differs, the last dimension is regrouped."},
     {"contiguous", contiguous, METH_NOARGS,
+     "contiguous($self)\n--\n\n"
      "The array itself if its elements lie in C order without gaps, else a copy."},
     fast("to", to,
          "to($self, device, requires_grad=None)\n--\n\nThe array itself if it is on this device, else a copy there."),
-    {"astype", astype, METH_O, "A copy with the numbers converted to another dtype."},
+    {"astype", astype, METH_O,
+     "astype($self, dtype)\n--\n\n"
+     "A copy with the numbers converted to another dtype."},
     {"numpy", numpy_method, METH_NOARGS,
+     "numpy($self)\n--\n\n"
      "A NumPy array over the same memory; vectors and matrices add their dimensions at the end."},
     fast("__array__", array_method, "__array__($self, dtype=None, copy=None)\n--\n\nFor numpy.asarray()."),
-    {"list", list, METH_NOARGS, "All elements in C order as Python numbers, or as instances of their class."},
+    {"list", list, METH_NOARGS,
+     "list($self)\n--\n\n"
+     "All elements in C order as Python numbers, or as instances of their class."},
     {"fill_", fill, METH_O,
+     "fill_($self, value)\n--\n\n"
      "Sets every element to a value; a number fills all components of vectors and matrices. Returns the array."},
-    {"zero_", zero, METH_NOARGS, "Sets every element to zero. Returns the array."},
-    {"assign", assign, METH_O, "Copies the elements of an array or a sequence into this array. Returns the array."},
-    {"cptr", cptr, METH_NOARGS, "The address as a ctypes pointer to elements, which keeps the memory alive."},
+    {"zero_", zero, METH_NOARGS,
+     "zero_($self)\n--\n\n"
+     "Sets every element to zero. Returns the array."},
+    {"assign", assign, METH_O,
+     "assign($self, src)\n--\n\n"
+     "Copies the elements of an array or a sequence into this array. Returns the array."},
+    {"cptr", cptr, METH_NOARGS,
+     "cptr($self)\n--\n\n"
+     "The address as a ctypes pointer to elements, which keeps the memory alive."},
     {nullptr, nullptr, 0, nullptr},
 };
 

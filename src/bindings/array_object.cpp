@@ -498,7 +498,10 @@ void bind_arrays(nb::module_& m) {
     type.attr("__array_priority__") = 1000.0;
     m.attr("array") = type;
 
-    nb::class_<ArrayMaker>(m, "ArrayMaker")
+    nb::class_<ArrayMaker>(
+        m, "ArrayMaker",
+        "An array with as many dimensions as the name says: annotations such as "
+        "wp.array2d[float] or wp.array2d(dtype=float), and arrays from data as wp.array() makes them.")
         .def("__call__",
              [](const ArrayMaker& self, nb::args args, nb::kwargs keywords) {
                  return nb::steal(construct_array(array_type, args.ptr(), keywords.ptr(), self.ndim));

@@ -48,8 +48,9 @@ void bind_devices(nb::module_& m) {
         .def_ro("alias", &Device::alias, "The name programs use: \"cpu\", \"cuda:0\".")
         .def_ro("name", &Device::name, "The name of the processor.")
         .def_ro("ordinal", &Device::ordinal, "Number of a CUDA device; -1 for the CPU.")
-        .def_ro("is_cpu", &Device::is_cpu)
-        .def_prop_ro("is_cuda", [](const Device& self) { return !self.is_cpu; })
+        .def_ro("is_cpu", &Device::is_cpu, "Whether this is the processor that Python runs on.")
+        .def_prop_ro(
+            "is_cuda", [](const Device& self) { return !self.is_cpu; }, "Whether this is a GPU.")
         .def("__str__", [](const Device& self) { return self.alias; })
         .def("__repr__", [](const Device& self) { return "Device('" + self.alias + "')"; })
         .def("__eq__", &equals, nb::arg("other").none())
@@ -92,11 +93,14 @@ void bind_devices(nb::module_& m) {
             return device_to_python(runtime::device(name));
         },
         nb::arg("ordinal") = nb::none(), "The CUDA device of a number; without an argument, the current one.");
-    m.def("get_cuda_device_count", [] {
-        int count = 0;
-        for (Device* device : runtime::devices()) count += !device->is_cpu;
-        return count;
-    });
+    m.def(
+        "get_cuda_device_count",
+        [] {
+            int count = 0;
+            for (Device* device : runtime::devices()) count += !device->is_cpu;
+            return count;
+        },
+        "How many CUDA devices there are.");
     m.def("is_cpu_available", [] { return true; }, "Whether kernels can run on the CPU.");
     m.def(
         "is_cuda_available",

@@ -265,7 +265,9 @@ void bind_kernels(nb::module_& m) {
             "Whether some parameter is annotated with typing.Any or the like: launches run instances of the kernel.")
         .def("overload", &PyKernel::overload, nb::arg("types"),
              "The instance of a generic kernel for these types; wp.overload() calls it.")
-        .def_prop_ro("enable_backward", [](const PyKernel& self) { return self.options.enable_backward; })
+        .def_prop_ro(
+            "enable_backward", [](const PyKernel& self) { return self.options.enable_backward; },
+            "Whether gradients of the kernel may be asked for.")
         .def(
             "compile",
             [](PyKernel& self) {

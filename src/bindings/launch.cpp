@@ -570,8 +570,8 @@ void bind_launch(nb::module_& m) {
             },
             nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")
         .def("__call__", [](Launch& self) { self.launch(); })
-        .def_prop_ro("kernel", &Launch::kernel)
-        .def_prop_ro("dim", &Launch::dim);
+        .def_prop_ro("kernel", &Launch::kernel, "The kernel that runs.")
+        .def_prop_ro("dim", &Launch::dim, "The grid, a tuple of 1 to 4 extents.");
 }
 
 }  // namespace weft::bindings

@@ -1,11 +1,13 @@
 """The functions reference and the type stub, which are made from the builtin table."""
 
 import ast
+import importlib.util
 import io
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import warp as wp
@@ -75,13 +77,17 @@ def names_of(stub):
     return found
 
 
-def test_the_stub_knows_every_public_name():
+def public_names():
     # A fresh interpreter: in this one other tests may have imported submodules, which are then names of the package.
     command = "import warp; print(*(name for name in dir(warp) if not name.startswith('_')))"
     listing = subprocess.run([sys.executable, "-c", command], capture_output=True, check=True, text=True).stdout
-    public = set(listing.split())
-    assert {"launch", "vec3", "kernel"} < public
-    assert public - names_of(STUB.read_text()) == set()
+    names = set(listing.split())
+    assert {"launch", "vec3", "kernel"} < names
+    return names
+
+
+def test_the_stub_knows_every_public_name():
+    assert public_names() - names_of(STUB.read_text()) == set()
 
 
 def test_the_stub_has_the_sentences_of_the_table():
@@ -205,3 +211,56 @@ def test_mypy_accepts_calls_as_annotations_where_it_is_told_to(complaints):
 def test_mypy_finds_a_name_and_an_argument_that_are_not_there(complaints):
     name, argument = complaints["wrong.py"]
     assert 'has no attribute "dott"' in name and "argument" in argument
+
+
+def runtime_reference():
+    """The module that writes the page of the runtime."""
+    path = Path(__file__).resolve().parents[2] / "tools/gen_reference.py"
+    specification = importlib.util.spec_from_file_location("gen_reference", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.seed("S-DOC-003")
+def test_the_runtime_page_has_every_public_name_with_a_sentence():
+    reference = runtime_reference()
+    page = reference.runtime_page()
+    written = set()
+    for _, names in reference.SECTIONS.values():
+        for name, _, doc in reference.entries(names):
+            written.add(name.partition(".")[0])
+            assert page.count(f"\n### {name}\n") == 1
+            assert doc.rstrip().endswith((".", ")")), f"{name}: {doc!r}"
+    for names in (wp.types.type_names(), wp.constants.__all__):
+        assert all(f"`{name}`" in page for name in names)
+        written.update(names)
+    written.update(_weft.builtin_names())
+    assert {name for name in public_names() if not isinstance(getattr(wp, name), ModuleType)} - written == set()
+
+
+@pytest.mark.seed("S-DOC-003")
+def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
+    page = runtime_reference().runtime_page()
+    asked = "init launch zeros zeros_like empty empty_like copy clone array array.numpy array.view matmul constant"
+    for name in asked.split():
+        assert f"\n### {name}\n" in page
+    assert "`wp.zeros(shape=None, dtype=float, device=None" in page
+    assert "* `dim`: number of threads" in page
+
+
+@pytest.mark.seed("S-DOC-002")
+def test_the_runtime_guide_has_its_sections_in_order():
+    guide = Path(__file__).resolve().parents[2] / "docs/guide/runtime.md"
+    headings = [line.removeprefix("## ") for line in guide.read_text().splitlines() if line.startswith("## ")]
+    assert headings == [
+        "Initialisation",
+        "Kernels",
+        "Arrays",
+        "Matrix products",
+        "Data types",
+        "Structs",
+        "Conversions",
+        "Constants",
+        "Operators",
+    ]
