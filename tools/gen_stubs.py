@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 HEADER = '''# Made by tools/gen_stubs.py from the builtin table and the names of the module.
-from typing import Any, Generic, TypeVar, overload
+import typing
+from typing import Any, Generic, TypeVar
 
 _Element = TypeVar("_Element")
 
@@ -81,7 +82,7 @@ def builtin(name, overloads, doc):
     forms = list(by_count.values())
     if len(forms) == 1:
         return function(name, forms[0], doc)
-    return "".join("@overload\n" + function(name, form, doc) for form in forms)
+    return "".join("@typing.overload\n" + function(name, form, doc) for form in forms)
 
 
 def array_class(name, doc):

@@ -90,6 +90,16 @@ def test_the_stub_knows_every_public_name():
     assert public_names() - names_of(STUB.read_text()) == set()
 
 
+def test_the_stub_hides_no_name_that_it_uses_itself():
+    """wp.overload took the place of typing.overload, after which pyright saw one overload of each function only."""
+    text = STUB.read_text()
+    of_typing = [line for line in text.splitlines() if line.startswith(("import typing", "from typing "))]
+    used = names_of("\n".join(of_typing))
+    others = names_of("\n".join(line for line in text.splitlines() if line not in of_typing))
+    assert {"typing", "Any", "TypeVar"} <= used and "overload" in others
+    assert used & others == set()
+
+
 def test_the_stub_has_the_sentences_of_the_table():
     functions = {n.name: n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.FunctionDef)}
     assert "Smooth ramp from 0 at a to 1 at b." in ast.get_docstring(functions["smoothstep"])
