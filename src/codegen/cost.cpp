@@ -55,24 +55,6 @@ double weight(Op op) {
         case Op::div:
         case Op::rem:
             return 2.0;
-        case Op::cbrt:
-        case Op::sin:
-        case Op::cos:
-        case Op::tan:
-        case Op::asin:
-        case Op::acos:
-        case Op::atan:
-        case Op::sinh:
-        case Op::cosh:
-        case Op::tanh:
-        case Op::exp:
-        case Op::log:
-        case Op::log2:
-        case Op::log10:
-        case Op::erf:
-        case Op::erfc:
-        case Op::atan2:
-            return 8.0;
         case Op::pow:
             return 20.0;
         case Op::erfinv:
@@ -92,7 +74,7 @@ double weight(Op op) {
         case Op::print:
             return 200.0;
         default:
-            return 0.3;
+            return is_library_math(op) ? 8.0 : 0.3;
     }
 }
 

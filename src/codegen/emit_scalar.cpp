@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -23,32 +24,9 @@ namespace {
 
 bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
 
+// Whether Emitter::math() computes it. (The remainder of integers is an instruction.)
 bool is_math(Op op) {
-    switch (op) {
-        case Op::cbrt:
-        case Op::sin:
-        case Op::cos:
-        case Op::tan:
-        case Op::asin:
-        case Op::acos:
-        case Op::atan:
-        case Op::sinh:
-        case Op::cosh:
-        case Op::tanh:
-        case Op::exp:
-        case Op::log:
-        case Op::log2:
-        case Op::log10:
-        case Op::erf:
-        case Op::erfc:
-        case Op::erfinv:
-        case Op::erfcinv:
-        case Op::pow:
-        case Op::atan2:
-            return true;
-        default:
-            return false;
-    }
+    return op == Op::erfinv || op == Op::erfcinv || (is_library_math(op) && op != Op::rem);
 }
 
 bool keeps_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg; }
