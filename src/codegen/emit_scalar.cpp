@@ -25,9 +25,7 @@ namespace {
 bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
 
 // Whether Emitter::math() computes it. (The remainder of integers is an instruction.)
-bool is_math(Op op) {
-    return op == Op::erfinv || op == Op::erfcinv || (is_library_math(op) && op != Op::rem);
-}
+bool is_math(Op op) { return op == Op::erfinv || op == Op::erfcinv || (is_library_math(op) && op != Op::rem); }
 
 bool keeps_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg; }
 
