@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import array, type_name, usage_error
-from warp.mapping import _make, _value_type, launch_map, number_type
+from warp._weft import CompileError, array, type_name, usage_error
+from warp.indexed import indexedarray
+from warp.mapping import _make, _value_type, check_number, launch_map, number_type
 
 _BINARY = {
     "+": ("add", operator.add),
@@ -37,18 +38,38 @@ _BINARY = {
     "!=": ("not_equal", operator.ne),
 }
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+_MOST_POWER = 64  # a ** n with a larger n is pow()
 _COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 _functions: dict[str, Callable] = {}
 
 
-def _function(symbol: str, count: int) -> Callable:
-    name = "operator_" + (_BINARY[symbol][0] if count == 2 else _UNARY[symbol])
+def _function(name: str, parameters: str, body: str) -> Callable:
+    """A function of that name, made once."""
     if name not in _functions:
-        text = (
-            f"def {name}(a, b):\n    return a {symbol} b\n" if count == 2 else f"def {name}(a):\n    return {symbol}a\n"
-        )
-        _functions[name] = _make(text, name, {})
+        _functions[name] = _make(f"def {name}({parameters}):\n    return {body}\n", name, {})
     return _functions[name]
+
+
+def _binary_function(symbol: str) -> Callable:
+    return _function("operator_" + _BINARY[symbol][0], "a, b", f"a {symbol} b")
+
+
+def _apply(function: Callable, operands: list[Any], out: array | None, api: str) -> Any:
+    try:
+        return launch_map(function, function, function.__name__, operands, out, api)
+    except CompileError as error:
+        # The mistake is in the caller's line, not in the text of the function that is mapped.
+        raise usage_error(f"{api}: {error.message}", TypeError) from error
+
+
+def _whole_power(base: array, exponent: Any, out: array | None, api: str) -> Any:
+    """``a ** n`` where n is a small whole number: products, which integers have too. None where it is not."""
+    info = _weft.type_info(base.dtype)
+    if isinstance(exponent, bool) or not isinstance(exponent, int) or info is None or info["kind"] != "scalar":
+        return None
+    if not 0 <= exponent <= _MOST_POWER:
+        return None
+    return _apply(_function(f"operator_pow_{exponent}", "a", f"a ** {exponent}"), [base], out, api)
 
 
 def _operand(value: Any, other: array, api: str) -> Any:
@@ -64,7 +85,9 @@ def _operand(value: Any, other: array, api: str) -> Any:
             raise usage_error(
                 f"{api}: {value!r} does not fit the elements, {type_name(other.dtype)}. help: astype()", TypeError
             )
-        return value, dtype
+        return check_number(value, dtype, api), dtype
+    if isinstance(value, indexedarray):
+        return value.contiguous()
     dtype = _value_type(value)
     return None if dtype is None else (value, dtype)
 
@@ -100,9 +123,10 @@ def binary(symbol: str, a: Any, b: Any) -> Any:
     operands = [_operand(a, anchor, api), _operand(b, anchor, api)]
     if any(operand is None for operand in operands):
         return NotImplemented
+    if symbol == "**" and isinstance(a, array) and (result := _whole_power(a, b, None, api)) is not None:
+        return result
     _check_dtypes(symbol, operands, api)
-    function = _function(symbol, 2)
-    return launch_map(function, function, function.__name__, operands, None, api)
+    return _apply(_binary_function(symbol), operands, None, api)
 
 
 def inplace(symbol: str, a: array, b: Any) -> Any:
@@ -113,14 +137,16 @@ def inplace(symbol: str, a: array, b: Any) -> Any:
     operands = [a, _operand(b, a, api)]
     if operands[1] is None:
         return NotImplemented
+    if symbol == "**" and _whole_power(a, b, a, api) is not None:
+        return a
     _check_dtypes(symbol, operands, api)
-    function = _function(symbol, 2)
-    launch_map(function, function, function.__name__, operands, a, api)
+    _apply(_binary_function(symbol), operands, a, api)
     return a
 
 
 def unary(symbol: str, a: array) -> array:
-    """``-a``, ``+a``, ``~a``."""
-    function = _function(symbol, 1)
+    """``-a``, ``+a``, ``~a``, which of bools is *not*."""
     _check_dtypes(symbol, [a], f"{symbol}a")
-    return launch_map(function, function, function.__name__, [a], None, f"{symbol}a")
+    if symbol == "~" and a.dtype is _weft.named_type("bool"):
+        return _apply(_function("operator_not", "a", "not a"), [a], None, "~a")
+    return _apply(_function("operator_" + _UNARY[symbol], "a", f"{symbol}a"), [a], None, f"{symbol}a")

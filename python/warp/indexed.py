@@ -55,6 +55,29 @@ def _indices(given: Any, size: int, axis: int, device: Any) -> array:
     return array(np.where(numbers < 0, numbers + size, numbers).astype(np.int32), device=device)
 
 
+# ---- arithmetic ----
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
+_OTHERS = ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "float", "int")
+
+
+def _of_elements(name: str) -> Any:
+    """The operator of that name, as the array of the chosen elements has it."""
+
+    def method(self: Any, *others: Any) -> Any:
+        operands = [other.contiguous() if isinstance(other, indexedarray) else other for other in others]
+        return getattr(self.contiguous(), name)(*operands)
+
+    method.__name__ = name
+    return method
+
+
+# Operators make arrays of the chosen elements; `a[[0, 2]] += 1` then assigns them to a[[0, 2]].
+_OPERATORS = {
+    name: _of_elements(name) for name in [f"__{n}__" for n in (*_BINARY, *_OTHERS)] + [f"__r{n}__" for n in _BINARY]
+}
+
+
 # ---- the class of each dtype and number of dimensions ----
 
 
@@ -213,6 +236,7 @@ def _class(dtype: Any, ndim: int) -> Any:
     if made is None:
         members = {name: value for name, value in vars(_Members).items() if name not in ("__dict__", "__weakref__")}
         members.pop("__module__", None)
+        members.update(_OPERATORS, __hash__=object.__hash__)
 
         def over(cls, data, indices):
             return cls(data=data, **{f"indices{axis}": part for axis, part in enumerate(indices)})

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from warp import _weft, decorators
-from warp._weft import Function, Kernel, array, primitives, type_name, usage_error
+from warp._weft import CompileError, Function, Kernel, array, primitives, type_name, usage_error
+from warp.indexed import indexedarray
 from warp.modules import module_named
 
 __all__ = ["map"]
@@ -214,6 +215,16 @@ def number_type(value: Any, dtypes: list[Any], api: str) -> Any:
     return _weft.named_type({bool: "bool", int: "int32"}.get(type(value), "float32"))
 
 
+def check_number(value: Any, dtype: Any, api: str) -> Any:
+    """The number, if a scalar of that type can hold it."""
+    info = _weft.type_info(dtype)
+    if isinstance(value, int) and info["kind"] == "scalar" and info["scalar_kind"] == "int":
+        limits = np.iinfo(info["numpy"])
+        if not limits.min <= value <= limits.max:
+            raise usage_error(f"{api}: {value} does not fit {type_name(dtype)}. help: astype()", TypeError)
+    return value
+
+
 def _declared(func: Any, count: int) -> list[Any]:
     """The scalar types that a function's parameters are annotated with, None where there is none."""
     function = func.func if isinstance(func, Function) else func
@@ -339,9 +350,9 @@ def map(
     Args:
         func: a ``@wp.func``, a builtin such as ``wp.sin``, or a plain Python function or lambda in the language of
             kernels. It may return several values.
-        inputs: arrays, and values that are the same for all elements: Python numbers, which take the type of an
-            annotated parameter, else the scalar type of the first array that they fit, NumPy scalars, vectors,
-            matrices.
+        inputs: arrays (an indexedarray is read as its elements), and values that are the same for all elements: Python
+            numbers, which take the type of an annotated parameter, else the scalar type of the first array that they
+            fit, NumPy scalars, vectors, matrices.
         out: where the result goes, an array of the broadcast shape and of the dtype that ``func`` returns, or several
             in a sequence where it returns several values. May be one of the inputs.
         return_kernel: give back the kernel, ``kernel(inputs..., outputs...)``, and run nothing. Its arrays all have the
@@ -352,8 +363,9 @@ def map(
         ``out``, or new arrays (a tuple where ``func`` returns several values), or the kernel.
     Raises:
         UsageError: no array is given, shapes cannot be broadcast, or ``out`` does not fit.
-        CompileError: the function has a mistake, or there is none for these types.
+        CompileError: the function has a mistake, or does not take these types.
     """
+    inputs = tuple(value.contiguous() if isinstance(value, indexedarray) else value for value in inputs)
     arrays = [value for value in inputs if isinstance(value, array)]
     if not arrays:
         raise usage_error(f"{_API}: expected at least one warp.array after the function, got {inputs!r}", TypeError)
@@ -369,7 +381,8 @@ def map(
         if isinstance(value, array):
             values.append(value)
         elif isinstance(value, (bool, int, float)):
-            values.append((value, declared or number_type(value, [v.dtype for v in arrays], _API)))
+            dtype = declared or number_type(value, [v.dtype for v in arrays], _API)
+            values.append((check_number(value, dtype, _API), dtype))
         elif (dtype := _value_type(value)) is not None:
             values.append((value, dtype))
         else:
@@ -385,4 +398,10 @@ def map(
         mapping = _mapping(func, _key(func), dtypes, name)
         shape = broadcast_shape([value.shape for value in arrays], _API)
         return mapping.kernel(tuple(isinstance(value, array) for value in values), len(shape))
-    return launch_map(func, _key(func), name, values, out, _API)
+    try:
+        return launch_map(func, _key(func), name, values, out, _API)
+    except CompileError as error:
+        if isinstance(func, Function) or inspect.isfunction(func):
+            raise
+        # A builtin: nothing of the kernel around it is the caller's.
+        raise usage_error(f"{_API}: {error.message}", TypeError) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+import numpy as np
+
 from warp import _weft
 from warp._weft import array, primitives, type_name, usage_error
 
@@ -183,7 +185,9 @@ def adj_batched_matmul(
 
 
 def product(a: Any, b: Any) -> Any:
-    """``a @ b`` of two arrays: a new array, which requires a gradient."""
+    """``a @ b`` of two arrays: a new array, which requires a gradient. With a NumPy array the result is one."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.asarray(a) @ np.asarray(b)
     if not isinstance(a, array) or not isinstance(b, array):
         return NotImplemented
     _check("a @ b", {"a": a, "b": b}, 2, {"a": "mk", "b": "kn"}, None)

@@ -42,6 +42,11 @@ def _check_same_dtype(api: str, a: array, b: array, names: str) -> None:
         )
 
 
+def _check_apart(api: str, a: array, b: array, names: str) -> None:
+    if primitives.overlap(a, b):
+        raise usage_error(f"{api}: {names} share memory; expected arrays of their own", ValueError)
+
+
 def _check_line(api: str, name: str, value: array) -> None:
     if value.ndim != 1:
         raise usage_error(f"{api}: {name!r} must have one dimension, got the shape {value.shape}", ValueError)
@@ -193,6 +198,7 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
         raise usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
     if not type_is_value(values.dtype):
         raise usage_error(f"{api}: 'values' is an array of structs. help: sort indices, then gather by them", TypeError)
+    _check_apart(api, keys, values, "'keys' and 'values'")
 
 
 def radix_sort_pairs(keys: array, values: array, count: int) -> None:
@@ -288,6 +294,7 @@ def runlength_encode(
     int32 = _weft.named_type("int32")
     if run_lengths.dtype is not int32:
         raise usage_error(f"{api}: 'run_lengths' must be an array of int32, got {_name(run_lengths)}", TypeError)
+    _check_apart(api, run_values, run_lengths, "'run_values' and 'run_lengths'")
     if run_count is not None:
         _check_array(api, "run_count", run_count)
         if run_count.dtype is not int32 or run_count.size != 1:

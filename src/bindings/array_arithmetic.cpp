@@ -1,5 +1,5 @@
-// a + b, -a, a < b, a += b, a @ b: found here by CPython, done by warp.arithmetic and warp.products, which map kernels
-// over the elements.
+// a + b, -a, a < b, a += b, a @ b, float(a): found here by CPython, done by warp.arithmetic and warp.products, which
+// map kernels over the elements.
 #include <cstring>
 
 #include "bindings/array_object.h"
@@ -72,6 +72,26 @@ PyObject* either(PyObject* a, PyObject* b) {
     });
 }
 
+// float(loss): the number in an array of one scalar.
+nb::object only_number(PyObject* self, const char* api) {
+    const runtime::Array& array = memory_of(self, api).array;
+    if (!array.dtype.is_scalar() || array.size() != 1) {
+        throw UsageError(api,
+                         "an array of " + array.dtype.python_name() + " of shape " +
+                             runtime::shape_text(array.shape()) + " is not one number; expected one scalar element",
+                         ErrorCategory::type);
+    }
+    return value_to_python(array.dtype, array.view.data);
+}
+
+PyObject* to_float(PyObject* self) {
+    return guarded([&] { return PyNumber_Float(only_number(self, "float()").ptr()); });
+}
+
+PyObject* to_int(PyObject* self) {
+    return guarded([&] { return PyNumber_Long(only_number(self, "int()").ptr()); });
+}
+
 template <typename Function>
 PyType_Slot slot(int id, Function* function) {
     return {id, reinterpret_cast<void*>(function)};
@@ -96,6 +116,8 @@ std::vector<PyType_Slot> arithmetic_slots() {
         slot(Py_nb_matrix_multiply, product),
         slot(Py_nb_negative, unary<Symbol{"-"}>),
         slot(Py_nb_positive, unary<Symbol{"+"}>),
+        slot(Py_nb_float, to_float),
+        slot(Py_nb_int, to_int),
         slot(Py_nb_invert, unary<Symbol{"~"}>),
         slot(Py_nb_inplace_add, inplace<Symbol{"+"}>),
         slot(Py_nb_inplace_subtract, inplace<Symbol{"-"}>),

@@ -1,24 +1,8 @@
-// array(...): what data may be, and how its dimensions become those of the array and of its elements.
-//
-//   data                                   way
-//   another array                          cloned or shared; another dtype through its NumPy view
-//   lists of Weft values (wp.vec3 ...)     element by element
-//   anything else                          numpy.asarray, then as a NumPy array
-//
-// A NumPy array of shape S becomes elements with inner shape I, (3,) for vec3, like this (S-ARR-009 to S-ARR-011):
-//
-//   S ends with I                          the rest is the shape           (1024, 3) as vec3 -> (1024,)
-//   the last of S is k times product(I)    it becomes k, dropped if 1      (5, 6) as vec3 -> (5, 2)
-//   otherwise                              an error that names I
-//
-// A shape that is left without dimensions becomes (1,).
+// array(...): the constructor's arguments. What `data` becomes stands in array_data.cpp.
 #include <algorithm>
-#include <cstring>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
-#include "bindings/numpy_api.h"
-#include "bindings/structs.h"
 
 namespace weft::bindings {
 namespace {
@@ -26,306 +10,6 @@ namespace {
 using runtime::Array;
 using runtime::Device;
 using runtime::Shape;
-
-// ---- dimensions ----
-
-std::string inner_text(Type dtype) {
-    std::int64_t inner[2];
-    int count = inner_shape(dtype, inner);
-    return runtime::shape_text({inner, static_cast<std::size_t>(count)});
-}
-
-struct Grouping {
-    Shape shape;
-    Shape strides;           // of elements, in bytes, in the memory of the data
-    bool is_packed = false;  // the components of each element lie one after the other
-};
-
-Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
-    Shape shape(data.shape().begin(), data.shape().end());
-    Shape strides(data.strides, data.strides + data.ndim);
-    std::int64_t scalar_bytes = info(dtype.scalar()).bytes();
-    std::int64_t inner[2];
-    auto inner_count = static_cast<std::size_t>(inner_shape(dtype, inner));
-    Grouping result;
-    if (shape.size() >= inner_count && std::equal(inner, inner + inner_count, shape.end() - inner_count)) {
-        result.is_packed = true;
-        std::int64_t expected = scalar_bytes;
-        for (std::size_t i = 0; i < inner_count; ++i) {
-            std::size_t axis = shape.size() - 1 - i;
-            if (shape[axis] > 1 && strides[axis] != expected) result.is_packed = false;
-            expected *= shape[axis];
-        }
-        shape.resize(shape.size() - inner_count);
-        strides.resize(shape.size());
-    } else if (!shape.empty() && shape.back() % dtype.components() == 0) {
-        result.is_packed = shape.back() <= 1 || strides.back() == scalar_bytes;
-        shape.back() /= dtype.components();
-        strides.back() = dtype.size_bytes();
-        if (shape.back() == 1 && shape.size() > 1) {
-            shape.pop_back();
-            strides.pop_back();
-        }
-    } else {
-        throw UsageError(api, "data of shape " + runtime::shape_text(shape) + " does not fit elements of type " +
-                                  dtype.python_name() + ": expected inner dimensions " + inner_text(dtype) +
-                                  ", or a last dimension that is a multiple of " + std::to_string(dtype.components()));
-    }
-    if (shape.empty()) {
-        shape = {1};
-        strides = {dtype.size_bytes()};
-    }
-    result.shape = std::move(shape);
-    result.strides = std::move(strides);
-    return result;
-}
-
-// ---- bf16, which NumPy does not have ----
-
-// Element by element, contiguous on both sides.
-Array converted(const Array& from, Type dtype) {
-    Array source = runtime::contiguous(from);
-    Array result = runtime::empty(dtype, from.shape(), *from.device);
-    auto* read = static_cast<const std::byte*>(source.view.data);
-    auto* write = static_cast<std::byte*>(result.view.data);
-    Scalar in = from.dtype.scalar(), out = dtype.scalar();
-    std::int64_t count = from.size() * from.dtype.components();
-    for (std::int64_t i = 0; i < count; ++i) {
-        write_scalar(out, convert(read_scalar(in, read), in, out), write);
-        read += info(in).bytes();
-        write += info(out).bytes();
-    }
-    return result;
-}
-
-bool is_bfloat(Type dtype) {
-    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() == Scalar::bf16;
-}
-
-// ---- from NumPy ----
-
-[[noreturn]] void throw_no_dtype(const char* api, nb::handle data) {
-    throw UsageError(
-        api,
-        "data is " + describe(data) +
-            ", which has no element type of Weft: expected bool, integers of 8 to 64 bits or floats of 16 to "
-            "64 bits, in native byte order. help: data.astype('float32')",
-        ErrorCategory::type);
-}
-
-Array copied(nb::handle object, const numpy::NdArray& data, std::optional<Scalar> scalar, Type dtype,
-             const Shape& shape, Device& device) {
-    Array result = runtime::empty(dtype, shape, device);
-    if (result.size() == 0) return result;
-    if (scalar == dtype.scalar() && data.is_contiguous()) {
-        std::int64_t bytes = result.size_bytes();
-        if (bytes < 4096) {
-            std::memcpy(result.view.data, data.data, static_cast<std::size_t>(bytes));
-            return result;
-        }
-        Array to = result, from = result;
-        from.view.data = data.data;
-        moving(bytes, [&] { runtime::copy(to, from); });
-        return result;
-    }
-    // The same scalars in C order, seen with the dimensions that the data has.
-    nb::object target = numpy::make_ndarray(dtype.scalar(), data.shape(), nullptr, result.view.data, nb::handle());
-    numpy::copy_into(target, object);
-    return result;
-}
-
-Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, const std::optional<Shape>& wanted,
-                   bool copy, Device& device, const char* api) {
-    if (dtype.is_struct() && data.descriptor->kind == 'V')
-        return from_structured(object, dtype, wanted, copy, device, api);
-    std::optional<Scalar> scalar = numpy::scalar_of(data);
-    if (!scalar && (data.descriptor->byte_order != '>' || !std::strchr("biuf", data.descriptor->kind))) {
-        throw_no_dtype(api, object);
-    }
-    if (dtype.is_none()) {
-        if (!scalar) throw_no_dtype(api, object);
-        dtype = Type::scalar(*scalar);
-    }
-    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
-        throw UsageError(api,
-                         "data is " + describe(object) + ", which cannot become elements of type " +
-                             dtype.python_name() + ": expected a list of " + dtype.python_name(),
-                         ErrorCategory::type);
-    }
-    if (is_bfloat(dtype)) {
-        Type wide = dtype.with_scalar(Scalar::f32);
-        return converted(from_ndarray(object, data, wide, wanted, copy, device, api), dtype);
-    }
-    Grouping grouping;
-    if (wanted) {
-        std::int64_t size = runtime::checked_size(*wanted, dtype.size_bytes(), api);
-        if (size * dtype.components() != data.size()) {
-            throw UsageError(api,
-                             "data of shape " + runtime::shape_text({data.shape().begin(), data.shape().end()}) +
-                                 " does not fill the shape " + runtime::shape_text(*wanted) + " of " +
-                                 dtype.python_name() + ": expected " + std::to_string(size * dtype.components()) +
-                                 " numbers, got " + std::to_string(data.size()),
-                             ErrorCategory::value);
-        }
-        grouping.shape = *wanted;
-        grouping.is_packed = data.is_contiguous();
-    } else {
-        grouping = group(data, dtype, api);
-        runtime::checked_size(grouping.shape, dtype.size_bytes(), api);
-    }
-    bool fits = scalar == dtype.scalar() && grouping.is_packed && data.is_aligned();
-    if (copy || !fits) return copied(object, data, scalar, dtype, grouping.shape, device);
-    if (!data.is_writable()) {
-        throw UsageError(api, "the data is read-only, so it cannot be shared. help: copy=True", ErrorCategory::value);
-    }
-    Array result;
-    result.dtype = dtype;
-    result.ndim = static_cast<int>(grouping.shape.size());
-    result.device = &device;
-    std::copy(grouping.shape.begin(), grouping.shape.end(), result.view.shape);
-    if (grouping.strides.empty()) {
-        runtime::set_contiguous_strides(result);
-    } else {
-        std::copy(grouping.strides.begin(), grouping.strides.end(), result.view.strides);
-    }
-    result.view.data = result.size() > 0 ? data.data : nullptr;
-    result.buffer = borrowed_memory(result, object);
-    return result;
-}
-
-// ---- from Python values ----
-
-bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
-
-// Deeper lists have more dimensions than any array; a list that holds itself has no end.
-constexpr int kMostNesting = 64;
-
-PyObject* first_leaf(PyObject* object) {
-    for (int depth = 0; depth < kMostNesting && is_list(object); ++depth) {
-        if (PySequence_Fast_GET_SIZE(object) == 0) return nullptr;
-        object = PySequence_Fast_GET_ITEM(object, 0);
-    }
-    return is_list(object) ? nullptr : object;
-}
-
-// The type of a Weft value (wp.vec3(...), wp.float16(1.0), an instance of a struct); empty for Python's and NumPy's
-// numbers.
-std::optional<Type> weft_value_type(PyObject* object) {
-    PyTypeObject* type = Py_TYPE(object);
-    if (PyLong_Check(object) || PyFloat_Check(object) || std::strncmp(type->tp_name, "numpy.", 6) == 0) return {};
-    return dtype_from_python(reinterpret_cast<PyObject*>(type));
-}
-
-// Writes nested lists of Weft values in C order. `depth` counts the dimensions above.
-void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*& at, const char* api) {
-    if (depth == static_cast<std::size_t>(to.ndim)) {
-        if (!write_value(list, to.dtype, at)) {
-            throw UsageError(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(),
-                             ErrorCategory::type);
-        }
-        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
-        at += to.dtype.size_bytes();
-        return;
-    }
-    std::int64_t expected = to.view.shape[depth];
-    if (!is_list(list) || PySequence_Fast_GET_SIZE(list) != expected) {
-        throw UsageError(api,
-                         "the lists have different lengths: expected " + std::to_string(expected) +
-                             " values in dimension " + std::to_string(depth) + ", got " + describe(list),
-                         ErrorCategory::value);
-    }
-    for (std::int64_t i = 0; i < expected; ++i) {
-        write_leaves(PySequence_Fast_GET_ITEM(list, i), to, depth + 1, at, api);
-    }
-}
-
-Array from_values(PyObject* data, Type dtype, Device& device, const char* api) {
-    Shape shape;
-    for (PyObject* level = data; is_list(level); level = PySequence_Fast_GET_ITEM(level, 0)) {
-        shape.push_back(PySequence_Fast_GET_SIZE(level));
-        if (shape.back() == 0 || shape.size() == kMostNesting) break;
-    }
-    bool is_single = shape.empty();
-    if (is_single) shape = {1};
-    runtime::checked_size(shape, dtype.size_bytes(), api);
-    Array result = runtime::empty(dtype, shape, device);
-    auto* at = static_cast<std::byte*>(result.view.data);
-    write_leaves(data, result, is_single ? 1 : 0, at, api);
-    return result;
-}
-
-// Numbers in lists: Python's int and float have no width, ours are 32 bits where nothing else is said.
-Array from_numbers(PyObject* data, Type dtype, const std::optional<Shape>& shape, Device& device, const char* api) {
-    nb::object array = numpy::as_array(data);
-    const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
-    std::optional<Scalar> scalar = numpy::scalar_of(numbers);
-    if (dtype.is_none() && scalar == Scalar::f64) dtype = f32_type();
-    if (dtype.is_none() && scalar == Scalar::i64) {
-        auto* values = reinterpret_cast<const std::int64_t*>(numbers.data);
-        for (std::int64_t i = 0; i < numbers.size(); ++i) {
-            if (values[i] != static_cast<std::int32_t>(values[i])) {
-                throw UsageError(api, std::to_string(values[i]) + " does not fit int32. help: dtype=wp.int64",
-                                 ErrorCategory::value);
-            }
-        }
-        dtype = i32_type();
-    }
-    return from_ndarray(array, numbers, dtype, shape, true, device, api);
-}
-
-Array reshaped(Array array, const std::optional<Shape>& shape) {
-    return shape ? runtime::reshape(runtime::contiguous(array), *shape) : array;
-}
-
-Array from_array(const Array& source, Type dtype, const std::optional<Shape>& shape, bool copy, Device& device,
-                 const char* api) {
-    if (dtype.is_none() || dtype == source.dtype) {
-        Array result = source;
-        result.view.grad = nullptr;
-        if (copy) moving(source.size_bytes(), [&] { result = runtime::clone(source); });
-        return reshaped(std::move(result), shape);
-    }
-    if (source.dtype.is_struct() || dtype.is_struct()) {
-        throw UsageError(api,
-                         "an array of " + source.dtype.python_name() + " cannot be converted to " + dtype.python_name(),
-                         ErrorCategory::type);
-    }
-    Array readable = is_bfloat(source.dtype) ? converted(source, source.dtype.with_scalar(Scalar::f32)) : source;
-    nb::object keep_alive = wrap_array(readable);
-    nb::object view = numpy_view(readable, keep_alive, api);
-    return from_ndarray(view, *numpy::ndarray_pointer(view), dtype, shape, copy, device, api);
-}
-
-}  // namespace
-
-runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> shape, bool copy, Device& device,
-                               const char* api) {
-    if (array_pointer(data)) return from_array(memory_of(data, api).array, dtype, shape, copy, device, api);
-    if (const numpy::NdArray* array = numpy::ndarray_pointer(data)) {
-        return from_ndarray(data, *array, dtype, shape, copy, device, api);
-    }
-    PyObject* leaf = first_leaf(data);
-    if (std::optional<Type> type = leaf ? weft_value_type(leaf) : std::nullopt) {
-        bool direct = !dtype.is_none() && !dtype.is_scalar();
-        return from_array(from_values(data, direct ? dtype : *type, device, api), dtype, shape, false, device, api);
-    }
-    if (is_list(data)) {
-        if (dtype.is_struct()) return reshaped(from_values(data, dtype, device, api), shape);
-        return from_numbers(data, dtype, shape, device, api);
-    }
-    if (PyObject_HasAttrString(data, "__cuda_array_interface__")) {
-        throw UsageError(api,
-                         "data is " + describe(data) +
-                             " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
-    }
-    if (PyFloat_Check(data) || PyLong_Check(data)) return from_numbers(data, dtype, shape, device, api);
-    nb::object array = numpy::as_array(data);
-    return from_ndarray(array, *numpy::ndarray_pointer(array), dtype, shape, copy, device, api);
-}
-
-// ---- array(...) ----
-
-namespace {
 
 enum Argument {
     kData,
@@ -368,6 +52,13 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
         throw UsageError(kApi, "'ptr' is 0, and the shape " + runtime::shape_text(shape) + " is not empty",
                          ErrorCategory::value);
     }
+    const auto alignment = static_cast<std::int64_t>(dtype.alignment());
+    if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) {
+        throw UsageError(kApi,
+                         "'ptr' is " + std::string(nb::repr(given[kPtr]).c_str()) + ", expected a multiple of " +
+                             std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
+                         ErrorCategory::value);
+    }
     Array array;
     array.dtype = dtype;
     array.ndim = static_cast<int>(shape.size());
@@ -380,6 +71,13 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
             throw UsageError(kApi,
                              "the strides " + runtime::shape_text(strides) + " are not as many as the dimensions of " +
                                  runtime::shape_text(shape),
+                             ErrorCategory::value);
+        }
+        for (std::int64_t stride : strides) {
+            if (stride % alignment == 0) continue;
+            throw UsageError(kApi,
+                             "the strides " + runtime::shape_text(strides) + " are in bytes, expected multiples of " +
+                                 std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
                              ErrorCategory::value);
         }
         std::copy(strides.begin(), strides.end(), array.view.strides);
@@ -399,17 +97,28 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
         bytes = capacity;
     }
     array.buffer = std::make_shared<runtime::Buffer>();
+    array.buffer->release = [] {};  // not the pool's
     array.buffer->data = address;
     array.buffer->size_bytes = bytes;
     array.buffer->device = &device;
-    PyObject* deleter = is_given(given[kDeleter]) && flag(given[kOwner], true) ? given[kDeleter] : nullptr;
-    if (deleter && !PyCallable_Check(deleter)) {
-        throw UsageError(kApi, "'deleter' must be a function of (address, bytes), got " + describe(deleter),
+    return array;
+}
+
+// The function that is called when the last array over the memory at 'ptr' is gone; null where there is none.
+PyObject* deleter_argument(const ArraySignature::Values& given) {
+    if (!is_given(given[kDeleter])) return nullptr;
+    if (!PyCallable_Check(given[kDeleter])) {
+        throw UsageError("array()",
+                         "'deleter' must be a function of (address, bytes), got " + describe(given[kDeleter]),
                          ErrorCategory::type);
     }
-    Py_XINCREF(deleter);
-    array.buffer->release = [=] {
-        if (!deleter || !Py_IsInitialized()) return;
+    return flag(given[kOwner], true) ? given[kDeleter] : nullptr;
+}
+
+void release_by(runtime::Buffer& buffer, PyObject* deleter) {
+    Py_INCREF(deleter);
+    buffer.release = [deleter, address = buffer.data, bytes = buffer.size_bytes] {
+        if (!Py_IsInitialized()) return;
         nb::gil_scoped_acquire gil;
         // An error here has nobody to go to: it is reported as those of __del__ are.
         nb::error_scope saved;
@@ -419,7 +128,6 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
         Py_XDECREF(result);
         Py_DECREF(deleter);
     };
-    return array;
 }
 
 PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int fixed_ndim) {
@@ -458,6 +166,10 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     Options options{&device_from_python(given[kDevice], kApi), flag(given[kRequiresGrad], false),
                     flag(given[kPinned], false)};
 
+    PyObject* deleter = deleter_argument(given);
+    if (deleter && !has_pointer) {
+        throw UsageError(kApi, "'deleter' frees the memory at 'ptr', which is not given", ErrorCategory::value);
+    }
     Array array;
     if (has_data) {
         array = array_from_data(given[kData], dtype, std::move(shape), flag(given[kCopy], true), *options.device, kApi);
@@ -477,8 +189,11 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     }
     bool has_gradient = is_given(given[kGrad]);
     options.requires_grad = options.requires_grad && !has_gradient;
+    runtime::BufferPtr buffer = array.buffer;
     nb::object result = nb::steal(finish(std::move(array), options, type));
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
+    // Last of all: where something is wrong, the memory stays the caller's.
+    if (deleter) release_by(*buffer, deleter);
     return result.release().ptr();
 }
 

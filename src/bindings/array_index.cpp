@@ -1,6 +1,8 @@
 // a[...] and a[...] = value: whole numbers (negative ones count from the end), slices with steps, None and one Ellipsis
 // give views. With a number for every dimension the element itself is read or written. Arrays of integers as indices
 // give an indexedarray (python/warp/indexed.py).
+#include <algorithm>
+
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
@@ -171,7 +173,7 @@ void write_element(const Array& element, PyObject* value) {
 void write_view(const Array& view, PyObject* value) {
     if (PyArray* source = array_pointer(value)) {
         const Array& from = memory_of(value, "array[]").array;
-        if (from.dtype == view.dtype && from.ndim == view.ndim) {
+        if (from.dtype == view.dtype && std::ranges::equal(from.shape(), view.shape())) {
             moving(view.size_bytes(), [&] { runtime::copy(view, from); });
             return;
         }

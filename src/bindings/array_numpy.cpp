@@ -156,7 +156,18 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
         throw UsageError(api, "cannot store " + describe(value) + " in an array of " + view.dtype.python_name(),
                          ErrorCategory::type);
     }
-    numpy::copy_into(target, source);
+    try {
+        numpy::copy_into(target, source);
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError)) throw;
+        const auto& from = *numpy::ndarray_pointer(source);
+        throw UsageError(api,
+                         "cannot store values of shape " +
+                             runtime::shape_text({from.shape().begin(), from.shape().end()}) + " in an array of " +
+                             view.dtype.python_name() + " of shape " + runtime::shape_text(view.shape()) +
+                             ": counted from the last, dimensions must be equal or 1",
+                         ErrorCategory::value);
+    }
 }
 
 std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,

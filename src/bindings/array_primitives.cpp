@@ -129,11 +129,8 @@ void bind_array_primitives(nb::module_& m) {
         view.view.grad = nullptr;
         return nb::steal(make_array(std::move(view)));
     });
-    primitives.def("overlap", [](nb::handle a, nb::handle b) {
-        auto [low, high] = array_of(a).array.extent();
-        auto [other_low, other_high] = array_of(b).array.extent();
-        return low < other_high && other_low < high;
-    });
+    primitives.def("overlap",
+                   [](nb::handle a, nb::handle b) { return runtime::overlap(array_of(a).array, array_of(b).array); });
 }
 
 }  // namespace weft::bindings

@@ -72,6 +72,8 @@ Array transpose(const Array& array, std::span<const int> axes);
 Array reinterpret(const Array& array, Type dtype);  // same element size, or contiguous last axis regrouped
 Array contiguous(const Array& array);               // itself where it already is
 Array clone(const Array& array);
+// Whether the bytes from the lowest to the highest element of one meet those of the other.
+bool overlap(const Array& a, const Array& b);
 // Same shape and dtype; any strides; overlapping source and destination are handled as if copied through a temporary.
 void copy(const Array& destination, const Array& source);
 void fill(const Array& array, const void* element);  // element size bytes

@@ -181,12 +181,6 @@ void run(const Nest& nest) {
         &split);
 }
 
-bool overlap(const Array& a, const Array& b) {
-    auto [a_low, a_high] = a.extent();
-    auto [b_low, b_high] = b.extent();
-    return a_low < b_high && b_low < a_high;
-}
-
 bool same_view(const Array& a, const Array& b) {
     return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
 }
@@ -207,6 +201,12 @@ void move_elements(const Array& destination, const Array& source) {
 }
 
 }  // namespace
+
+bool overlap(const Array& a, const Array& b) {
+    auto [a_low, a_high] = a.extent();
+    auto [b_low, b_high] = b.extent();
+    return a_low < b_high && b_low < a_high;
+}
 
 void copy(const Array& destination, const Array& source) {
     if (destination.dtype.size_bytes() != source.dtype.size_bytes() || destination.ndim != source.ndim ||

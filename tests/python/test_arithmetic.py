@@ -97,6 +97,37 @@ def test_vectors_and_matrices():
         x * y
 
 
+def test_whole_powers_are_products_and_bools_are_negated():
+    whole = wp.array([-2, 3], dtype=wp.int8)
+    assert (whole**3).list() == [-8, 27] and (whole**0).list() == [1, 1]
+    whole **= 2
+    assert whole.list() == [4, 9] and whole.dtype is wp.int8
+    a = random.standard_normal(30)
+    np.testing.assert_allclose((wp.array(a) ** 3).numpy(), a**3, rtol=1e-14)
+    np.testing.assert_allclose((wp.array(a) ** -2).numpy(), a**-2.0, rtol=1e-13)
+    assert (~wp.array([True, False])).list() == [False, True]
+
+
+def test_one_element_is_a_number():
+    assert float(wp.array([2.5], dtype=wp.bfloat16)) == 2.5 and int(wp.array([[7]], dtype=wp.uint8)) == 7
+    for wrong in [wp.zeros(2), wp.zeros(0), wp.zeros(1, dtype=wp.vec3)]:
+        with pytest.raises(TypeError, match=r"float\(\): an array of .* is not one number"):
+            float(wrong)
+
+
+def test_elements_chosen_by_indices():
+    a = np.arange(12.0).reshape(3, 4)
+    x = wp.array(a)
+    chosen, rows = x[[2, 0]], a[[2, 0]]
+    np.testing.assert_array_equal((1.0 - chosen * 2.0).numpy(), 1 - rows * 2)
+    np.testing.assert_array_equal((x[:2] + chosen).numpy(), a[:2] + rows)
+    np.testing.assert_array_equal((chosen > chosen[:, [0]]).numpy(), rows > rows[:, [0]])
+    np.testing.assert_array_equal(wp.map(wp.sqrt, chosen).numpy(), np.sqrt(rows))
+    x[[2, 0]] += 10.0
+    a[[2, 0]] += 10
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
 def test_in_place():
     base = np.arange(6.0)
     a = wp.array(base, dtype=wp.float64)
@@ -139,6 +170,12 @@ def test_operators_say_what_is_wrong():
         a + wp.zeros(4)
     with pytest.raises(TypeError):
         a + "x"
+    with pytest.raises(TypeError, match=r"a \+ b: 1000 does not fit int8"):
+        wp.zeros(3, dtype=wp.int8) + 1000
+    with pytest.raises(wp.UsageError, match=r"a \+ b: '\+' does not take float32 and vec3f"):
+        a + wp.zeros(3, dtype=wp.vec3)
+    with pytest.raises(wp.UsageError, match="-a: '-' does not take bool"):
+        -wp.zeros(3, dtype=bool)
     with pytest.raises(TypeError):
         wp.array[float] + 1.0
     assert (wp.zeros(0) + 1.0).shape == (0,)
@@ -250,8 +287,12 @@ def test_map_says_what_is_wrong():
         wp.map(wp.sin, a, out=wp.zeros(3, dtype=int))
     with pytest.raises(ValueError, match=r"'out' has the shape \(4,\), expected \(3,\)"):
         wp.map(wp.sin, a, out=wp.zeros(4))
-    with pytest.raises(wp.CompileError):
+    with pytest.raises(wp.UsageError, match=r"map\(\): no overload of wp.sin\(\) takes \(int32\)"):
         wp.map(wp.sin, wp.zeros(3, dtype=int))
+    with pytest.raises(wp.CompileError):
+        wp.map(blend, wp.zeros(3, dtype=int), a, a)
+    with pytest.raises(TypeError, match=r"map\(\): 300 does not fit int8"):
+        wp.map(wp.add, wp.zeros(3, dtype=wp.int8), 300)
     with pytest.raises(TypeError, match="expected a function, got 3"):
         wp.map(3, a)
 

@@ -226,6 +226,10 @@ def test_memory_at_an_address():
         wp.array(ptr=address, dtype=float)
     with pytest.raises(ValueError, match="'ptr' is 0"):
         wp.array(ptr=0, dtype=float, shape=2)
+    with pytest.raises(ValueError, match="expected a multiple of 4, the alignment of float32"):
+        wp.array(ptr=address + 1, dtype=float, shape=2)
+    with pytest.raises(ValueError, match="expected multiples of 4"):
+        wp.array(ptr=address, dtype=float, shape=2, strides=6)
 
 
 def test_deleter_runs_when_the_last_view_is_gone():
@@ -237,6 +241,51 @@ def test_deleter_runs_when_the_last_view_is_gone():
     assert calls == []
     del view
     assert calls == [(ctypes.addressof(memory), 24)]
+
+
+@pytest.mark.parametrize("wrong", [{"ndim": 2}, {"grad": wp.zeros(3)}, {"strides": (4, 4)}, {"deleter": 3}])
+def test_memory_stays_the_callers_where_the_constructor_fails(wrong):
+    memory = (ctypes.c_float * 6)(*range(6))
+    calls = []
+    keywords = {"dtype": float, "shape": 6, "deleter": lambda *call: calls.append(call), **wrong}
+    with pytest.raises(wp.UsageError, match=r"array\(\)"):
+        wp.array(ptr=ctypes.addressof(memory), **keywords)
+    assert calls == []
+    # It is not the pool's either: no new array lies there.
+    arrays = [wp.full(6, -1.0) for _ in range(50)]
+    assert list(memory) == [0, 1, 2, 3, 4, 5] and len(arrays) == 50
+
+
+def test_deleters_need_an_address_and_an_owner():
+    with pytest.raises(ValueError, match="'deleter' frees the memory at 'ptr'"):
+        wp.array(np.zeros(3), deleter=print)
+    memory = (ctypes.c_float * 2)()
+    calls = []
+    wp.array(ptr=ctypes.addressof(memory), dtype=float, shape=2, owner=False, deleter=lambda *call: calls.append(call))
+    assert calls == []
+
+
+@pytest.mark.parametrize("value, dtype", [(300, wp.int8), (-1, wp.uint32), (2**31, wp.int32), (256, wp.vec3ub)])
+def test_whole_numbers_in_lists_are_not_wrapped(value, dtype):
+    with pytest.raises(ValueError, match=f"{value} does not fit"):
+        wp.array([[value, 0, 0]], dtype=dtype)
+    for wrong in [2**63, -(2**63) - 1]:
+        with pytest.raises(ValueError, match="a number in the lists does not fit int64"):
+            wp.array([[wrong, 0, 0]], dtype=wp.int64)
+    assert wp.array([2**64 - 1, 0], dtype=wp.uint64).list() == [2**64 - 1, 0]
+    assert wp.array([2**63 - 1, 0.5], dtype=wp.int64).size == 2
+    assert wp.array(np.array([300]), dtype=wp.int8).list() == [44]  # NumPy's arrays are converted as NumPy does it
+
+
+@pytest.mark.parametrize("data", [(i for i in range(3)), "abc", {1: 2}, b"abc"])
+def test_what_is_no_data_is_named(data):
+    with pytest.raises(TypeError, match=f"data is {type(data).__name__}, expected an array, numbers, lists"):
+        wp.array(data)
+
+
+def test_lists_of_different_lengths():
+    with pytest.raises(ValueError, match=r"array\(\): the lists have different lengths"):
+        wp.array([[1.0, 2.0], [3.0]])
 
 
 @pytest.mark.seed("S-ARR-017")
@@ -278,7 +327,7 @@ def test_bfloat16_converts_through_float32():
     assert a.view(wp.uint16).list()[0] == 0x3F80
 
 
-@pytest.mark.parametrize("data", [np.zeros(3, complex), np.array(["a"]), np.array([object()]), "text", {"a": 1}])
+@pytest.mark.parametrize("data", [np.zeros(3, complex), np.array(["a"]), np.array([object()]), [None]])
 def test_data_without_an_element_type_is_an_error(data):
     with pytest.raises(TypeError, match="no element type"):
         wp.array(data)

@@ -166,7 +166,7 @@ def test_kernels_read_and_write_through_indices():
 def test_kernels_with_two_dimensions_and_both_spellings():
     @wp.func
     def get(x: wp.indexedarray[wp.vec3, 2], i: int, j: int):
-        return x[i, j][0]
+        return x[i, j][0] * float(type(x[i, j]) == x.dtype)
 
     @wp.kernel
     def gather(x: wp.indexedarray(dtype=wp.vec3, ndim=2), y: wp.array2d[float]):

@@ -140,6 +140,8 @@ def test_at_gives_a_new_array_that_requires_a_gradient():
         line @ wp.array(b)
     with pytest.raises(TypeError):
         wp.array(a) @ 2.0
+    assert isinstance(wp.array(a) @ b, np.ndarray) and isinstance(a @ wp.array(b), np.ndarray)
+    np.testing.assert_array_equal(a @ wp.array(b), a @ b)
 
 
 @pytest.mark.seed("S-MUL-003")

@@ -237,6 +237,8 @@ def test_long_and_many_segments(lengths):
 
 def test_sorts_say_what_is_wrong():
     keys, values = wp.zeros(4, dtype=int), wp.zeros(3, dtype=int)
+    with pytest.raises(ValueError, match="'keys' and 'values' share memory"):
+        wp.utils.radix_sort_pairs(keys, keys, 4)
     with pytest.raises(ValueError, match="'count' is 4, and the arrays have 3 elements"):
         wp.utils.radix_sort_pairs(keys, values, 4)
     with pytest.raises(TypeError, match="'keys' is an array of vec3f; expected scalars"):
@@ -276,6 +278,9 @@ def test_runs_across_blocks_into_a_count():
 def test_runs_without_room_are_an_error():
     with pytest.raises(ValueError, match="'run_values' has 2 elements, and there are 3 runs"):
         wp.utils.runlength_encode(wp.array([1, 2, 3], dtype=int), wp.zeros(2, dtype=int), wp.zeros(3, dtype=int))
+    runs = wp.zeros(3, dtype=int)
+    with pytest.raises(ValueError, match="'run_values' and 'run_lengths' share memory"):
+        wp.utils.runlength_encode(wp.array([1, 2, 3], dtype=int), runs, runs)
 
 
 # ---- conversion ----
@@ -329,6 +334,9 @@ def test_an_array_of_more_than_two_to_the_31_elements():
     assert b.list() == tail.list()
     a += 1
     assert a[0] == 2 and a[2**31 + 2] == 2 and a[-1] == 4
+    found, lengths = wp.zeros(2, dtype=wp.int8), wp.zeros(2, dtype=int)
+    with pytest.raises(ValueError, match=f"the run that begins at 0 has {n - 8} elements, which does not fit"):
+        wp.utils.runlength_encode(a, found, lengths)
     rows = a.reshape((2, n // 2))
     assert wp.utils.array_sum(rows, axis=1).dtype is wp.int8 and rows[1, -1] == 4
     wp.utils.array_scan(a, a)

@@ -14,12 +14,6 @@ constexpr double kBlockWork = 1 << 20;
 // Blocks are cut at multiples of this, the height and width of BLIS's own tiles being divisors of it.
 constexpr std::int64_t kCut = 48;
 
-bool overlap(const Array& a, const Array& b) {
-    auto [a_low, a_high] = a.extent();
-    auto [b_low, b_high] = b.extent();
-    return a_low < b_high && b_low < a_high;
-}
-
 // One matrix: address, and strides in elements.
 struct Matrix {
     char* data;

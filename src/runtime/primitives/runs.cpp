@@ -1,6 +1,7 @@
 // Run-length encoding, in two passes over blocks: each block counts the runs that begin in it, running sums say where
 // it writes, and each block writes the values and beginnings of its runs. Lengths are the distances of the beginnings.
 #include <algorithm>
+#include <limits>
 
 #include "runtime/primitives/numbers.h"
 #include "runtime/primitives/primitives.h"
@@ -52,6 +53,15 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
             starts[static_cast<std::size_t>(place++)] = i;
         }
     });
+    for (std::size_t run = 0; run + 1 < starts.size(); ++run) {
+        std::int64_t length = starts[run + 1] - starts[run];
+        if (length > std::numeric_limits<std::int32_t>::max()) {
+            throw UsageError("runlength_encode()",
+                             "the run that begins at " + std::to_string(starts[run]) + " has " +
+                                 std::to_string(length) + " elements, which does not fit the int32 of 'run_lengths'",
+                             ErrorCategory::value);
+        }
+    }
     auto* lengths = static_cast<std::byte*>(run_lengths.view.data);
     for_each_block(runs, 1, [&](std::int64_t run) {
         std::int64_t length = starts[static_cast<std::size_t>(run + 1)] - starts[static_cast<std::size_t>(run)];
@@ -59,12 +69,6 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
         std::memcpy(lengths + run * run_lengths.view.strides[0], &narrow, sizeof narrow);
     });
     return runs;
-}
-
-bool overlap(const Array& a, const Array& b) {
-    auto [a_low, a_high] = a.extent();
-    auto [b_low, b_high] = b.extent();
-    return a_low < b_high && b_low < a_high;
 }
 
 }  // namespace

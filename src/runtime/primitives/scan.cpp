@@ -90,12 +90,7 @@ void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
 void scan(const Array& from, const Array& to, bool inclusive) {
     Array source = contiguous(from);
     // In place only where both are the same elements; other overlaps go through memory of their own.
-    bool direct = to.is_contiguous();
-    if (direct && to.view.data != source.view.data) {
-        auto [low, high] = to.extent();
-        auto [source_low, source_high] = source.extent();
-        direct = high <= source_low || source_high <= low;
-    }
+    bool direct = to.is_contiguous() && (to.view.data == source.view.data || !overlap(to, source));
     Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
     std::int64_t components = from.dtype.components();
     visit_scalar(from.dtype.scalar(), [&](auto number) {

@@ -40,6 +40,7 @@ std::optional<Value> FunctionAnalyzer::indexed_attribute(const Value& object, co
         for (int axis = 0; axis < ndim; ++axis) extents.push_back(Value::runtime(extent(axis)));
         return Value::tuple(std::move(extents));
     }
+    if (name == "dtype") return attribute_of(attribute_of(object, "data", span), name, span);
     if (name == "ndim") return Value::integer(ndim);
     if (name == "size") {
         ir::Value* size = extent(0);
