@@ -34,6 +34,8 @@ struct TargetInfo {
     std::string cpu;
     std::string features;
     int vector_bits = 128;  // preferred width of a SIMD register
+    // Whether the processor's own gathers and scatters beat single accesses.
+    bool fast_gathers = false, fast_scatters = false;
 };
 
 struct Lowered {

@@ -80,7 +80,8 @@ double weight(Op op) {
 
 bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
 
-// A masked gather is one load after the other, each behind its own test. See docs/performance.md, CSR matrix-vector.
+// A gather is one load after the other (single_access.cpp); under a mask the pointers are chosen before. See
+// docs/performance.md, CSR matrix-vector.
 constexpr double kGather = 0.5, kMaskedGather = 0.8;
 // Of the lanes of a loop that each leaves after its own number of iterations, this part works on average.
 constexpr double kBusyLanes = 0.6;

@@ -34,7 +34,8 @@ int count_operations(const ir::Region& region) {
 
 }  // namespace
 
-Machine::Machine(const TargetInfo& target) : vector_bits(target.vector_bits) {
+Machine::Machine(const TargetInfo& target)
+    : vector_bits(target.vector_bits), fast_gathers(target.fast_gathers), fast_scatters(target.fast_scatters) {
     std::string features = "," + target.features + ",";
     if (target.features.empty() && !target.cpu.empty()) {  // what the processor's name implies
         llvm::SmallVector<llvm::StringRef, 64> implied;

@@ -8,7 +8,8 @@
 //   distance = packed element      wide accesses and shuffles (interleave.cpp)
 //   any other distance             single accesses put together
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
-//                                  instructions multiply by themselves
+//                                  instructions multiply by themselves; single accesses where the processor has no
+//                                  fast ones (single_access.cpp)
 // Under a mask the vector accesses are masked ones. Scatters write lane after lane, so that the last lane wins.
 #include <array>
 
@@ -32,8 +33,6 @@ std::int64_t unit_of(std::int64_t stride) {
         if (stride % unit == 0) return unit;
     return 1;
 }
-
-std::int64_t size_of(const LeafType& type) { return type.pointer ? 8 : info(type.scalar).bytes(); }
 
 llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<std::uint64_t>(size_of(type))); }
 
@@ -186,7 +185,7 @@ llvm::Value* Emitter::to_memory(llvm::Value* value, const LeafType& type) {
     return builder_.CreateZExt(value, value->getType()->isVectorTy() ? lanes_of(byte) : byte);
 }
 
-Leaf Emitter::load_leaf(const Address& address, const LeafType& type) {
+Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
     llvm::Type *scalar = memory_type(type), *lanes = lanes_of(scalar);
     llvm::Align alignment = alignment_of(type);
     auto done = [&](llvm::Value* loaded) { return Leaf::of_vector(from_memory(loaded, type)); };
@@ -222,12 +221,13 @@ Leaf Emitter::load_leaf(const Address& address, const LeafType& type) {
             return done(loaded);
         }
     }
+    if (!machine_.fast_gathers) return done(load_singly(address, type));
     llvm::Value* mask = mask_ ? here(mask_) : nullptr;
     return done(with_alias(builder_.CreateMaskedGather(lanes, pointers(address, type.offset), alignment, mask, nothing),
                            address.root));
 }
 
-void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& value) {
+void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
     llvm::Align alignment = alignment_of(type);
     if (address.uniform()) {
         llvm::Value* last = to_memory(pick_last_active(value), type);
@@ -259,6 +259,7 @@ void Emitter::store_leaf(const Address& address, const LeafType& type, Leaf& val
             return;
         }
     }
+    if (!machine_.fast_scatters) return store_singly(address, type, stored);
     llvm::Value* mask = mask_ ? here(mask_) : nullptr;
     with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
 }

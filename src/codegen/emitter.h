@@ -45,8 +45,9 @@ struct Machine {
     bool fma = false;
     bool half_conversions = false;  // float <-> f16 instructions
     bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
-    std::string math_isa;           // suffix of SLEEF's symbols
-    int math_bits = 128;            // width of those
+    bool fast_gathers = false, fast_scatters = false;
+    std::string math_isa;  // suffix of SLEEF's symbols
+    int math_bits = 128;   // width of those
 };
 
 class Emitter {
@@ -180,6 +181,7 @@ private:
         std::int64_t unit = 1;
         llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` where the array itself is varying
         MemoryRoot root;
+        llvm::SmallVector<llvm::Value*, 16> singles = {};  // a pointer for each lane, where single_pointers() made them
         bool uniform() const { return base && !step && !offsets; }
     };
     // `data` is kDataLeaf or kGradLeaf; fewer indices than dimensions name the start of the rest.
@@ -187,8 +189,8 @@ private:
     llvm::Value* pointers(const Address& address, std::int64_t offset);
     llvm::Value* byte_offset(llvm::Value* pointer, std::int64_t offset);
     llvm::Value* pointer_of_lane(const Address& address, std::int64_t offset, llvm::Value* lane);
-    Leaf load_leaf(const Address& address, const LeafType& type);
-    void store_leaf(const Address& address, const LeafType& type, Leaf& value);
+    Leaf load_leaf(Address& address, const LeafType& type);
+    void store_leaf(Address& address, const LeafType& type, Leaf& value);
     llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
     llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
     const ir::Value* run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
@@ -204,6 +206,12 @@ private:
     void emit_grad_of(const ir::Operation& operation);
     template <typename Instruction>
     Instruction* with_alias(Instruction* instruction, MemoryRoot root);
+
+    // ---- single_access.cpp ----
+    llvm::Value* place_for_idle_lanes(bool for_store);
+    llvm::ArrayRef<llvm::Value*> single_pointers(Address& address, bool for_store);
+    llvm::Value* load_singly(Address& address, const LeafType& type);
+    void store_singly(Address& address, const LeafType& type, llvm::Value* stored);
 
     // ---- interleave.cpp ----
     // Elements of `count` packed components, one element per lane, one after the other in memory.
@@ -293,6 +301,7 @@ private:
     llvm::LLVMContext& context_;
     Builder builder_;
     llvm::Function* function_ = nullptr;
+    llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
     KernelEntry* entry_ = nullptr;
 

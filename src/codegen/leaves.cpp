@@ -47,6 +47,8 @@ std::vector<LeafType> leaf_types(Type type) {
     return leaves;
 }
 
+std::int64_t size_of(const LeafType& type) { return type.pointer ? 8 : info(type.scalar).bytes(); }
+
 int leaf_count(Type type) {
     switch (type.kind()) {
         case Kind::scalar:

@@ -32,6 +32,7 @@ struct LeafType {
 // The leaves of a type, in order. Tuples have no memory; their offsets are 0.
 std::vector<LeafType> leaf_types(Type type);
 int leaf_count(Type type);
+std::int64_t size_of(const LeafType& type);  // bytes in memory
 // Where in `aggregate` the part named by a static path begins, in leaves, and the type of that part.
 struct Part {
     int first = 0;

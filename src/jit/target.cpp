@@ -66,6 +66,13 @@ codegen::TargetInfo describe_host() {
                              "; examples are x86-64, x86-64-v3 and skylake-avx512",
                          ErrorCategory::value);
     target.vector_bits = vector_bits(triple, *processor);
+    const auto has = [&](const char* feature) { return processor->checkFeatures(std::string("+") + feature); };
+    if (triple.isX86()) {
+        // As LLVM decides whether it uses the instructions.
+        const bool wide = has("avx512f") && has("avx512vl");
+        target.fast_gathers = (wide || (has("avx2") && has("fast-gather"))) && !has("prefer-no-gather");
+        target.fast_scatters = wide && !has("prefer-no-scatter");
+    }
     return target;
 }
 

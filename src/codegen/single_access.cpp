@@ -1,0 +1,77 @@
+// Gathers and scatters as one scalar access for each lane, for processors that have no fast instructions for them.
+//
+// before   masked.gather(pointers, mask)
+// after    pointers = select(mask, pointers, zeros)      zeros: a constant of the module
+//          each lane: load pointers[lane]
+//
+// and masked.scatter likewise, with scraps on the stack that nobody reads. LLVM's own way is a branch around every
+// access. Those are slower where the lanes are off in no order, and a large kernel comes to thousands of blocks, for
+// which LLVM's register allocator needs seconds. All parts of an element share the pointers.
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+namespace {
+
+// The largest element that the region loads or stores.
+std::int64_t largest_access(const ir::Region& region) {
+    std::int64_t bytes = 8;
+    for (const ir::Operation* operation : region.operations) {
+        if (operation->op == ir::Op::load) bytes = std::max(bytes, operation->result()->type.size_bytes());
+        if (operation->op == ir::Op::store) bytes = std::max(bytes, operation->operands.back()->type.size_bytes());
+        for (const ir::Region* nested : operation->regions) bytes = std::max(bytes, largest_access(*nested));
+    }
+    return bytes;
+}
+
+}  // namespace
+
+llvm::Value* Emitter::place_for_idle_lanes(bool for_store) {
+    llvm::Value*& place = idle_lanes_[for_store];
+    if (place) return place;
+    auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(largest_access(kernel_.body)));
+    if (for_store) {
+        llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+        llvm::AllocaInst* scraps = entry.CreateAlloca(type, nullptr, "scraps");
+        scraps->setAlignment(llvm::Align(16));
+        place = scraps;
+    } else {
+        auto* zeros = new llvm::GlobalVariable(module_, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
+                                               llvm::Constant::getNullValue(type), "zeros");
+        zeros->setAlignment(llvm::Align(16));
+        place = zeros;
+    }
+    return place;
+}
+
+llvm::ArrayRef<llvm::Value*> Emitter::single_pointers(Address& address, bool for_store) {
+    if (!address.singles.empty()) return address.singles;
+    llvm::Value* all = pointers(address, 0);
+    if (mask_) all = builder_.CreateSelect(here(mask_), all, splat(place_for_idle_lanes(for_store)));
+    for (int lane = 0; lane < lanes_; ++lane)
+        address.singles.push_back(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)));
+    return address.singles;
+}
+
+llvm::Value* Emitter::load_singly(Address& address, const LeafType& type) {
+    llvm::Type* scalar = memory_type(type);
+    llvm::Align alignment(static_cast<std::uint64_t>(size_of(type)));
+    llvm::Value* loaded = llvm::PoisonValue::get(lanes_of(scalar));
+    std::uint64_t lane = 0;
+    for (llvm::Value* pointer : single_pointers(address, false)) {
+        llvm::LoadInst* load = builder_.CreateAlignedLoad(scalar, byte_offset(pointer, type.offset), alignment);
+        loaded = builder_.CreateInsertElement(loaded, with_alias(load, address.root), lane++);
+    }
+    return loaded;
+}
+
+void Emitter::store_singly(Address& address, const LeafType& type, llvm::Value* stored) {
+    llvm::Align alignment(static_cast<std::uint64_t>(size_of(type)));
+    std::uint64_t lane = 0;
+    for (llvm::Value* pointer : single_pointers(address, true)) {
+        llvm::Value* element = builder_.CreateExtractElement(stored, lane++);
+        with_alias(builder_.CreateAlignedStore(element, byte_offset(pointer, type.offset), alignment), address.root);
+    }
+}
+
+}  // namespace weft::codegen
