@@ -69,6 +69,8 @@ PROGRAMS = tuple(
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),
         Program("twenty", BENCH / "compile" / "twenty.py", (WEFT, PEER)),
+        Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
+        Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),
