@@ -39,7 +39,7 @@ def _module_of(function: Callable, module: Any, name: str) -> Module:
         return module
     if isinstance(module, str):
         return module_named(module)
-    raise UsageError(f'{name}(): module is {module!r}, expected a wp.Module, a name or "unique"')
+    raise UsageError(f'kernel(): module is {module!r}, expected a wp.Module, a name or "unique"')
 
 
 def kernel(
@@ -73,7 +73,7 @@ def kernel(
     """
     own_options = check_options(module_options, "kernel()")
     if enable_backward is not None:
-        own_options["enable_backward"] = bool(enable_backward)
+        own_options.update(check_options({"enable_backward": enable_backward}, "kernel()"))
     bounds = _check_launch_bounds(launch_bounds)
     if grid_stride is not None and not isinstance(grid_stride, bool):
         raise UsageError(f"kernel(): grid_stride is {grid_stride!r}, expected True or False")

@@ -48,8 +48,9 @@ def check_options(options: Any, api: str) -> dict[str, Any]:
         if name not in _CODE_OPTIONS and name not in _CUDA_OPTIONS:
             known = ", ".join(sorted({*_CODE_OPTIONS, *_CUDA_OPTIONS}))
             raise UsageError(f"{api}: there is no module option {name!r}; expected one of {known}")
-        if name == "mode" and value not in ("debug", "release"):
+        if name == "mode" and value not in ("debug", "release", None):
             raise UsageError(f"{api}: mode is {value!r}, expected 'debug' or 'release'")
+    _weft.check_kernel_options(code_options(options), api)
     return dict(options)
 
 
@@ -58,7 +59,7 @@ def code_options(options: dict[str, Any]) -> dict[str, Any]:
     return {
         _CODE_OPTIONS[name]: value == "debug" if name == "mode" else value
         for name, value in options.items()
-        if name in _CODE_OPTIONS
+        if name in _CODE_OPTIONS and value is not None
     }
 
 

@@ -67,15 +67,15 @@ std::string listing(PyKernel& kernel, const std::string& stage) {
 
 // The options that shape code, by the names that python/warp/modules.py gives them; what is missing is as wp.config
 // says.
-KernelOptions read_options(nb::dict given) {
+KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") {
     KernelOptions options;
     for (auto [name, value] : given) {
         const std::string option = nb::str(name).c_str();
         const auto number = [&](int low, int high) {
             int result = 0;
             if (!nb::try_cast(value, result) || result < low || result > high) {
-                throw UsageError("kernel option '" + option + "'",
-                                 "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
+                throw UsageError(api,
+                                 option + " is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
                                      std::to_string(low) + " to " + std::to_string(high),
                                  ErrorCategory::value);
             }
@@ -83,8 +83,8 @@ KernelOptions read_options(nb::dict given) {
         };
         const auto flag = [&] {
             if (!PyBool_Check(value.ptr())) {
-                throw UsageError("kernel option '" + option + "'",
-                                 "is " + std::string(nb::repr(value).c_str()) + ", expected True or False",
+                throw UsageError(api,
+                                 option + " is " + std::string(nb::repr(value).c_str()) + ", expected True or False",
                                  ErrorCategory::type);
             }
             return value.is(Py_True);
@@ -243,6 +243,10 @@ PyKernel* kernel_pointer(nb::handle object) {
 }
 
 void bind_kernels(nb::module_& m) {
+    m.def(
+        "check_kernel_options", [](nb::dict options, const std::string& api) { read_options(options, api); },
+        nb::arg("options"), nb::arg("api"),
+        "Raises UsageError, in the name of `api`, where an option has no such value.");
     nb::class_<PyKernel>(m, "Kernel", nb::dynamic_attr(), nb::is_weak_referenceable(),
                          "A function of the GPU-style kernel language, made by @wp.kernel and run by wp.launch().")
         .def(

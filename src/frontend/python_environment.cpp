@@ -50,6 +50,20 @@ nb::handle find(nb::handle dict, std::string_view name) {
     return found;
 }
 
+// A code object of the text. Closures of one factory ask for the same ones again and again, and Python's compiler takes
+// a hundred times what the code itself does.
+nb::object code_of(const std::string& text) {
+    constexpr Py_ssize_t kMostKept = 4096;
+    static auto* const known = new nb::dict;
+    nb::str key(text.c_str(), text.size());
+    if (PyObject* found = PyDict_GetItemWithError(known->ptr(), key.ptr())) return nb::borrow(found);
+    nb::object code = nb::steal(Py_CompileString(key.c_str(), "<string>", Py_eval_input));
+    if (!code.is_valid()) throw nb::python_error();
+    if (PyDict_Size(known->ptr()) >= kMostKept) known->clear();
+    (*known)[key] = code;
+    return code;
+}
+
 }  // namespace
 
 std::string utf8_text(nb::handle text) {
@@ -142,8 +156,10 @@ nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::
         if (nb::object value = closure_value(i); value.is_valid()) add(closure_names_[i], std::move(value));
     }
     const std::string code = "lambda " + parameters + ": (" + text + "\n)";
-    nb::object evaluate = nb::module_::import_("builtins").attr("eval");
-    return evaluate(nb::str(code.c_str(), code.size()), function_.attr("__globals__"))(*arguments);
+    nb::object globals = function_.attr("__globals__");
+    nb::object made = nb::steal(PyEval_EvalCode(code_of(code).ptr(), globals.ptr(), globals.ptr()));
+    if (!made.is_valid()) throw nb::python_error();
+    return made(*arguments);
 }
 
 Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>& constants) {

@@ -248,8 +248,21 @@ void Recording::replace_functions(Binding& binding) {
     for (Binding& element : binding.elements) replace_functions(element);
 }
 
+std::string Recording::question_words(const Question& question) {
+    std::string words = std::to_string(static_cast<int>(question.kind)) + " " + std::to_string(question.function) + " " +
+                        std::to_string(question.object) + " " + std::to_string(question.expression) + " ";
+    append_text(words, question.name);
+    for (const Environment::Local& local : question.constants) {
+        append_text(words, local.name);
+        words += answers_.describe(local.value);
+    }
+    return words;
+}
+
 Binding Recording::note(Question question, Binding answer) {
-    notes_.emplace_back(std::move(question), answers_.describe(answer));
+    std::string words = answers_.describe(answer);
+    // What has been asked before decides nothing.
+    if (asked_.insert(question_words(question)).second) notes_.emplace_back(std::move(question), std::move(words));
     // Numbers of the functions that this answer has brought up.
     for (int i = static_cast<int>(numbers_.size()); i < answers_.function_count(); ++i)
         numbers_.emplace(&answers_.function(i), i);

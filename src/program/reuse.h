@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "program/module.h"
@@ -72,6 +73,7 @@ public:
 private:
     friend class RecordingEnvironment;
     sema::Binding note(Question question, sema::Binding answer);
+    std::string question_words(const Question& question);
     std::shared_ptr<const sema::FunctionSource> recorded(const std::shared_ptr<const sema::FunctionSource>& function);
     void replace_functions(sema::Binding& binding);
 
@@ -80,6 +82,7 @@ private:
     std::unordered_map<const sema::FunctionSource*, int> numbers_;
     std::unordered_map<const sema::FunctionSource*, std::shared_ptr<const sema::FunctionSource>> wrapped_;
     std::vector<std::pair<Question, std::string>> notes_;
+    std::unordered_set<std::string> asked_;
     bool is_complete_ = true;
 };
 

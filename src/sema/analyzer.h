@@ -114,6 +114,7 @@ private:
     Value from_binding(Binding binding, const std::string& spelled, Span span);
     // What a callee stands for, without writing IR; empty where that needs running code.
     std::optional<Binding> static_binding(const syntax::Expression& expression);
+    bool is_global_number(const syntax::Expression& expression);
     void inout_names(const syntax::Call& call, std::set<std::string>& names);
     InoutNames inout_finder();
     const Local* find_local(const std::string& name) const;

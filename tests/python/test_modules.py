@@ -132,10 +132,11 @@ def test_enumerations_and_class_attributes_are_constants():
         if mode == Mode.ON:
             out[0] = float(Settings.count) + Settings.Inner.weight
         out[1] = float(int(Settings.mode))
+        out[2] = float(Mode.ON.value + Settings.mode.value)
 
-    out = wp.zeros(2)
+    out = wp.zeros(3)
     wp.launch(k, dim=1, inputs=[Mode.ON, out])
-    assert out.numpy().tolist() == [3.5, 7.0]
+    assert out.numpy().tolist() == [3.5, 7.0, 14.0]
 
 
 # ---- options ----
@@ -181,7 +182,8 @@ def test_options_of_a_kernel_go_before_those_of_its_module():
         ({"launch_bounds": (128, 2, 3)}, "launch_bounds"),
         ({"launch_bounds": "many"}, "launch_bounds"),
         ({"grid_stride": 1}, "grid_stride is 1"),
-        ({"module": 4}, "module is 4"),
+        ({"module": 4}, r"kernel\(\): module is 4"),
+        ({"enable_backward": "no"}, "enable_backward is 'no'"),
     ],
 )
 def test_wrong_options_are_named(options, words):
@@ -190,6 +192,15 @@ def test_wrong_options_are_named(options, words):
         @wp.kernel(**options)
         def k(x: wp.array[float]):
             x[0] = 1.0
+
+
+def test_wrong_options_of_a_module_change_nothing():
+    module = wp.Module("wrong_options")
+    for options in ({"fast_math": "yes"}, {"max_unroll": -1}, {"fast_math": True, "speed": 3}):
+        with pytest.raises(wp.UsageError, match=r"set_module_options\(\)"):
+            wp.set_module_options(options, module)
+    assert module.options == {}
+    wp.set_module_options(wp.get_module_options(module), module)
 
 
 def test_options_for_cuda_are_kept():

@@ -33,7 +33,10 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 none.kind = Binding::Kind::none;
                 return Value::of_binding(std::move(none));
             },
-            [&](const syntax::Attribute& n) { return attribute(n, span); },
+            [&](const syntax::Attribute& n) {
+                if ((n.name == "value" || n.name == "name") && is_global_number(*n.object)) return evaluated(e);
+                return attribute(n, span);
+            },
             [&](const syntax::Subscript& n) {
                 // FUNCTIONS["cube"]: Python itself reads the items of its objects, when the kernel is built.
                 const std::optional<Binding> object = static_binding(*n.object);

@@ -120,6 +120,16 @@ std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression
     return std::nullopt;
 }
 
+// Color.RED, RED: a member of an enumeration is its number to kernels; what else it has, Python reads.
+bool FunctionAnalyzer::is_global_number(const syntax::Expression& expression) {
+    const syntax::Expression* root = &expression;
+    while (const auto* attribute = std::get_if<syntax::Attribute>(&root->node)) root = attribute->object.get();
+    const auto* name = std::get_if<syntax::Name>(&root->node);
+    if (!name || find_local(name->id) || local_names_.contains(name->id)) return false;
+    const std::optional<Binding> binding = static_binding(expression);
+    return binding && binding->kind == Binding::Kind::constant && binding->is_literal;
+}
+
 // A superset: any plain name given to a builtin of which some overload has an inout parameter.
 void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::string>& names) {
     const std::optional<Binding> callee = static_binding(*call.function);
