@@ -45,7 +45,7 @@ SECTIONS = {
         "Products of whole arrays. See [arrays](../guide/arrays.md).",
         "matmul batched_matmul adj_matmul adj_batched_matmul",
     ),
-    "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy Any"),
+    "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy int float Any"),
     "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
     "Errors": ("What Weft raises.", "UsageError CompileError InternalError"),
 }
@@ -53,6 +53,8 @@ SECTIONS = {
 # What is not an object of ours and cannot carry a docstring.
 DOCSTRINGS = {
     "Any": "`typing.Any`: annotates a parameter of a generic kernel or function, which takes the argument's type.",
+    "int": "Python's `int`, which kernels read as `int32`: `wp.int(x)` converts.",
+    "float": "Python's `float`, which kernels read as `float32`: `wp.float(x)` converts.",
     "DeviceLike": "Annotation of what names a device: a `Device`, its name, or None for the default one.",
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 HEADER = '''# Made by tools/gen_stubs.py from the builtin table and the names of the module.
+import builtins
 import typing
 from typing import Any, Generic, TypeVar
 
@@ -39,7 +40,7 @@ class _Value:
 '''
 OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor"]
 COMPARISONS = ["lt", "le", "gt", "ge"]
-ARRAYS = {"array", "array1d", "array2d", "array3d", "array4d"}
+ARRAYS = {"array", "array1d", "array2d", "array3d", "array4d", "indexedarray"}
 
 
 def quoted(text, indent):
@@ -85,6 +86,15 @@ def builtin(name, overloads, doc):
     return "".join("@typing.overload\n" + function(name, form, doc) for form in forms)
 
 
+def operators():
+    """The methods that values and arrays have: a + b, 2.0 * a, a < b."""
+    text = ""
+    for operator in OPERATORS:
+        text += f"    def __{operator}__(self, other: Any) -> Any: ...\n"
+        text += f"    def __r{operator}__(self, other: Any) -> Any: ...\n"
+    return text + "".join(f"    def __{operator}__(self, other: Any) -> Any: ...\n" for operator in COMPARISONS)
+
+
 def array_class(name, doc):
     return f"""class {name}(Generic[_Element]):
 {quoted(doc, "    ")}
@@ -95,18 +105,20 @@ def array_class(name, doc):
     def __setitem__(self, index: Any, value: Any) -> None: ...
     def __len__(self) -> Any: ...
     def __iter__(self) -> Any: ...
-"""
+    def __bool__(self) -> Any: ...
+    def __int__(self) -> Any: ...
+    def __float__(self) -> Any: ...
+    def __neg__(self) -> Any: ...
+    def __pos__(self) -> Any: ...
+    def __invert__(self) -> Any: ...
+{operators()}"""
 
 
 def stub():
     import warp
     from warp import _weft
 
-    text = HEADER
-    for operator in OPERATORS:
-        text += f"    def __{operator}__(self, other: Any) -> Any: ...\n"
-        text += f"    def __r{operator}__(self, other: Any) -> Any: ...\n"
-    text += "".join(f"    def __{operator}__(self, other: Any) -> Any: ...\n" for operator in COMPARISONS)
+    text = HEADER + operators()
 
     builtins = set(_weft.builtin_names())
     types = {name: warp.types.named_type(name) for name in warp.types.type_names()}
@@ -123,6 +135,8 @@ def stub():
             text += "\n" + builtin(name, _weft.builtin_overloads(name), value.__doc__)
         elif isinstance(value, ModuleType):
             text += f"\nfrom warp import {name} as {name}\n" if value.__name__ == f"warp.{name}" else ""
+        elif value in (int, float):
+            text += f"\n{name} = builtins.{name}\n"
         elif getattr(value, "__module__", "").startswith("warp.") and value.__module__ != "warp._weft":
             text += f"\nfrom {value.__module__} import {value.__name__} as {name}\n"
         elif isinstance(value, type):

@@ -76,6 +76,9 @@ def init() -> None:
     """Starts the runtime. Optional: the first use of anything starts it too. May be called any number of times."""
 
 
+# Python's own: kernels read them as int32 and float32.
+_PYTHON_TYPES = {"float": float, "int": int}
+
 # Found in these modules when first asked for.
 _LATER = {
     "adj_batched_matmul": "warp.products",
@@ -99,7 +102,9 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module(_LATER[name]), name)
         globals()[name] = value
         return value
-    value = types.named_type(name)
+    value = _PYTHON_TYPES.get(name)
+    if value is None:
+        value = types.named_type(name)
     if value is None:
         value = _weft.builtin(name)
     if value is None:
@@ -113,4 +118,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "utils", *types.type_names(), *_weft.builtin_names()})
+    return sorted({*globals(), *_LATER, *_PYTHON_TYPES, "utils", *types.type_names(), *_weft.builtin_names()})

@@ -25,7 +25,8 @@ cache_kernels: bool = True
 """Keeps compiled kernels on disk. The folder is $WARP_CACHE_PATH, else one below the user's cache folder."""
 
 kernel_cache_dir: str | None = _weft.build_info()["cache_folder"]
-"""Folder of the disk cache (read only; set the environment variable WARP_CACHE_PATH before the start)."""
+"""Folder of the disk cache; what is set holds for kernels that are compiled afterwards, which go to a folder of this
+version of Weft below it. None is $WARP_CACHE_PATH, else a folder below the user's cache folder."""
 
 optimization_level: int | None = None
 """0 to 3 for LLVM's optimiser; None is 3."""

@@ -170,6 +170,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.dense = !variant.strided;
     result.noalias = !variant.overlapping;
     result.cache = program::settings().cache_kernels;
+    result.cache_folder = program::settings().cache_folder;
     result.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
     result.lanes = options.lanes.value_or(0);
     return result;

@@ -30,6 +30,18 @@ int as_int(nb::handle value, const std::string& option, int low, int high) {
     return number;
 }
 
+std::filesystem::path as_folder(nb::handle value, const std::string& option) {
+    nb::object path = nb::steal(PyOS_FSPath(value.ptr()));
+    if (!path.is_valid()) PyErr_Clear();
+    std::string text;
+    if (!path.is_valid() || !nb::try_cast(path, text) || text.empty()) {
+        throw UsageError("config." + option,
+                         "is " + std::string(nb::repr(value).c_str()) + ", expected the path of a folder or None",
+                         ErrorCategory::type);
+    }
+    return text;
+}
+
 // Returns false where no part of the C++ side reads the option.
 bool set_option(const std::string& name, nb::handle value) {
     program::Settings& settings = program::settings();
@@ -55,6 +67,8 @@ bool set_option(const std::string& name, nb::handle value) {
         settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
     } else if (name == "max_unroll") {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
+    } else if (name == "kernel_cache_dir") {
+        settings.cache_folder = value.is_none() ? std::filesystem::path() : as_folder(value, name);
     } else if (name == "cpu_threads") {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
     } else {
@@ -73,7 +87,7 @@ nb::dict build_info() {
     info["features"] = target.features;
     info["vector_bits"] = target.vector_bits;
     info["threads"] = runtime::cpu_threads();
-    info["cache_folder"] = jit::default_cache_folder().string();
+    info["cache_folder"] = jit::cache_folder(program::settings().cache_folder).string();
     return info;
 }
 
@@ -83,7 +97,7 @@ void bind_settings(nb::module_& m) {
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
     m.def(
-        "clear_kernel_cache", [] { jit::Cache(jit::default_cache_folder()).clear(); },
+        "clear_kernel_cache", [] { jit::Cache(jit::cache_folder(program::settings().cache_folder)).clear(); },
         "Removes every compiled kernel from the disk cache.");
 }
 

@@ -157,12 +157,12 @@ void Cache::clear() {
     for (const Entry& entry : entries_of(folder_)) fs::remove(entry.path, ignored);
 }
 
-std::filesystem::path default_cache_folder() {
+std::filesystem::path cache_folder(std::filesystem::path root) {
     const auto from_environment = [](const char* name) -> fs::path {
         const char* const value = std::getenv(name);
         return value != nullptr ? fs::path(value) : fs::path();
     };
-    fs::path root = from_environment("WARP_CACHE_PATH");
+    if (root.empty()) root = from_environment("WARP_CACHE_PATH");
     if (root.empty()) {
         root = from_environment("XDG_CACHE_HOME");
         if (root.empty() && !from_environment("HOME").empty()) root = from_environment("HOME") / ".cache";

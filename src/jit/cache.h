@@ -27,7 +27,8 @@ private:
     std::uint64_t limit_bytes_;
 };
 
-// $WARP_CACHE_PATH, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; a folder of this compiler version below it.
-std::filesystem::path default_cache_folder();
+// A folder of this compiler version below `root`, or, where that is empty, below $WARP_CACHE_PATH, else
+// $XDG_CACHE_HOME/weft, else ~/.cache/weft.
+std::filesystem::path cache_folder(std::filesystem::path root = {});
 
 }  // namespace weft::jit

@@ -78,10 +78,10 @@ double since_ms(Clock::time_point start) {
 
 // From the disk cache where it is there and links; compiled otherwise.
 std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, const jit::Options& options,
-                                                    const Digest& key, bool use_cache, bool& from_cache) {
+                                                    const Digest& key, const CompileOptions& chosen, bool& from_cache) {
     from_cache = false;
-    if (!use_cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
-    jit::Cache cache(jit::default_cache_folder());
+    if (!chosen.cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
+    jit::Cache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
         from_cache = true;
         return std::make_shared<runtime::Executable>(std::move(*binary));
@@ -97,7 +97,7 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOpt
     dump_code(function.name, module, jit);
 
     auto compiled = std::make_shared<CompiledKernel>();
-    compiled->executable = executable_for(module, jit, key, options.cache, compiled->from_cache);
+    compiled->executable = executable_for(module, jit, key, options, compiled->from_cache);
     compiled->entry = compiled->executable->entry(function.name);
     compiled->description = compiled->executable->kernel(function.name);
     for (const ir::Value* parameter : function.parameters()) compiled->parameter_types.push_back(parameter->type);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,8 +24,9 @@ struct CompileOptions {
     bool cache = true;
     int optimization_level = 3;
     int lanes = 0;
-    bool dense = true;    // false: for launches with strided arrays
-    bool noalias = true;  // false: for launches whose arrays overlap
+    bool dense = true;                   // false: for launches with strided arrays
+    bool noalias = true;                 // false: for launches whose arrays overlap
+    std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
 
     bool operator==(const CompileOptions&) const = default;
 };

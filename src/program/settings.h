@@ -2,7 +2,7 @@
 // wp.config option is assigned; read at each launch.
 #pragma once
 
-#include <string>
+#include <filesystem>
 
 namespace weft::program {
 
@@ -15,6 +15,7 @@ struct Settings {
     bool verbose = false;
     int optimization_level = 3;
     int max_unroll = 16;
+    std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
 };
 Settings& settings();
 

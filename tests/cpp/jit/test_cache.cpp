@@ -176,12 +176,13 @@ TEST(DefaultCacheFolder, follows_the_environment) {
     const char* const before = std::getenv("WARP_CACHE_PATH");
     const std::string saved = before != nullptr ? before : "";
     setenv("WARP_CACHE_PATH", "/some/where", 1);
-    EXPECT_EQ(default_cache_folder().parent_path(), "/some/where");
+    EXPECT_EQ(cache_folder().parent_path(), "/some/where");
+    EXPECT_EQ(cache_folder("/chosen").parent_path(), "/chosen");
     unsetenv("WARP_CACHE_PATH");
     setenv("XDG_CACHE_HOME", "/xdg", 1);
-    EXPECT_EQ(default_cache_folder().parent_path(), "/xdg/weft");
+    EXPECT_EQ(cache_folder().parent_path(), "/xdg/weft");
     unsetenv("XDG_CACHE_HOME");
-    EXPECT_EQ(default_cache_folder().parent_path().filename(), "weft");
+    EXPECT_EQ(cache_folder().parent_path().filename(), "weft");
     if (before != nullptr) setenv("WARP_CACHE_PATH", saved.c_str(), 1);
 }
 
