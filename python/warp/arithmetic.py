@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import CompileError, array, type_name, usage_error
+from warp._weft import CompileError, array, primitives, type_name, usage_error
 from warp.indexed import indexedarray
-from warp.mapping import _make, _value_type, check_number, launch_map, number_type
+from warp.mapping import LONGEST_LINE, _make, _value_type, check_number, launch_map, mapping_of, number_type
 
 _BINARY = {
     "+": ("add", operator.add),
@@ -112,8 +112,68 @@ def _check_dtypes(symbol: str, operands: list[Any], api: str) -> None:
         )
 
 
+# ---- the usual case: contiguous arrays of one shape, and numbers, for which there has been a kernel before ----
+
+# (symbol, _kind() of each operand) -> (kernel over one line, dtype of the result)
+_plans: dict[tuple, tuple[Any, Any]] = {}
+_MOST_PLANS = 1024
+
+
+def _kind(value: Any) -> Any:
+    """Tells an array of vec3 from a vec3."""
+    return value.dtype if type(value) is array else (type(value),)
+
+
+def _remember(symbol: str, a: Any, b: Any, operands: list[Any]) -> None:
+    """Called when the operator has run once, so that these types go together."""
+    for value, other in ((a, b), (b, a)):
+        if type(value) is int and type(other) is array:
+            # Whole elements: whether the number fits them is to be seen each time. Powers: see _whole_power().
+            if symbol == "**" or _weft.type_info(other.dtype)["scalar_kind"] != "float":
+                return
+        elif type(value) not in (array, float) and _weft.type_info(type(value)) is None:
+            return
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    function = _binary_function(symbol)
+    mapping = mapping_of(function, function, operands, function.__name__)
+    kernel = mapping.kernel(tuple(isinstance(value, array) for value in operands), 1)
+    _plans[symbol, _kind(a), _kind(b)] = kernel, mapping.results[0]
+
+
+def _quick(symbol: str, a: Any, b: Any, out: array | None) -> array | None:
+    """What the general way would give; None where this is not the usual case."""
+    plan = _plans.get((symbol, _kind(a), _kind(b)))
+    if plan is None:
+        return None
+    first = a if type(a) is array else b
+    shape, size = first.shape, first.size
+    for value in (a, b):
+        if type(value) is array and not (value.is_contiguous and value.shape == shape):
+            return None
+    if not 0 < size <= LONGEST_LINE:
+        return None
+    kernel, dtype = plan
+    if out is None:
+        requires_grad = getattr(a, "requires_grad", False) or getattr(b, "requires_grad", False)
+        out = _weft.empty(shape, dtype, device=first.device, requires_grad=requires_grad)
+    elif out.dtype is not dtype or (type(b) is array and b.ptr != out.ptr and primitives.overlap(out, b)):
+        return None
+    if len(shape) == 1:
+        _weft.launch(kernel, size, (a, b), (out,))
+    else:
+        operands = [value.flatten() if type(value) is array else value for value in (a, b)]
+        _weft.launch(kernel, size, operands, (out.flatten(),))
+    return out
+
+
+# ---- the operators ----
+
+
 def binary(symbol: str, a: Any, b: Any) -> Any:
     """``a <symbol> b``, one of which is an array. With a NumPy array the result is a NumPy array."""
+    if (result := _quick(symbol, a, b, None)) is not None:
+        return result
     api = f"a {symbol} b"
     for value, turned in ((a, False), (b, True)):
         if isinstance(value, np.ndarray):
@@ -126,11 +186,15 @@ def binary(symbol: str, a: Any, b: Any) -> Any:
     if symbol == "**" and isinstance(a, array) and (result := _whole_power(a, b, None, api)) is not None:
         return result
     _check_dtypes(symbol, operands, api)
-    return _apply(_binary_function(symbol), operands, None, api)
+    result = _apply(_binary_function(symbol), operands, None, api)
+    _remember(symbol, a, b, operands)
+    return result
 
 
 def inplace(symbol: str, a: array, b: Any) -> Any:
     """``a <symbol>= b``: the result must have the shape and dtype of ``a``."""
+    if _quick(symbol, a, b, a) is not None:
+        return a
     api = f"a {symbol}= b"
     if isinstance(b, np.ndarray):
         b = array(b, device=a.device)
@@ -141,6 +205,7 @@ def inplace(symbol: str, a: array, b: Any) -> Any:
         return a
     _check_dtypes(symbol, operands, api)
     _apply(_binary_function(symbol), operands, a, api)
+    _remember(symbol, a, b, operands)
     return a
 
 

@@ -37,7 +37,7 @@ __all__ = ["map"]
 
 _API = "map()"
 _MOST_KERNELS = 1024  # kept; the disk cache has their machine code
-_LONGEST_LINE = 1 << 31  # of a launch: wp.tid() is an int32
+LONGEST_LINE = 1 << 31  # of a launch: wp.tid() is an int32
 
 
 # ---- functions ----
@@ -189,7 +189,9 @@ class _Mapping:
 _mappings: OrderedDict[Any, _Mapping] = OrderedDict()
 
 
-def _mapping(function: Any, key: Any, dtypes: list[Any], name: str) -> _Mapping:
+def mapping_of(function: Any, key: Any, values: list[Any], name: str) -> _Mapping:
+    """The mapping of a function over these values: arrays, or (value, dtype). Made where it is new."""
+    dtypes = [value.dtype if isinstance(value, array) else value[1] for value in values]
     key = (key, *dtypes)
     found = _mappings.get(key)
     if found is None:
@@ -266,8 +268,7 @@ def _overlaps(out: array, value: array) -> bool:
 
 def launch_map(function: Any, key: Any, name: str, values: list[Any], out: Any, api: str) -> Any:
     """The body of map() and of the operators. `values` are arrays, or (value, dtype) of what is the same for all."""
-    dtypes = [value.dtype if isinstance(value, array) else value[1] for value in values]
-    mapping = _mapping(function, key, dtypes, name)
+    mapping = mapping_of(function, key, values, name)
     sources = [value for value in values if isinstance(value, array)]
     shape = broadcast_shape([value.shape for value in sources], api)
     outputs = _outputs(mapping, out, shape, sources, api)
@@ -322,11 +323,11 @@ def _launch(mapping: _Mapping, arguments: list[Any], results: list[array], shape
         size = results[0].size
         arguments = [value.flatten() if isinstance(value, array) else value for value in arguments]
         results = [value.flatten() for value in results]
-        if size <= _LONGEST_LINE:
+        if size <= LONGEST_LINE:
             _weft.launch(kernel, size, arguments, results)
             return
-        for begin in range(0, size, _LONGEST_LINE):
-            part = slice(begin, min(size, begin + _LONGEST_LINE))
+        for begin in range(0, size, LONGEST_LINE):
+            part = slice(begin, min(size, begin + LONGEST_LINE))
             cut = [value[part] if isinstance(value, array) else value for value in arguments]
             _weft.launch(kernel, part.stop - begin, cut, [value[part] for value in results])
         return
@@ -394,8 +395,7 @@ def map(
     name = getattr(func, "__name__", None) or getattr(func, "key", None) or "function"
     name = "map_" + (name if name.isidentifier() else "lambda")
     if return_kernel:
-        dtypes = [value.dtype if isinstance(value, array) else value[1] for value in values]
-        mapping = _mapping(func, _key(func), dtypes, name)
+        mapping = mapping_of(func, _key(func), values, name)
         shape = broadcast_shape([value.shape for value in arrays], _API)
         return mapping.kernel(tuple(isinstance(value, array) for value in values), len(shape))
     try:

@@ -97,6 +97,37 @@ def test_vectors_and_matrices():
         x * y
 
 
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, operator.iadd, operator.isub])
+def test_an_operator_means_the_same_the_second_time(op):
+    """From the second time on the kernel is known and fewer things are looked at."""
+
+    class Named(wp.array):
+        pass
+
+    pair = random.integers(1, 50, (2, 3, 4)).astype(np.float32)
+    make = [wp.array, lambda d: wp.array(d.T.copy()).T, Named, lambda d: wp.array(np.repeat(d, 2, axis=1))[:, ::2]]
+    for first in make:
+        for second in [*make, lambda d: d[0, 0], lambda d: float(d[0, 0]), lambda d: int(d[0, 0])]:
+            for _ in range(2):
+                a, b = pair.copy()
+                x, y = first(a), second(b)
+                expected = op(a, b if isinstance(y, wp.array) else b[0, 0])
+                np.testing.assert_array_equal(op(x, y).numpy(), expected)
+                np.testing.assert_array_equal(x.numpy(), a)
+    line = wp.array(np.arange(9.0), dtype=float)
+    line[1:] += line[:-1]
+    line[1:] += line[:-1]
+    step = np.array([0, 1, 3, 5, 7, 9, 11, 13, 15])
+    np.testing.assert_array_equal(line.numpy(), step + np.concatenate([[0], step[:-1]]))
+    for name in ("int8", "uint32"):
+        for number in (1, 5, -200):
+            if number > 0:
+                assert (wp.ones(2, dtype=getattr(wp, name)) + number).list() == [number + 1] * 2
+            else:
+                with pytest.raises(TypeError, match="-200 does not fit"):
+                    wp.ones(2, dtype=getattr(wp, name)) + number
+
+
 def test_whole_powers_are_products_and_bools_are_negated():
     whole = wp.array([-2, 3], dtype=wp.int8)
     assert (whole**3).list() == [-8, 27] and (whole**0).list() == [1, 1]
