@@ -1,4 +1,5 @@
-"""Operations on whole arrays beside NumPy: sum, running sums and sort of 1 M elements, products of 1024² matrices."""
+"""Operations on whole arrays beside NumPy: operators, sum, running sums and sort of 1 M elements, operators of 1000,
+products of 1024² matrices."""
 
 import sys
 from pathlib import Path
@@ -9,8 +10,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
 
 N = 1 << 20
+SMALL = 1000
 SIDE = 1024
-VARIANTS = ("sum", "scan", "sort i32", "sort f32", "product f32", "product f64")
+VARIANTS = ("2a + b", "2a + b, small", "sum", "scan", "sort i32", "sort f32", "product f32", "product f64")
 
 
 def problem(variant):
@@ -20,6 +22,9 @@ def problem(variant):
         return {name: random.standard_normal((SIDE, SIDE)).astype(dtype) for name in "ab"}
     if variant == "sort i32":
         return {"keys": random.integers(-(2**31), 2**31, N).astype(np.int32)}
+    if variant.startswith("2a + b"):
+        a, b = random.standard_normal((2, SMALL if variant.endswith("small") else N)).astype(np.float32)
+        return {"a": a, "b": b}
     return {"keys": random.standard_normal(N).astype(np.float32)}
 
 
@@ -27,6 +32,8 @@ def numpy_call(variant, data):
     """The work as NumPy does it: of a sort, the sorted keys and where they came from."""
     if variant.startswith("product"):
         return lambda: data["a"] @ data["b"]
+    if variant.startswith("2a + b"):
+        return lambda: 2.0 * data["a"] + data["b"]
     keys = data["keys"]
     if variant == "sum":
         return lambda: np.array([keys.sum()])
@@ -51,6 +58,9 @@ def with_weft(wp, variant, data, options):
         a, b = wp.array(data["a"]), wp.array(data["b"])
         d = wp.zeros_like(a)
         return measure.Job(lambda: wp.matmul(a, b, d, d), d.numpy)
+    if variant.startswith("2a + b"):
+        a, b = wp.array(data["a"]), wp.array(data["b"])
+        return measure.Job(lambda: 2.0 * a + b, lambda: (2.0 * a + b).numpy())
     keys = wp.array(data["keys"])
     if variant == "sum":
         total = wp.zeros(1)

@@ -282,6 +282,12 @@ class indexedarray(metaclass=_Maker):
         if data is None:
             if dtype is None:
                 raise usage_error(f"{_API}: expected data and indices, or dtype for an annotation", TypeError)
+            if dtype is Any:
+                raise usage_error(
+                    f"{_API}: dtype is Any, and kernels take an indexedarray of one dtype. help: annotate the "
+                    "parameter with typing.Any, which takes every indexedarray",
+                    TypeError,
+                )
             ndim = 1 if ndim is None else operator.index(ndim)
             if not 1 <= ndim <= _MOST_DIMS:
                 raise usage_error(f"{_API}: arrays have 1 to 4 dimensions, got ndim={ndim}", ValueError)
@@ -308,6 +314,26 @@ class indexedarray(metaclass=_Maker):
         indices = [*indices, *[None] * (data.ndim - len(indices))]
         parts = [_indices(part, data.shape[axis], axis, data.device) for axis, part in enumerate(indices)]
         return _class(data.dtype, data.ndim)._over(data, parts)
+
+
+def copy_into(dest: Any, src: array, dest_offset: int, src_offset: int, count: int) -> None:
+    """``wp.copy()`` to an indexedarray: all of it, or, where both have one dimension, a part."""
+    if dest_offset == src_offset == count == 0 and dest.shape == src.shape:
+        dest.assign(src)
+        return
+    if dest.ndim != 1 or src.ndim != 1:
+        raise usage_error(
+            f"copy(): a part of an indexedarray of shape {dest.shape} cannot be copied, or an array of another shape, "
+            f"{src.shape}",
+            ValueError,
+        )
+    count = count or src.size - src_offset
+    for name, size, offset in (("destination", dest.size, dest_offset), ("source", src.size, src_offset)):
+        if offset < 0 or count < 0 or offset + count > size:
+            raise usage_error(
+                f"copy(): the {name} has {size} elements, of which {count} from {offset} on are asked for", ValueError
+            )
+    dest[dest_offset : dest_offset + count].assign(src[src_offset : src_offset + count])
 
 
 def from_key(source: array, key: Any) -> Any:

@@ -147,7 +147,8 @@ PyObject* make_like(const LikeSignature& signature, PyObject* const* args, Py_ss
     return guarded([&] {
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
-        PyArray& source = array_argument(given[kSource], api, "src");
+        nb::object elements = chosen_elements(given[kSource]);
+        PyArray& source = array_argument(elements.ptr(), api, "src");
         Options options = like_options(source, given[kLikeDevice], given[kLikeRequiresGrad], given[kLikePinned], api);
         return make(source, options, api);
     });
@@ -192,7 +193,8 @@ PyObject* full_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
                                                  2);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
-        PyArray& source = array_argument(given[kSource], api, "src");
+        nb::object elements = chosen_elements(given[kSource]);
+        PyArray& source = array_argument(elements.ptr(), api, "src");
         Options options = like_options(source, given[kDevice], given[kRequiresGrad], given[kPinned], api);
         return new_filled(source.array.dtype, shape_of(source), given[kValue], options, api);
     });
@@ -214,8 +216,16 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
             throw UsageError(api, "'stream' is " + describe(given[kStream]) + ": the CPU has no streams, expected None",
                              ErrorCategory::type);
         }
+        nb::object source = chosen_elements(given[kSource]);
+        if (is_indexed(given[kDestination])) {
+            array_argument(source.ptr(), api, "src");
+            indexed_function("copy_into")(nb::handle(given[kDestination]), source,
+                                          number(given[kToOffset], "dest_offset"),
+                                          number(given[kFromOffset], "src_offset"), number(given[kCopyCount], "count"));
+            Py_RETURN_NONE;
+        }
         PyArray& to = array_argument(given[kDestination], api, "dest");
-        PyArray& from = array_argument(given[kSource], api, "src");
+        PyArray& from = array_argument(source.ptr(), api, "src");
         copy_elements(to, from, number(given[kToOffset], "dest_offset"), number(given[kFromOffset], "src_offset"),
                       number(given[kCopyCount], "count"), api);
         Py_RETURN_NONE;

@@ -39,11 +39,6 @@ bool has_arrays(PyObject* key) {
     return false;
 }
 
-nb::object indexed_function(const char* name) {
-    static PyObject* module = nb::module_::import_("warp.indexed").release().ptr();
-    return nb::handle(module).attr(name);
-}
-
 [[noreturn]] void throw_out_of_range(std::int64_t index, int axis, std::int64_t size) {
     throw UsageError("array[]",
                      "index " + std::to_string(index) + " is out of range: dimension " + std::to_string(axis) +
@@ -192,6 +187,21 @@ void write_view(const Array& view, PyObject* value) {
 }
 
 }  // namespace
+
+nb::object indexed_function(const char* name) {
+    static PyObject* module = nb::module_::import_("warp.indexed").release().ptr();
+    return nb::handle(module).attr(name);
+}
+
+bool is_indexed(PyObject* object) {
+    if (array_pointer(object)) return false;
+    const std::optional<Type> type = struct_type_of_class(Py_TYPE(object));
+    return type && type->struct_key().starts_with("warp.indexed:");
+}
+
+nb::object chosen_elements(PyObject* object) {
+    return is_indexed(object) ? nb::object(nb::handle(object).attr("contiguous")()) : nb::borrow(object);
+}
 
 PyObject* array_subscript(PyObject* self, PyObject* key) {
     return guarded([&] {

@@ -126,6 +126,11 @@ void moving(std::int64_t size_bytes, Work&& work) {
 // ---- slots and tables that array_object.cpp gathers ----
 
 PyObject* array_subscript(PyObject* self, PyObject* key);
+// wp.indexedarray (python/warp/indexed.py): a function of that module; whether an object is one; its elements as an
+// array of their own, and any other object as it is.
+nb::object indexed_function(const char* name);
+bool is_indexed(PyObject* object);
+nb::object chosen_elements(PyObject* object);
 int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 PyObject* array_item(PyObject* self, Py_ssize_t index);
 int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags);

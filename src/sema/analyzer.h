@@ -166,6 +166,8 @@ private:
         std::vector<ir::Value*> indices;
     };
     IndexedElement indexed_element(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
+    void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     Value read_part(const Value& object, const PartStep& step);

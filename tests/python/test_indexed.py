@@ -1,5 +1,7 @@
 """Indexing of arrays on the host as NumPy does it, and wp.indexedarray."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import warp as wp
@@ -267,3 +269,72 @@ def test_memory_at_an_address_with_strides_and_capacity():
     assert freed == [(base.ctypes.data + 4, 92)]
     with pytest.raises(ValueError, match="'capacity' is 10 bytes"):
         wp.array(ptr=base.ctypes.data, dtype=int, shape=4, capacity=10)
+
+
+# ---- functions that take arrays ----
+
+
+def test_atomics_count_through_indices():
+    @wp.kernel
+    def count(x: wp.indexedarray(dtype=int), y: wp.indexedarray(dtype=float, ndim=2), old: wp.array[int]):
+        i = wp.tid()
+        old[i] = wp.atomic_add(x, i % 2, 1)
+        wp.atomic_max(y, i % 2, wp.int64(i) % wp.int64(3), float(i))
+        old[i] += 0 * len(x)
+
+    x, y, old = wp.zeros(6, dtype=int), wp.zeros((4, 5)), wp.zeros(600, dtype=int)
+    wp.launch(count, 600, [x[[5, 2]], wp.indexedarray(y, [[3, 0], [4, 0, 2]]), old])
+    assert x.list() == [0, 0, 300, 0, 0, 300]
+    expected = np.zeros((4, 5))
+    for i in range(600):
+        expected[[3, 0][i % 2], [4, 0, 2][i % 3]] = i
+    np.testing.assert_array_equal(y.numpy(), expected)
+    assert sorted(old.list()) == sorted([*range(300), *range(300)])
+
+
+def test_atomics_of_an_indexedarray_that_are_wrong():
+    @wp.kernel
+    def one_index(y: wp.indexedarray(dtype=float, ndim=2)):
+        wp.atomic_add(y, 0, 1.0)
+
+    with pytest.raises(wp.CompileError, match=r"takes \(indexedarray2d_float32, the int literal 0, the float"):
+        wp.launch(one_index, 1, [wp.indexedarray(wp.zeros((2, 2)), [[0], [1]])])
+
+
+def test_copies_from_and_into_chosen_elements():
+    base = np.arange(24, dtype=np.float32).reshape(4, 6)
+    a = wp.array(base)
+    rows = a[[3, 1]]
+    np.testing.assert_array_equal(wp.clone(rows).numpy(), base[[3, 1]])
+    assert wp.zeros_like(rows).shape == (2, 6) and wp.full_like(rows, 2.0).shape == (2, 6)
+    out = wp.zeros((2, 6))
+    wp.copy(out, rows)
+    np.testing.assert_array_equal(out.numpy(), base[[3, 1]])
+    wp.copy(a[[0, 2]], rows)
+    base[[0, 2]] = base[[3, 1]]
+    np.testing.assert_array_equal(a.numpy(), base)
+    line = wp.array(np.arange(8.0), dtype=float)
+    wp.copy(line[[1, 1, 6]], wp.array([10.0, 20.0, 30.0]), dest_offset=1, src_offset=1)
+    assert line.list() == [0, 20, 2, 3, 4, 5, 30, 7]
+    wp.copy(line, line[[6, 1]], dest_offset=2, count=1)
+    assert line.list() == [0, 20, 30, 3, 4, 5, 30, 7]
+    with pytest.raises(ValueError, match="the destination has 2 elements, of which 3 from 0 on are asked for"):
+        wp.copy(line[[0, 1]], wp.zeros(3))
+    with pytest.raises(ValueError, match=r"a part of an indexedarray of shape \(2, 6\) cannot be copied"):
+        wp.copy(rows, wp.zeros(12))
+    with pytest.raises(TypeError, match="'src' must be an array"):
+        wp.copy(rows, np.zeros((2, 6)))
+
+
+def test_a_generic_kernel_takes_every_indexedarray():
+    @wp.kernel
+    def double(x: Any):
+        i = wp.tid()
+        x[i] = x[i] * x.dtype(2)
+
+    for dtype in (wp.float64, wp.int16):
+        a = wp.array(np.arange(4), dtype=dtype)
+        wp.launch(double, 2, [a[[3, 1]]])
+        assert a.list() == [0, 2, 2, 6]
+    with pytest.raises(TypeError, match="help: annotate the parameter with typing.Any"):
+        wp.indexedarray(dtype=Any)

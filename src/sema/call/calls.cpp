@@ -35,7 +35,10 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
         case Binding::Kind::builtin: {
             bool handled = false;
             Value value = call_language_builtin(binding.text, call, span, handled);
-            return handled ? value : call_builtin(binding.text, actuals(call), span);
+            if (handled) return value;
+            std::vector<Actual> arguments = actuals(call);
+            if (binding.text.starts_with("atomic_")) pass_indexed_element(arguments);
+            return call_builtin(binding.text, arguments, span);
         }
         case Binding::Kind::type:
             return construct(binding.type, actuals(call), span);
@@ -83,6 +86,7 @@ Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span spa
         return Value::runtime(builder_.dim(value.ir, static_cast<int>(value.pending.size())));
     }
     if (type.is_numeric_aggregate()) return Value::integer(type.rows());
+    if (is_indexed(type)) return attribute_of(value, "shape", span).elements[0];
     fail(arguments[0].span, describe(value) + " has no length",
          {help("arrays, vectors, matrices and tuples have one")});
 }

@@ -28,6 +28,25 @@ FunctionAnalyzer::IndexedElement FunctionAnalyzer::indexed_element(const Value& 
     return element;
 }
 
+void FunctionAnalyzer::pass_indexed_element(std::vector<Actual>& arguments) {
+    if (arguments.empty() || !arguments[0].keyword.empty() || !arguments[0].value.is_runtime()) return;
+    const Value object = arguments[0].value;
+    if (!is_indexed(type_of(object))) return;
+    const Value array = attribute_of(object, "data", arguments[0].span);
+    const auto ndim = static_cast<std::size_t>(type_of(array).ndim());
+    // With fewer indices than dimensions no overload fits, and the message names the indexedarray.
+    for (std::size_t axis = 0; axis < ndim; ++axis) {
+        if (axis + 1 >= arguments.size() || !arguments[axis + 1].keyword.empty()) return;
+        if (!type_of(arguments[axis + 1].value).is_int()) return;
+    }
+    for (std::size_t axis = 0; axis < ndim; ++axis) {
+        Actual& position = arguments[axis + 1];
+        ir::Value* along = attribute_of(object, "indices" + std::to_string(axis), position.span).ir;
+        position.value = Value::runtime(builder_.load(along, {index(position.value, position.span)}));
+    }
+    arguments[0].value = array;
+}
+
 std::optional<Value> FunctionAnalyzer::indexed_attribute(const Value& object, const std::string& name, Span span) {
     const Type type = type_of(object);
     if (!is_indexed(type)) return std::nullopt;
