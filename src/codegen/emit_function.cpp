@@ -9,8 +9,9 @@
 //         if some threads are left:                body, the first few lanes on
 //         step to the next row by incrementing, without division
 //
-// The body of a small kernel is written twice, so that the loop has no masks; that of a large one, or of one that is
-// full of masks of its own, once, always masked: there the time is in the arithmetic, and compile time counts.
+// The body of a small kernel is written twice, so that the loop has no masks; that of a larger one once, masked, which
+// takes two thirds of the time to compile. There only the loads and stores ask whether the group is full
+// (load_full_group_plainly): arithmetic costs the same with a mask and without.
 #include <llvm/TargetParser/X86TargetParser.h>
 
 #include "codegen/emitter.h"
@@ -20,8 +21,8 @@ namespace weft::codegen {
 
 namespace {
 
-// Operations up to which the body is always, and up to which it may be, written a second time for the tail.
-constexpr int kSmallBody = 100, kLargeBody = 400;
+// Operations up to which the body is written a second time for the tail.
+constexpr int kSmallBody = 64;
 
 int count_operations(const ir::Region& region) {
     int count = 0;
@@ -234,8 +235,13 @@ void Emitter::emit_segment(llvm::Value* first, llvm::Value* last) {
             builder_.getInt32Ty());
         return builder_.CreateICmpSLT(iota(builder_.getInt32Ty()), splat(rest));
     };
-    emit_group(k, twice ? nullptr : tail_mask(k));
     llvm::Value* next = builder_.CreateAdd(k, group, "", true, true);
+    if (!twice) {
+        llvm::Value* is_full = builder_.CreateICmpSLE(next, last);
+        group_ = {tail_mask(k), is_full};
+    }
+    emit_group(k, group_.mask);
+    group_ = {};
     k->addIncoming(next, builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, full_end), loop, after);
     builder_.SetInsertPoint(after);
@@ -260,38 +266,8 @@ void Emitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
 
 int Emitter::body_size() const { return count_operations(kernel_.body); }
 
-// Whether a body without masks is worth its compile time: that of a small kernel is; a larger one gains where most of
-// it runs in all lanes, and not where branches and loops have put masks around it already.
-bool Emitter::worth_writing_twice() const {
-    int all = body_size();
-    if (all <= kSmallBody) return true;
-    return all <= kLargeBody && 2 * count_masked(kernel_.body) < all;
-}
-
-// Operations under a condition or in a loop that differs between the lanes.
-int Emitter::count_masked(const ir::Region& region) const {
-    int count = 0;
-    for (const ir::Operation* operation : region.operations) {
-        bool masks = false;
-        switch (operation->op) {
-            case ir::Op::if_:
-                masks = plan_.shape(operation->operands[0]).kind != transform::LaneShape::Kind::uniform;
-                break;
-            case ir::Op::for_:
-                for (std::size_t i = 0; i < 3; ++i) masks |= varying(operation->operands[i]);
-                masks |= operation->guarded && varying(operation->body().arguments.back());
-                break;
-            case ir::Op::while_:
-                masks = varying(operation->body(0).terminator()->operands[0]);
-                break;
-            default:
-                break;
-        }
-        for (const ir::Region* nested : operation->regions)
-            count += masks ? count_operations(*nested) : count_masked(*nested);
-    }
-    return count;
-}
+// Private copies of cells (emit_combined.cpp) are filled by unmasked code only.
+bool Emitter::worth_writing_twice() const { return body_size() <= kSmallBody || !private_parameters_.empty(); }
 
 // A product whose only use is a sum of the same region is not computed by itself: the sum becomes a fused multiply-add.
 // Deciding this here and not in the back end gives every lane count the same bits.

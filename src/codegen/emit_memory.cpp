@@ -320,8 +320,10 @@ void Emitter::emit_load(const Operation& operation) {
         return result;
     };
     if (!options_.debug) {
-        const ir::Value* run = run_index(operation.operands[0], indices);
-        return set(operation.result(), run ? load_run(run, load) : load());
+        if (const ir::Value* run = run_index(operation.operands[0], indices))
+            return set(operation.result(), load_run(run, load));
+        const bool is_wide = address_of(operation.operands[0], indices).step != nullptr;
+        return set(operation.result(), is_wide ? load_full_group_plainly(load) : load());
     }
 
     llvm::Value* ok = check_access(operation, indices);
@@ -336,17 +338,55 @@ void Emitter::emit_load(const Operation& operation) {
     set(operation.result(), merge(type, false, loaded, inside, nothing, checked));
 }
 
+// A masked access costs several times a plain one. Where the mask is that of the group, or of an arm in it, it is
+// mostly all lanes:
+// before: masked access
+// after:  if group is full: access; else: masked access
+LaneValue Emitter::load_full_group_plainly(const std::function<LaneValue()>& load) {
+    if (!mask_ || mask_ != group_.mask) return load();
+    llvm::BasicBlock *full = new_block("full"), *partial = new_block("partial"), *after = new_block("loaded");
+    builder_.CreateCondBr(group_.is_full, full, partial);
+    builder_.SetInsertPoint(full);
+    mask_ = nullptr;
+    LaneValue plain = load();
+    mask_ = group_.mask;
+    llvm::BasicBlock* from_full = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(partial);
+    LaneValue masked = load();
+    llvm::BasicBlock* from_partial = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    return merge(plain.type, true, plain, from_full, masked, from_partial);
+}
+
+void Emitter::store_full_group_plainly(const std::function<void()>& store) {
+    if (!mask_ || mask_ != group_.mask) return store();
+    llvm::BasicBlock *full = new_block("full"), *partial = new_block("partial"), *after = new_block("stored");
+    builder_.CreateCondBr(group_.is_full, full, partial);
+    builder_.SetInsertPoint(full);
+    mask_ = nullptr;
+    store();
+    mask_ = group_.mask;
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(partial);
+    store();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
 void Emitter::emit_store(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const ir::Value* stored = operation.operands.back();
     std::vector<LeafType> leaves = leaf_types(stored->type);
+    Address address = address_of(operation.operands[0], indices);
     auto store = [&] {
         LaneValue& whole = value(stored);
-        Address address = address_of(operation.operands[0], indices);
+        address.singles.clear();
         if (interleaves(address, leaves, stored->type.size_bytes())) return store_interleaved(address, leaves, whole);
         for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], whole.leaves[i]);
     };
-    if (!options_.debug) return store();
+    if (!options_.debug) return address.step ? store_full_group_plainly(store) : store();
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
     builder_.CreateCondBr(check_access(operation, indices), inside, after);
     builder_.SetInsertPoint(inside);

@@ -70,7 +70,6 @@ private:
     void emit_threads(llvm::Value* begin, llvm::Value* end);
     int body_size() const;
     bool worth_writing_twice() const;
-    int count_masked(const ir::Region& region) const;
     void find_fusable(const ir::Region& region);
 
     void emit_region(const ir::Region& region);
@@ -197,6 +196,8 @@ private:
     LaneValue load_run(const ir::Value* index, const std::function<LaneValue()>& load);
     void emit_load(const ir::Operation& operation);
     void emit_store(const ir::Operation& operation);
+    LaneValue load_full_group_plainly(const std::function<LaneValue()>& load);
+    void store_full_group_plainly(const std::function<void()>& store);
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);
@@ -309,6 +310,10 @@ private:
     std::unordered_map<const ir::Value*, int> uses_;
     std::unordered_map<const ir::Value*, bool> fusable_;
     llvm::Value* mask_ = nullptr;
+    // In a body that is written once, and in its arms: the mask that they begin with, and whether that is all lanes.
+    struct GroupMask {
+        llvm::Value *mask = nullptr, *is_full = nullptr;
+    } group_;
     llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
