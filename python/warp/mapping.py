@@ -21,6 +21,7 @@ import ast
 import inspect
 import linecache
 import textwrap
+import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable
@@ -187,19 +188,21 @@ class _Mapping:
 
 
 _mappings: OrderedDict[Any, _Mapping] = OrderedDict()
+_lock = threading.RLock()  # a static expression in a mapped function may itself map
 
 
 def mapping_of(function: Any, key: Any, values: list[Any], name: str) -> _Mapping:
     """The mapping of a function over these values: arrays, or (value, dtype). Made where it is new."""
     dtypes = [value.dtype if isinstance(value, array) else value[1] for value in values]
     key = (key, *dtypes)
-    found = _mappings.get(key)
-    if found is None:
-        found = _mappings[key] = _Mapping(function, dtypes, name)
-        if len(_mappings) > _MOST_KERNELS:
-            _mappings.popitem(last=False)
-    else:
-        _mappings.move_to_end(key)
+    with _lock:
+        found = _mappings.get(key)
+        if found is None:
+            found = _mappings[key] = _Mapping(function, dtypes, name)
+            if len(_mappings) > _MOST_KERNELS:
+                _mappings.popitem(last=False)
+        else:
+            _mappings.move_to_end(key)
     return found
 
 

@@ -7,10 +7,10 @@
 namespace weft::bindings {
 namespace {
 
-nb::object arithmetic(const char* name) {
-    static PyObject* module = nb::module_::import_("warp.arithmetic").release().ptr();
-    return nb::handle(module).attr(name);
-}
+PyObject* arithmetic_module = nullptr;
+PyObject* products_module = nullptr;
+
+nb::object arithmetic(const char* name) { return function_of("warp.arithmetic", arithmetic_module, name); }
 
 bool has_memory(PyObject* object) {
     PyArray* array = array_pointer(object);
@@ -51,8 +51,7 @@ PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) { return inplace<Sy
 
 PyObject* product(PyObject* a, PyObject* b) {
     return guarded([&] {
-        static PyObject* module = nb::module_::import_("warp.products").release().ptr();
-        return nb::object(nb::handle(module).attr("product")(nb::handle(a), nb::handle(b))).release().ptr();
+        return function_of("warp.products", products_module, "product")(nb::handle(a), nb::handle(b)).release().ptr();
     });
 }
 

@@ -188,9 +188,17 @@ void write_view(const Array& view, PyObject* value) {
 
 }  // namespace
 
+nb::object function_of(const char* module, PyObject*& kept, const char* name) {
+    if (!kept) {
+        nb::object imported = nb::module_::import_(module);
+        if (!kept) kept = imported.release().ptr();
+    }
+    return nb::handle(kept).attr(name);
+}
+
 nb::object indexed_function(const char* name) {
-    static PyObject* module = nb::module_::import_("warp.indexed").release().ptr();
-    return nb::handle(module).attr(name);
+    static PyObject* module = nullptr;
+    return function_of("warp.indexed", module, name);
 }
 
 bool is_indexed(PyObject* object) {

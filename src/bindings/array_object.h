@@ -126,6 +126,10 @@ void moving(std::int64_t size_bytes, Work&& work) {
 // ---- slots and tables that array_object.cpp gathers ----
 
 PyObject* array_subscript(PyObject* self, PyObject* key);
+// A function of one of our Python modules, which is imported when first needed and then kept in `kept`, null at first.
+// `static PyObject* module = import(...)` would not do: an import runs Python code, another thread may get the GIL
+// meanwhile, come to that line and wait for the static, with the GIL that the import needs.
+nb::object function_of(const char* module, PyObject*& kept, const char* name);
 // wp.indexedarray (python/warp/indexed.py): a function of that module; whether an object is one; its elements as an
 // array of their own, and any other object as it is.
 nb::object indexed_function(const char* name);

@@ -1,6 +1,8 @@
 """Operators of arrays and wp.map, against NumPy."""
 
 import operator
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -333,3 +335,41 @@ def test_map_says_what_is_wrong():
 
     with pytest.raises(TypeError, match="returns nothing"):
         wp.map(nothing, a)
+
+
+# ---- threads ----
+
+
+def test_threads_begin_at_the_same_time():
+    """What is imported and compiled at the first use is so once, and nobody waits for ever."""
+    code = """
+import threading
+import numpy as np
+import warp as wp
+
+wrong, start = [], threading.Barrier(6)
+
+def work(seed):
+    x = np.random.default_rng(seed).standard_normal((40, 40))
+    a = wp.array(x)
+    start.wait()
+    for found, expected in (
+        (a @ a, x @ x),
+        (a * 2.0 + a, x * 3),
+        (wp.map(wp.sin, a), np.sin(x)),
+        (a[[3, 1]].contiguous(), x[[3, 1]]),
+        (wp.utils.array_sum(a, axis=0), x.sum(axis=0, keepdims=True)),
+    ):
+        if not np.allclose(found.numpy(), expected):
+            wrong.append(seed)
+
+threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(wrong)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        assert (done.stdout, done.stderr) == ("[]\n", "")
