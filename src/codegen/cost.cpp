@@ -43,6 +43,9 @@ double weight(Op op) {
         case Op::components:
         case Op::member:
         case Op::grad_of:
+        case Op::slice:
+        case Op::null:
+        case Op::array_at:
         case Op::block_dim:
         case Op::if_:
         case Op::for_:

@@ -344,6 +344,14 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_is_null(operation);
         case Op::grad_of:
             return emit_grad_of(operation);
+        case Op::slice:
+            return emit_slice(operation);
+        case Op::null:
+            return set(operation.result(), zero_value(operation.result()->type, false));
+        case Op::local_array:
+            return emit_local_array(operation);
+        case Op::array_at:
+            return emit_array_at(operation);
         case Op::atomic_add:
         case Op::atomic_sub:
         case Op::atomic_min:

@@ -92,6 +92,7 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
         address.bases = start.vector;
     else
         address.base = start.scalar;
+    if (start.linear()) address.step = i64(start.step);
 
     // pointer + number * stride, both scalar
     auto advance = [&](llvm::Value* number, llvm::Value* stride) {

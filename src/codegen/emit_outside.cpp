@@ -24,7 +24,8 @@ std::string path_of(const ir::Value& value) {
     }
     const Operation& operation = *value.definition;
     const ir::Value& whole = *operation.operands[0];
-    const bool has_indices = operation.op == ir::Op::load || operation.op == ir::Op::view;
+    const bool has_indices =
+        operation.op == ir::Op::load || operation.op == ir::Op::view || operation.op == ir::Op::slice;
     if (has_indices) return path_of(whole) + "[...]";
     std::vector<std::int64_t> path;
     if (operation.op == ir::Op::extract || operation.op == ir::Op::member) path = operation.ints;
@@ -106,13 +107,15 @@ void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::V
     builder_.SetInsertPoint(after);
 }
 
-llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir::Value*> indices) {
+llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                                   std::size_t first_axis) {
     const ir::Value* array = operation.operands[0];
     LaneValue& view = value(array);
     llvm::Value* data = view.leaves[kDataLeaf].scalar;
     llvm::Value* ok = builder_.getTrue();
-    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-        llvm::Value* index = wide(leaf(indices[axis]), indices[axis]->type.scalar());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::size_t axis = first_axis + i;
+        llvm::Value* index = wide(leaf(indices[i]), indices[i]->type.scalar());
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
         // An array of no elements has no data either; that is an index out of range.

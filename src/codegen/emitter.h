@@ -205,6 +205,12 @@ private:
     void emit_dim(const ir::Operation& operation);
     void emit_is_null(const ir::Operation& operation);
     void emit_grad_of(const ir::Operation& operation);
+    // ---- emit_arrays.cpp ----
+    void emit_slice(const ir::Operation& operation);
+    void emit_local_array(const ir::Operation& operation);
+    void emit_array_at(const ir::Operation& operation);
+    void append_packed_strides(LaneValue& array, Leaf last);
+    Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
     template <typename Instruction>
     Instruction* with_alias(Instruction* instruction, MemoryRoot root);
 
@@ -291,7 +297,8 @@ private:
     // Emits a call of weft_fault where `ok` is false and continues after it.
     void check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis, std::string text);
     // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
-    llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices);
+    llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                              std::size_t first_axis = 0);
     void set_location(Span span);
 
     const ir::Function& kernel_;
@@ -321,6 +328,7 @@ private:
     std::vector<std::optional<ir::Op>> combined_;            // by parameter: transform::combined_parameters
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
     std::set<int> private_parameters_;  // accessed in their private copies at present
+    std::int64_t local_bytes_ = 0;      // of one thread's local arrays so far
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
 

@@ -56,7 +56,11 @@ llvm::Value* Emitter::vector(Leaf& leaf) {
     llvm::Value* result = packs(lanes_of(leaf.scalar->getType())) && !llvm::isa<llvm::Constant>(leaf.scalar)
                               ? spread_bool(leaf.scalar)
                               : splat(leaf.scalar);
-    if (leaf.step != 0) {
+    if (leaf.step != 0 && leaf.scalar->getType()->isPointerTy()) {
+        llvm::Type* integer = builder_.getInt64Ty();
+        result = builder_.CreateGEP(builder_.getInt8Ty(), leaf.scalar,
+                                    builder_.CreateMul(iota(integer), splat(i64(leaf.step))));
+    } else if (leaf.step != 0) {
         llvm::Type* integer = leaf.scalar->getType();
         llvm::Value* steps = builder_.CreateMul(iota(integer), splat(llvm::ConstantInt::getSigned(integer, leaf.step)));
         result = builder_.CreateAdd(result, steps);
@@ -270,6 +274,11 @@ llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock
 llvm::Value* Emitter::lane_of(Leaf& leaf, llvm::Value* lane) {
     if (leaf.varying()) return builder_.CreateExtractElement(here(leaf.vector), lane);
     if (leaf.step == 0) return leaf.scalar;
+    if (leaf.scalar->getType()->isPointerTy()) {
+        llvm::Value* distance =
+            builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, builder_.getInt64Ty()), i64(leaf.step));
+        return builder_.CreateGEP(builder_.getInt8Ty(), leaf.scalar, distance);
+    }
     llvm::Type* integer = leaf.scalar->getType();
     llvm::Value* distance =
         builder_.CreateMul(builder_.CreateZExtOrTrunc(lane, integer), llvm::ConstantInt::getSigned(integer, leaf.step));

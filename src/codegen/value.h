@@ -3,7 +3,8 @@
 // A scalar is one leaf, a numeric aggregate one per component (row-major), a struct or tuple the leaves of its fields
 // in order, an array: data pointer, gradient pointer, extents, strides. Each leaf is
 //   uniform   one LLVM scalar, equal in every active lane
-//   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers only)
+//   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers; the data pointers of
+//             local arrays, in bytes)
 //   varying   a <W x T>
 // Scalars in registers: bool is i1, the 16-bit floats are i16 (arithmetic widens them to float and rounds back).
 #pragma once

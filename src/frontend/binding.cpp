@@ -83,6 +83,7 @@ Binding c_function(nb::handle object) {
         }
         return unsupported("the Python function '" + name + "'");
     }
+    if (module == "warp" && name == "zeros") return named_builtin(name);  // in kernels: a local array
     if (module == "math") return unsupported("the Python function math." + name + " (kernels have wp." + name + ")");
     return unsupported("the Python function '" + (module.empty() ? name : module + "." + name) + "'");
 }
@@ -96,6 +97,9 @@ Binding class_object(nb::handle object) {
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyType_Type)) return named_builtin("type");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyRange_Type)) return named_builtin("range");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
+    const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
+    if (module == "warp" && name == "array") return named_builtin(name);  // in kernels: memory behind an address
+    if (module == "builtins" && (name == "enumerate" || name == "zip")) return named_builtin(name);
     Binding binding{.kind = Kind::object};
     binding.text = "the class '" + text_attribute(object, "__name__") + "'";
     binding.object = hold(object);
@@ -147,12 +151,25 @@ Binding from_python(nb::handle object, int depth) {
         binding.object = hold(object);
         return binding;
     }
+    if (PyRange_Check(raw)) {
+        constexpr Py_ssize_t kMostOfRange = 4096;
+        const Py_ssize_t length = PyObject_Size(raw);
+        if (length < 0) PyErr_Clear();
+        if (length < 0 || length > kMostOfRange) return unsupported("a range() of more than 4096 numbers");
+        return sequence(object, depth);
+    }
     if (PyAnySet_Check(raw)) return unsupported("a set");
     if (PyBytes_Check(raw)) return unsupported("bytes");
     if (PyComplex_Check(raw)) return unsupported("a complex number");
     if (auto type = type_from_python(object)) {  // numpy.dtype("float32")
         Binding binding{.kind = Kind::type};
         binding.type = *type;
+        return binding;
+    }
+    // wp.array(dtype=float), wp.array[float]: what a variable can be annotated with.
+    if (auto pattern = annotation_pattern(object); pattern && pattern->is_exact() && pattern->type.is_array()) {
+        Binding binding{.kind = Kind::type};
+        binding.type = pattern->type;
         return binding;
     }
     if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));

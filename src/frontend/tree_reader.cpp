@@ -15,18 +15,20 @@ namespace {
 using namespace syntax;
 
 // Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
-#define WEFT_AST_CLASSES(X)                                                                                           \
-    /* expressions */                                                                                                 \
-    X(Name)                                                                                                           \
-    X(Constant) X(Attribute) X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) \
-        X(List) X(Starred) X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) \
-            X(GeneratorExp) X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */               \
-        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)      \
-            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)       \
-                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                     \
-                    X(TypeAlias) /* operators */                                                                      \
-        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)      \
-            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)    \
+#define WEFT_AST_CLASSES(X)                                                                                        \
+    /* expressions */                                                                                              \
+    X(Name)                                                                                                        \
+    X(Constant)                                                                                                    \
+    X(Attribute)                                                                                                   \
+    X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred)    \
+        X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) X(GeneratorExp) \
+            X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */                            \
+        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)   \
+            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)    \
+                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                  \
+                    X(TypeAlias) /* operators */                                                                   \
+        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)   \
+            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is) \
                 X(IsNot) X(In) X(NotIn)
 
 enum class Node {
@@ -61,14 +63,15 @@ struct FieldName {
 struct FieldNames {
 #define WEFT_FIELD(name) FieldName name{#name};
     WEFT_FIELD(lineno)
-    WEFT_FIELD(col_offset) WEFT_FIELD(end_lineno) WEFT_FIELD(end_col_offset) WEFT_FIELD(id) WEFT_FIELD(value)
-        WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper) WEFT_FIELD(step) WEFT_FIELD(func)
-            WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op) WEFT_FIELD(operand) WEFT_FIELD(left)
-                WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators) WEFT_FIELD(test)
-                    WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec) WEFT_FIELD(conversion)
-                        WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg)
-                            WEFT_FIELD(name) WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg)
-                                WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+    WEFT_FIELD(col_offset)
+    WEFT_FIELD(end_lineno)
+    WEFT_FIELD(end_col_offset) WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower)
+        WEFT_FIELD(upper) WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg)
+            WEFT_FIELD(op) WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops)
+                WEFT_FIELD(comparators) WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts)
+                    WEFT_FIELD(format_spec) WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target)
+                        WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs)
+                            WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -268,6 +271,14 @@ public:
     Block block(nb::handle list) {
         Block result;
         for (nb::handle node : nb::borrow<nb::list>(list)) {
+            const Node kind = node_of(node);
+            if (kind == Node::For || kind == Node::While) {
+                loop(node, result);
+                continue;
+            }
+            if (kind == Node::Break && !broke_.empty() && !broke_.back().empty()) {
+                result.push_back(set_flag(broke_.back(), true, span(node)));
+            }
             result.push_back(std::make_unique<Statement>(Statement{statement(node), span(node)}));
         }
         return result;
@@ -426,9 +437,17 @@ private:
                 result.parts.push_back(expression(part));
                 continue;
             }
-            if (!get(part, f.format_spec).is_none()) return Unsupported{"a format specification in an f-string"};
             if (get_int(part, f.conversion) != -1) return Unsupported{"a conversion (!r, !s, !a) in an f-string"};
+            std::string format;
+            if (nb::object spec = get(part, f.format_spec); !spec.is_none()) {
+                for (nb::handle piece : nb::borrow<nb::list>(get(spec, f.values))) {
+                    if (node_of(piece) != Node::Constant) return Unsupported{"a computed format in an f-string"};
+                    format += utf8_text(get(piece, f.value));
+                }
+            }
             result.parts.push_back(expression(get(part, f.value)));
+            result.formats.resize(result.parts.size());
+            result.formats.back() = std::move(format);
         }
         return result;
     }
@@ -462,12 +481,11 @@ private:
             case Node::For: {
                 auto target = expression(get(node, f.target));
                 auto iterable = expression(get(node, f.iter));
-                return For{std::move(target), std::move(iterable), block(get(node, f.body)),
-                           nb::len(get(node, f.orelse)) > 0};
+                return For{std::move(target), std::move(iterable), block(get(node, f.body))};
             }
             case Node::While: {
                 auto condition = expression(get(node, f.test));
-                return While{std::move(condition), block(get(node, f.body)), nb::len(get(node, f.orelse)) > 0};
+                return While{std::move(condition), block(get(node, f.body))};
             }
             case Node::Return:
                 return Return{optional_expression(get(node, f.value))};
@@ -489,8 +507,41 @@ private:
                                     "'"};
     }
 
+    // ---- `else` of loops: see syntax/tree.h ----
+
+    static ExpressionPtr made(Content content, Span span) {
+        auto result = std::make_unique<Expression>();
+        result->node = std::move(content);
+        result->span = span;
+        return result;
+    }
+
+    static std::unique_ptr<Statement> set_flag(const std::string& name, bool value, Span span) {
+        Assign assign;
+        assign.targets.push_back(made(Name{name}, span));
+        assign.value = made(BoolLiteral{value}, span);
+        return std::make_unique<Statement>(Statement{std::move(assign), span});
+    }
+
+    void loop(nb::handle node, Block& result) {
+        nb::object otherwise = get(node, fields().orelse);
+        const bool has_else = nb::len(otherwise) > 0;
+        const std::string flag = has_else ? "$broke" + std::to_string(flags_++) : "";
+        const Span at = span(node);
+        if (has_else) result.push_back(set_flag(flag, false, at));
+        broke_.push_back(flag);
+        result.push_back(std::make_unique<Statement>(Statement{statement(node), at}));
+        broke_.pop_back();
+        if (!has_else) return;
+        If branch{made(Unary{UnaryOperator::logical_not, made(Name{flag}, at)}, at), block(otherwise), {}};
+        result.push_back(std::make_unique<Statement>(Statement{std::move(branch), at}));
+    }
+
     const Source& source_;
     int line_offset_;
+    std::vector<std::string>
+        broke_;  // of the loops around, the flag that says they were left by break; "" without else
+    int flags_ = 0;
 };
 
 }  // namespace

@@ -79,6 +79,12 @@ Value* Builder::real(double value, Type type) { return constant(type, {Number::r
 Value* Builder::boolean(bool value) { return constant(bool_type(), {Number::integer(value)}); }
 
 Value* Builder::zero(Type type) {
+    if (type.is_array()) return null(type);
+    if (type.is_struct() && holds_array(type)) {
+        std::vector<Value*> parts;
+        for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
+        return make(type, std::move(parts));
+    }
     std::vector<Number> numbers;
     try {
         append_zeros(type, numbers);
@@ -186,6 +192,22 @@ Value* Builder::member(Value* array, int field) { return simple(*this, Op::membe
 Value* Builder::dim(Value* array, int axis) { return simple(*this, Op::dim, {array}, {}, {axis}); }
 Value* Builder::is_null(Value* array) { return simple(*this, Op::is_null, {array}); }
 Value* Builder::grad_of(Value* array) { return simple(*this, Op::grad_of, {array}); }
+
+Value* Builder::slice(Value* array, int axis, Value* start, Value* count) {
+    std::vector<Value*> operands{array, start};
+    if (count) operands.push_back(count);
+    return simple(*this, Op::slice, std::move(operands), {}, {axis});
+}
+
+Value* Builder::null(Type array) { return simple(*this, Op::null, {}, array); }
+
+Value* Builder::local_array(Type array, std::vector<std::int64_t> shape) {
+    return simple(*this, Op::local_array, {}, array, std::move(shape));
+}
+
+Value* Builder::array_at(Type array, Value* address, std::vector<Value*> extents) {
+    return simple(*this, Op::array_at, joined(address, extents), array);
+}
 
 Value* Builder::atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values) {
     WEFT_CHECK(op >= Op::atomic_add && op <= Op::atomic_cas,

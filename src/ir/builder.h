@@ -36,7 +36,7 @@ public:
     Value* integer(std::int64_t value, Type type = i32_type());
     Value* real(double value, Type type = f32_type());
     Value* boolean(bool value);
-    Value* zero(Type type);  // any scalar, numeric aggregate or struct of such; all components 0
+    Value* zero(Type type);  // all components 0; arrays are null
     Value* one(Type scalar_type);
 
     // ---- component by component ----
@@ -71,6 +71,10 @@ public:
     Value* dim(Value* array, int axis);
     Value* is_null(Value* array);
     Value* grad_of(Value* array);
+    Value* slice(Value* array, int axis, Value* start, Value* count = nullptr);  // without a count the axis goes
+    Value* null(Type array);
+    Value* local_array(Type array, std::vector<std::int64_t> shape);
+    Value* array_at(Type array, Value* address, std::vector<Value*> extents);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);
 
     // ---- control. The caller fills the regions (with Inside) and ends each with yield(). ----

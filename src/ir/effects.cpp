@@ -1,30 +1,13 @@
 #include <unordered_map>
 
 #include "ir/ir.h"
+#include "ir/typing.h"
 #include "ir/walk.h"
 
 namespace weft::ir {
 namespace {
 
 bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-
-// True where a value of this type can be a way to memory.
-bool holds_array(Type type) {
-    switch (type.kind()) {
-        case Kind::array:
-            return true;
-        case Kind::structure:
-            for (const Type::Field& field : type.fields())
-                if (holds_array(field.type)) return true;
-            return false;
-        case Kind::tuple:
-            for (Type element : type.elements())
-                if (holds_array(element)) return true;
-            return false;
-        default:
-            return false;
-    }
-}
 
 // Which parameters each array-holding value may lead to: a set of parameters per value, grown until nothing changes.
 // Arrays flow through views, structs, selections, branches and loops; a value made from several leads to all of theirs.
@@ -118,6 +101,7 @@ bool has_effects(const Operation& operation) {
         case Op::print:
         case Op::assert_:
         case Op::call:
+        case Op::local_array:  // each is an array of its own, zero where it is made: neither moved nor merged
             return true;
         case Op::call_library:
             return !operation.library->pure;

@@ -412,11 +412,17 @@ private:
                 operation.operands.push_back(use());
                 static_path(operation);
                 break;
+            case Op::null:
+                break;
+            case Op::local_array:
+                static_path(operation);
+                break;
             case Op::insert:
+            case Op::slice:
                 operation.operands.push_back(use());
                 static_path(operation);
                 expect(',');
-                operation.operands.push_back(use());
+                uses(operation.operands);
                 break;
             case Op::insert_at: {
                 indexed(operation);

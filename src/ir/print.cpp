@@ -358,7 +358,12 @@ void Printer::plain(const Operation& operation) {
             uses(operands);
             static_path(operation.ints);
             break;
+        case Op::local_array:
+            out_ += ' ';
+            static_path(operation.ints);
+            break;
         case Op::insert:
+        case Op::slice:
             out_ += ' ';
             uses(operands.first(1));
             static_path(operation.ints);

@@ -48,6 +48,7 @@ private:
     Type binary() const;
     Type make() const;
     Type constant() const;
+    Type slice() const;
     Type insert() const;
     Type element_at() const;
     Type dynamic_part(std::size_t first_index) const;
@@ -103,6 +104,22 @@ Type Rules::binary() const {
             expect(scalar.is_float() || scalar.is_int(), "numbers");
     }
     return t;
+}
+
+Type Rules::slice() const {
+    if (count() != 2 && count() != 3) fail("takes an array, a start and a count");
+    expect_array();
+    expect_ints(1);
+    const Type array = type(0);
+    if (op_.ints[0] < 0 || op_.ints[0] >= array.ndim())
+        fail("axis " + std::to_string(op_.ints[0]) + " of " + quoted(array));
+    expect_indices(1, 2);
+    if (count() == 3) {
+        expect(type(2) == i32_type(), "a count of type i32");
+        return array;
+    }
+    expect(array.ndim() > 1, "an array of more than one dimension");
+    return Type::array(array.element(), array.ndim() - 1);
 }
 
 Type Rules::constant() const {
@@ -355,6 +372,26 @@ Type Rules::result() const {
             expect_count(1);
             expect_array();
             return type(0);
+        case Op::slice:
+            return slice();
+        case Op::null:
+            expect_count(0);
+            expect(stated_.is_array(), "an array type");
+            return stated_;
+        case Op::local_array:
+            expect_count(0);
+            expect(stated_.is_array() && static_cast<int>(op_.ints.size()) == stated_.ndim(),
+                   "an array type and one extent per dimension");
+            for (const std::int64_t extent : op_.ints) {
+                if (extent < 1) fail("the extent " + std::to_string(extent) + ", expected at least 1");
+            }
+            return stated_;
+        case Op::array_at:
+            expect(stated_.is_array() && static_cast<int>(count()) == stated_.ndim() + 1,
+                   "an address and one extent per dimension");
+            expect(type(0) == u64_type(), "an address of type u64");
+            for (std::size_t i = 1; i < count(); ++i) expect(type(i) == i32_type(), "extents of type i32");
+            return stated_;
         case Op::atomic_add:
         case Op::atomic_sub:
         case Op::atomic_min:
@@ -426,6 +463,23 @@ Type part_type(Type type, std::span<const std::int64_t> path) {
     return type;
 }
 
+bool holds_array(Type type) {
+    switch (type.kind()) {
+        case Kind::array:
+            return true;
+        case Kind::structure:
+            for (const Type::Field& field : type.fields())
+                if (holds_array(field.type)) return true;
+            return false;
+        case Kind::tuple:
+            for (Type element : type.elements())
+                if (holds_array(element)) return true;
+            return false;
+        default:
+            return false;
+    }
+}
+
 std::int64_t leaf_count(Type type) {
     if (is_numeric(type)) return type.components();
     std::int64_t count = 0;
@@ -460,6 +514,9 @@ bool states_its_type(Op op) {
         case Op::cast:
         case Op::bitcast:
         case Op::call_library:
+        case Op::null:
+        case Op::local_array:
+        case Op::array_at:
             return true;
         default:
             return false;

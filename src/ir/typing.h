@@ -22,6 +22,8 @@ Type part_type(Type type, std::span<const std::int64_t> path);
 // How many scalars a constant of `type` is made of: components, those of struct fields in order. Throws TypeMistake for
 // types that have no constants (arrays, strings, none).
 std::int64_t leaf_count(Type type);
+// True where a value of this type can be a way to memory: arrays, and what holds one.
+bool holds_array(Type type);
 // The scalar of each of those.
 void append_leaves(Type type, std::vector<Scalar>& out);
 

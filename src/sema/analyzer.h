@@ -75,15 +75,26 @@ struct Actual {
 // One step from a value to a part of it.
 struct PartStep {
     enum class Kind {
-        path,     // fixed components or a field: `path`
-        dynamic,  // components at run time: `indices`
-        several,  // a swizzle or a half of a transform: `components`, in order; always the last step
+        path,        // fixed components or a field: `path`
+        dynamic,     // components at run time: `indices`
+        several,     // a swizzle, a slice or a half of a transform: `components`, in order; always the last step
+        several_at,  // a slice beside an index that is known at run time, m[i, 0:2]: `positions`; the last step too
     } kind = Kind::path;
     std::vector<std::int64_t> path;
     std::vector<ir::Value*> indices;
-    std::vector<std::int64_t> components;
-    Type type;  // of the part
+    std::vector<std::int64_t> components;            // numbered row by row
+    std::vector<std::vector<ir::Value*>> positions;  // indices of each component
+    Type whole;                                      // several, several_at: what it is a part of
+    Type type;                                       // of the part
+
+    bool is_slice() const {
+        return (kind == Kind::several || kind == Kind::several_at) && (type.is_vector() || type.is_matrix());
+    }
 };
+
+// The path of the component with this number, row by row.
+std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number);
+bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
 
 // Something that can be assigned: a local or an element of an array, and a part of it.
 struct Place {
@@ -126,6 +137,7 @@ private:
     Value expression(const syntax::Expression& expression);
     Value expression_node(const syntax::Expression& expression);
     Value tuple(const std::vector<syntax::ExpressionPtr>& elements);
+    std::vector<Value> starred_values(const syntax::Starred& starred);
     Value number(const syntax::IntegerLiteral& literal, Span span);
     // ---- infer/convert.cpp ----
     ir::Value* materialize(const Value& value, Span span);
@@ -169,6 +181,9 @@ private:
     // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
     void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
+    Value array_slice(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
+    std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
+    PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     Value read_part(const Value& object, const PartStep& step);
     ir::Value* extract_part(ir::Value* object, const PartStep& step);
@@ -187,6 +202,10 @@ private:
     Value call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled);
     Value length_of(const std::vector<Actual>& arguments, Span span);
     Value type_of_argument(const std::vector<Actual>& arguments, Span span);
+    // ---- call/sequences.cpp ----
+    std::optional<Value> fold_sequence(const std::string& name, const std::vector<Actual>& arguments, Span span);
+    Value local_array(const std::vector<Actual>& arguments, Span span);
+    Value array_at(const std::vector<Actual>& arguments, Span span);
     Value tid(int rank, Span span);
     Value call_static(const syntax::Call& call, Span span);
     // What Python makes of the expression when the kernel is built; `spelled` is how messages name it.
@@ -280,6 +299,8 @@ private:
     };
     Counted count(const Range& range);
     ir::Value* loop_variable(const Counted& counted, ir::Value* k);
+    std::optional<std::vector<Value>> elements(const Value& value);
+    std::vector<Value> elements_of(const syntax::Expression& iterable);
     std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const std::optional<Range>& range);
 
     // ---- control/loops.cpp ----
@@ -306,6 +327,9 @@ private:
     Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
     Flow for_loop(const syntax::For& loop, const Range& range, Span span);
     Flow while_loop(const syntax::While& loop, Span span);
+    // ---- control/unrolled.cpp ----
+    Flow unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span, WorkList& work);
+    Flow unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from, Span span);
     LoopBuild begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned,
                          std::set<std::string> rebound, Span span);
     void enter_region(LoopBuild& loop, ir::Region* region);

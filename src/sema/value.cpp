@@ -51,14 +51,6 @@ Type type_of(const Value& value) {
     return Type::tuple(std::move(types));
 }
 
-bool is_plain_data(Type type) {
-    if (!type.is_struct()) return type.is_scalar() || type.is_numeric_aggregate();
-    for (const Type::Field& field : type.fields()) {
-        if (!is_plain_data(field.type)) return false;
-    }
-    return true;
-}
-
 std::string describe(const Value& value) {
     switch (value.kind) {
         case Value::Kind::nothing:

@@ -56,9 +56,6 @@ struct Value {
 
 // The type of a value; of a tuple, the tuple of its elements' types; none for bindings and nothing.
 Type type_of(const Value& value);
-// Scalars, numeric aggregates and structs of them: what an `if_` can yield and a loop can carry. Arrays stay
-// traceable to a parameter instead, which is what effects(), bounds checks and gradients rest on.
-bool is_plain_data(Type type);
 // "float32", "int literal 3", "tuple of (int32, float32)", "the type vec3f", "the function 'f'": for messages.
 std::string describe(const Value& value);
 // True when both are certainly the same: the same IR value, equal constants.

@@ -212,13 +212,15 @@ public:
     }
     void operator()(const FormattedString& node) {
         out_ += "f\"";
-        for (const ExpressionPtr& part : node.parts) {
+        for (std::size_t i = 0; i < node.parts.size(); ++i) {
+            const ExpressionPtr& part = node.parts[i];
             if (const StringLiteral* text = part ? std::get_if<StringLiteral>(&part->node) : nullptr) {
                 out_ += text->value;
                 continue;
             }
             out_ += '{';
             expression(part);
+            if (i < node.formats.size() && !node.formats[i].empty()) out_ += ":" + node.formats[i];
             out_ += '}';
         }
         out_ += '"';
@@ -284,14 +286,12 @@ private:
         expression(node.iterable);
         out_ += ":\n";
         block(node.body, depth + 1);
-        if (node.has_else) line(depth, "else: ...");
     }
     void statement(const While& node, int depth) {
         out_ += "while ";
         expression(node.condition);
         out_ += ":\n";
         block(node.body, depth + 1);
-        if (node.has_else) line(depth, "else: ...");
     }
     void statement(const Return& node, int) {
         out_ += node.value ? "return " : "return";

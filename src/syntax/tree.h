@@ -1,6 +1,9 @@
 // The kernel as it was written: an untyped tree, one struct per construct, each documented by the syntax that makes it.
 // frontend/ makes it from CPython's ast; sema/ reads it; nothing changes it. Locals and globals are not told apart
-// here.
+// here. One construct is taken apart by the reader: `else` of a loop, into a flag that `break` sets,
+//
+//     for x in y: ... break ...        $broke0 = False;  for x in y: ... $broke0 = True; break ...
+//     else: z                          if not $broke0: z
 #pragma once
 
 #include <cstdint>
@@ -54,7 +57,7 @@ struct BoolLiteral {
 };  // True
 struct StringLiteral {
     std::string value;
-};                      // "text"
+};  // "text"
 struct NoneLiteral {};  // None
 struct Attribute {
     ExpressionPtr object;
@@ -104,6 +107,7 @@ struct Starred {
 };  // *a
 struct FormattedString {
     std::vector<ExpressionPtr> parts;
+    std::vector<std::string> formats;  // of each part what stands behind its colon: f"{x:.3f}"
 };  // f"{a} and {b}": literals and values in order
 // Anything Python allows and kernels do not; reported by sema when reached.
 struct Unsupported {
@@ -144,12 +148,10 @@ struct If {
 struct For {
     ExpressionPtr target, iterable;
     Block body;
-    bool has_else = false;
 };
 struct While {
     ExpressionPtr condition;
     Block body;
-    bool has_else = false;
 };
 struct Return {
     ExpressionPtr value;

@@ -79,6 +79,9 @@ class Program:
             f"    g = {c.choice(['0.0', '1.5', '-3.0'])}",
             "    v = p[i] * 1.0",
             "    w = wp.vec3(1.0, -2.0, 3.0)",
+            "    t = (a, f)",
+            "    src = x",
+            "    box = wp.zeros(shape=4, dtype=int)",
             *textwrap.indent("\n".join(body), "    ").split("\n"),
             "    on[i] = a ^ (b << 1)",
             "    of[i] = f + g * 1024.0",
@@ -101,7 +104,7 @@ class Program:
             return c.choice(
                 ["a", str(c.randint(-9, 9))]
                 if self.names
-                else ["a", "b", "i", str(c.randint(-9, 9)), "n[a & 63]", "n[i]"]
+                else ["a", "b", "i", str(c.randint(-9, 9)), "n[a & 63]", "n[i]", "box[a & 3]", "box[2]", "t[0]"]
             )
         first = self.integer(depth - 1)
         second = self.integer(depth - 1)
@@ -128,7 +131,20 @@ class Program:
         if self.names:
             return c.choice(["f", "2.0", "-0.5"])
         component = f"wp.clamp({c.choice('vw')}{c.choice(['[0]', '[1]', '.z', '[a & 1]'])}, -500.0, 500.0)"
-        return c.choice(["f", "g", f"{c.randint(-9, 9)}.0", "0.5", component, "x[b & 63]", "x[i]", "float(a & 255)"])
+        return c.choice(
+            [
+                "f",
+                "g",
+                f"{c.randint(-9, 9)}.0",
+                "0.5",
+                component,
+                "x[b & 63]",
+                "x[i]",
+                "float(a & 255)",
+                "src[i]",
+                "t[1]",
+            ]
+        )
 
     def float_(self, depth=2):
         """Of at most 500 * 500 in magnitude, a multiple of 1/4."""
@@ -209,11 +225,15 @@ class Program:
             "augmented",
             "swap",
             "generic",
+            "slice",
+            "tuple",
+            "choose",
+            "box",
         ]
         if self.depth < 3 and self.statements < 40:
             kinds += ["if", "if", "if", "return"]
             if self.loops < 2:
-                kinds += ["for", "for", "while"]
+                kinds += ["for", "for", "while", "sequence"]
         kind = c.choice(kinds)
         if kind == "integer":
             return [f"{c.choice('ab')} = {self.integer()}"]
@@ -276,6 +296,42 @@ class Program:
             ]
         if kind == "swap":
             return [c.choice(["a, b = b, a", "v, w = w, v", "f, g = g, f"])]
+        if kind == "slice":
+            return [
+                c.choice(
+                    [
+                        "v[0:2] = w[1:3]",
+                        "w[1:] = v[:-1]",
+                        "v[::2] = w[0:2]",
+                        "v[0:] = w[::-1]",
+                        f"w[0:2] = ({self.float_(0)}, {self.float_(0)})",
+                    ]
+                )
+            ]
+        if kind == "tuple":
+            return [
+                c.choice(
+                    [
+                        f"t = ({self.integer(1)}, {self.float_(0)})",
+                        "a, f = t",
+                        "(b, g), a = t, b",
+                        f"t = t if {self.condition()} else (b, g)",
+                        "a, f = helper(*t)",
+                        "b, *rest = (a, b, i)\na = rest[0] ^ rest[-1]",
+                        "a = b = a ^ 3",
+                        f"f, g, *_rest = w if {self.condition(0)} else v\nf = wp.clamp(wp.floor(f), -500.0, 500.0)\n"
+                        "g = wp.clamp(wp.floor(g), -500.0, 500.0)",
+                    ]
+                )
+            ][0].split("\n")
+        if kind == "choose":
+            return [
+                c.choice(
+                    [f"src = x if {self.condition()} else of", f"src = of if {self.condition(0)} else src", "src = x"]
+                )
+            ]
+        if kind == "box":
+            return [f"box[{c.choice(['0', 'a & 3', 'b & 3'])}] {c.choice(['', '+', '^', '|'])}= {self.integer(1)}"]
         if kind == "if":
             lines = [f"if {self.condition()}:", *self.inner()]
             if c.random() < 0.3:
@@ -291,13 +347,32 @@ class Program:
             bounds = c.choice(
                 ["3", "a & 7", "b & 3, 6", f"{c.randint(0, 3)}, {c.randint(3, 6)}", "5, (a & 3) - 1, -2", "20"]
             )
-            return [f"for {counter} in range({bounds}):", f"    b = b + {counter}", *self.loop_body()]
+            return [
+                f"for {counter} in range({bounds}):",
+                f"    b = b + {counter}",
+                *self.loop_body(),
+                *self.otherwise(),
+            ]
+        if kind == "sequence":
+            values = ", ".join(self.integer(0) for _ in range(c.randint(1, 4)))
+            head = c.choice(
+                [
+                    f"for {counter} in ({values},):",
+                    f"for {counter}, _f in zip(({values}, 3), (0.5, f)):",
+                    f"for {counter}, _a in enumerate(({values},)):",
+                ]
+            )
+            return [head, f"    b = b + {counter}", *self.loop_body(), *self.otherwise()]
         return [
             f"{counter} = {c.choice(['0', 'a & 3', 'i & 7'])}",
             f"while {counter} < {c.randint(3, 9)} and {self.condition()}:",
             f"    {counter} += {c.randint(1, 3)}",
             *self.loop_body(),
+            *self.otherwise(),
         ]
+
+    def otherwise(self):
+        return ["else:", *self.inner(1)] if self.choose.random() < 0.3 else []
 
 
 # ---- Python as the kernel language ----
@@ -380,6 +455,7 @@ class Wp:
     where = staticmethod(lambda condition, a, b: a if condition else b)
     array = staticmethod(lambda **options: None)
     func = staticmethod(lambda function: function)
+    zeros = staticmethod(lambda shape, dtype: [dtype(0)] * int(shape))
 
     @staticmethod
     def atomic_add(array, index, value):
@@ -405,7 +481,14 @@ class _TypedLiterals(ast.NodeTransformer):
 def by_python(source, x, n, p):
     """(of, on, op, total) as Python finds them."""
     wp = Wp()
-    names = {"wp": wp, "range": _range, "int": Int, "Any": None, "Callable": None}
+    names = {
+        "wp": wp,
+        "range": _range,
+        "int": Int,
+        "Any": None,
+        "Callable": None,
+        "enumerate": lambda values: ((Int(k), value) for k, value in enumerate(values)),
+    }
     tree = ast.fix_missing_locations(_TypedLiterals().visit(ast.parse(source)))
     exec(compile(tree, "program", "exec"), names)
     of = [0.0] * THREADS

@@ -8,9 +8,9 @@ std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call) {
     std::vector<Actual> arguments;
     for (const auto& argument : call.arguments) {
         if (const auto* starred = std::get_if<syntax::Starred>(&argument->node)) {
-            const Value values = expression(*starred->value);
-            if (!values.is_tuple()) fail(argument->span, "'*' needs a tuple, not " + describe(values));
-            for (const Value& value : values.elements) arguments.push_back(Actual{value, argument->span});
+            for (const Value& value : starred_values(*starred)) {
+                arguments.push_back(Actual{value, argument->span, {}, nullptr});
+            }
         } else {
             arguments.push_back(Actual{expression(*argument), argument->span, {}, argument.get()});
         }
@@ -67,7 +67,14 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "printf") return call_printf(actuals(call), span);
     if (name == "vector") return anonymous_vector(actuals(call), span);
     if (name == "matrix") return anonymous_matrix(actuals(call), span);
-    if (name == "range" || name == "reversed") {
+    if (name == "zeros") return local_array(actuals(call), span);
+    if (name == "array") return array_at(actuals(call), span);
+    if (name == "min" || name == "max" || name == "sum" || name == "any" || name == "all") {
+        std::vector<Actual> arguments = actuals(call);
+        if (std::optional<Value> value = fold_sequence(name, arguments, span)) return *value;
+        return call_builtin(name, arguments, span);
+    }
+    if (name == "range" || name == "reversed" || name == "enumerate" || name == "zip") {
         fail(span, name + "() can only be what a for loop runs over in kernels",
              {help("write for i in " + name + "(...)")});
     }

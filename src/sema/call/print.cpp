@@ -25,6 +25,52 @@ Printed printed(Scalar scalar) {
     return {scalar, "ll", s.is_signed() ? 'd' : 'u'};
 }
 
+// Python's format of a number, as far as printf has it: [<>][+ ][#][0][width][.precision][dxXobeEfFgG]
+struct Conversion {
+    std::string text;
+    Scalar wide;
+};
+
+Conversion python_format(const std::string& given, Type type, Span place) {
+    const auto refuse = [&](const std::string& why) {
+        fail(place, "the format '" + given + "' " + why,
+             {help("formats are [<>][+][0][width][.precision] and one of d, x, X, o for integers, e, f, g for floats")},
+             ErrorCategory::value);
+    };
+    std::size_t i = 0;
+    const auto peek = [&] { return i < given.size() ? given[i] : '\0'; };
+    std::string flags, digits;
+    if (peek() == '<') flags += '-';
+    if (peek() == '<' || peek() == '>') ++i;
+    if (peek() == '+' || peek() == ' ') flags += given[i++];
+    if (peek() == '-') ++i;  // Python's default
+    if (peek() == '#') flags += given[i++];
+    if (peek() == '0') flags += given[i++];
+    while (std::isdigit(static_cast<unsigned char>(peek()))) digits += given[i++];
+    const bool has_precision = peek() == '.';
+    if (has_precision) {
+        digits += given[i++];
+        if (!std::isdigit(static_cast<unsigned char>(peek()))) refuse("has a point without a precision");
+        while (std::isdigit(static_cast<unsigned char>(peek()))) digits += given[i++];
+    }
+    if (digits.size() > 6) refuse("is too wide");
+    char letter = peek();
+    if (letter) ++i;
+    if (i < given.size()) refuse("is not one that kernels know");
+    const bool is_float = type.is_float();
+    if (!letter) letter = is_float || has_precision ? 'g' : 'd';
+    if (std::string("eEfFgG").find(letter) != std::string::npos) {
+        return {"%" + flags + digits + letter, Scalar::f64};
+    }
+    if (std::string("dxXo").find(letter) == std::string::npos) refuse("is not one that kernels know");
+    if (is_float) refuse("is for integers, and this is " + type.python_name());
+    if (has_precision) refuse("has a precision, which integers do not take");
+    const Printed p = printed(type.scalar());
+    // Python writes the sign before hexadecimal digits; printf would show two's complement.
+    if (letter != 'd' && p.letter == 'd') refuse("needs an unsigned integer: convert with wp.uint32(...)");
+    return {"%" + flags + digits + p.length + (letter == 'd' ? p.letter : letter), p.wide};
+}
+
 std::string escape_percent(const std::string& text) {
     std::string result;
     for (const char c : text) {
@@ -39,14 +85,21 @@ std::string escape_percent(const std::string& text) {
 Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
     std::string format;
     std::vector<ir::Value*> scalars;
-    const auto add_scalar = [&](ir::Value* value) {
+    std::string given;  // the format of an f-string's part
+    const auto add_scalar = [&](ir::Value* value, Span place) {
+        if (!given.empty()) {
+            const Conversion conversion = python_format(given, value->type, place);
+            format += conversion.text;
+            scalars.push_back(value->type.scalar() == conversion.wide ? value : builder_.cast(value, conversion.wide));
+            return;
+        }
         const Printed p = printed(value->type.scalar());
         format += std::string("%") + p.length + p.letter;
         scalars.push_back(value->type.scalar() == p.wide ? value : builder_.cast(value, p.wide));
     };
     const std::function<void(ir::Value*, Span)> add_value = [&](ir::Value* value, Span place) {
         const Type type = value->type;
-        if (type.is_scalar()) return add_scalar(value);
+        if (type.is_scalar()) return add_scalar(value, place);
         std::vector<std::vector<std::int64_t>> paths;
         if (type.is_numeric_aggregate()) {
             for (std::int64_t row = 0; row < type.rows(); ++row) {
@@ -67,6 +120,11 @@ Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
         }
     };
     const std::function<void(const Value&, Span)> add = [&](const Value& value, Span place) {
+        const bool is_text = value.is_binding() || value.is_constant_bool();
+        if (is_text && !given.empty()) {
+            fail(place, "the format '" + given + "' is for numbers, not for " + describe(value), {},
+                 ErrorCategory::value);
+        }
         if (value.is_binding(Binding::Kind::string)) {
             format += escape_percent(value.binding->text);
         } else if (value.is_binding(Binding::Kind::none)) {
@@ -82,22 +140,41 @@ Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
             add_value(materialize(value, place), place);
         }
     };
-    if (!call.keywords.empty()) {
-        fail(call.keywords[0].value->span, "print() takes no '" + call.keywords[0].name + "' in kernels",
-             {help("use wp.printf()")});
+    std::string separator = " ", end = "\n";
+    for (const syntax::Keyword& keyword : call.keywords) {
+        if (keyword.name != "sep" && keyword.name != "end") {
+            fail(keyword.value->span, "print() has no '" + keyword.name + "' in kernels", {help("it has sep and end")});
+        }
+        const Value text = expression(*keyword.value);
+        if (!text.is_binding(Binding::Kind::string)) {
+            fail(keyword.value->span,
+                 keyword.name + " of print() must be a string known at compile time, not " + describe(text));
+        }
+        (keyword.name == "sep" ? separator : end) = escape_percent(text.binding->text);
     }
     bool is_first = true;
     for (const auto& argument : call.arguments) {
-        if (!is_first) format += ' ';
+        if (!is_first) format += separator;
         is_first = false;
-        if (const auto* text = std::get_if<syntax::FormattedString>(&argument->node)) {
-            for (const auto& part : text->parts) add(expression(*part), part->span);
-        } else {
+        const auto* text = std::get_if<syntax::FormattedString>(&argument->node);
+        if (!text && std::holds_alternative<syntax::Starred>(argument->node)) {
+            const std::vector<Value> values = starred_values(std::get<syntax::Starred>(argument->node));
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                if (i) format += separator;
+                add(values[i], argument->span);
+            }
+        } else if (!text) {
             add(expression(*argument), argument->span);
+        } else {
+            for (std::size_t i = 0; i < text->parts.size(); ++i) {
+                given = i < text->formats.size() ? text->formats[i] : "";
+                add(expression(*text->parts[i]), text->parts[i]->span);
+                given.clear();
+            }
         }
     }
     builder_.span = span;
-    builder_.print(format + "\n", scalars);
+    builder_.print(format + end, scalars);
     return {};
 }
 

@@ -77,45 +77,52 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
         return;
     }
     if (std::holds_alternative<syntax::Starred>(target.node)) {
-        fail(target.span, "'*' in an assignment is not supported in kernels",
-             {help("write one target for each value, or keep the tuple and index it")}, ErrorCategory::syntax);
+        fail(target.span, "'*' can only stand in a tuple of targets", {help("write a, *rest = values")},
+             ErrorCategory::syntax);
     }
     const Place to = place(target);
     write(to, value, value_span);
 }
 
 void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span) {
-    std::vector<Value> elements;
-    const Type type = type_of(value);
-    if (value.is_tuple()) {
-        elements = value.elements;
-    } else if ((type.is_vector() || type.is(Kind::quaternion)) && !value.is_binding()) {
-        // As in Python, a vector unpacks into its components.
-        for (std::int64_t i = 0; i < type.rows(); ++i) {
-            PartStep step;
-            step.path = {i};
-            step.type = type.scalar_type();
-            elements.push_back(read_part(value, step));
-        }
-    } else {
+    const std::optional<std::vector<Value>> found = elements(value);  // as in Python, vectors unpack too
+    if (!found) {
         fail(value_span,
              describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
              {help("tuples, vectors and the result of wp.tid() can be unpacked")});
     }
-    for (const auto& target : targets.elements) {
-        if (std::holds_alternative<syntax::Starred>(target->node))
-            assign_to(*target, value, value_span);  // says why not
+    // One target may take what the others leave: a, *rest = t.
+    const std::size_t count = targets.elements.size();
+    std::size_t star = count;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!std::holds_alternative<syntax::Starred>(targets.elements[i]->node)) continue;
+        if (star < count) fail(targets.elements[i]->span, "only one target can have a '*'", {}, ErrorCategory::syntax);
+        star = i;
     }
-    if (elements.size() != targets.elements.size()) {
-        fail(target_span,
-             std::to_string(targets.elements.size()) + " targets for " + std::to_string(elements.size()) + " values",
+    const bool has_star = star < count;
+    if (has_star ? found->size() + 1 < count : found->size() != count) {
+        fail(target_span, std::to_string(count) + " targets for " + std::to_string(found->size()) + " values",
              {note("the values are " + describe(value), value_span)}, ErrorCategory::value);
     }
-    for (std::size_t i = 0; i < elements.size(); ++i) assign_to(*targets.elements[i], elements[i], value_span);
+    const std::size_t taken = has_star ? found->size() + 1 - count : 0;  // by the one with the star
+    for (std::size_t i = 0, next = 0; i < count; ++i) {
+        if (i != star) {
+            assign_to(*targets.elements[i], (*found)[next++], value_span);
+            continue;
+        }
+        const auto first = found->begin() + static_cast<std::ptrdiff_t>(next);
+        const auto& target = std::get<syntax::Starred>(targets.elements[i]->node);
+        assign_to(*target.value, Value::tuple({first, first + static_cast<std::ptrdiff_t>(taken)}), value_span);
+        next += taken;
+    }
 }
 
 void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, Span span) {
-    const Value annotation = expression(*assign.annotation);
+    // wp.array(dtype=float) and wp.array[float] are made by Python.
+    const bool is_made = std::holds_alternative<syntax::Call>(assign.annotation->node) ||
+                         std::holds_alternative<syntax::Subscript>(assign.annotation->node);
+    const Value annotation = is_made ? from_binding(evaluate(*assign.annotation), "annotation", assign.annotation->span)
+                                     : expression(*assign.annotation);
     if (!annotation.is_binding(Binding::Kind::type)) {
         fail(assign.annotation->span, "the annotation of a variable must be a type, not " + describe(annotation));
     }

@@ -209,8 +209,11 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             if (name == kSkip && !skip_needed_) continue;
             const Value no = Value::boolean(false);
             const bool is_flag = name != kResult;
-            const Value* x = in_a ? &in_a->value : is_flag ? &no : nullptr;
-            const Value* y = in_b ? &in_b->value : is_flag ? &no : nullptr;
+            // The flag of an inner loop with `else` is gone after that loop.
+            const auto is_set = [](const Local* local) { return local && local->state == Local::State::assigned; };
+            if (!is_set(in_a) && !is_set(in_b)) continue;
+            const Value* x = is_set(in_a) ? &in_a->value : is_flag ? &no : nullptr;
+            const Value* y = is_set(in_b) ? &in_b->value : is_flag ? &no : nullptr;
             if (!is_flag && ((x && !can_be_carried(*x)) || (y && !can_be_carried(*y)))) {
                 fail(
                     result_place_,
@@ -251,7 +254,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
         if ((x && !can_be_carried(x->value)) || (y && !can_be_carried(y->value))) {
             return unusable(shown, "stands for " + describe(shown.value) +
                                        " on one path here and for something else on another, which kernels can only "
-                                       "express for numbers, vectors, matrices and structs of them");
+                                       "express for numbers, vectors, matrices, arrays and structs of them");
         }
         Local local;
         local.assigned = shown.assigned;
@@ -309,7 +312,7 @@ Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
         if (type_of(x).is_scalar() && type_of(y).is_scalar())
             notes.push_back(help("convert one of them, as in wp." + type_of(x).python_name() + "(...)"));
         else
-            notes.push_back(help("choose between numbers, vectors, matrices or structs of one type"));
+            notes.push_back(help("choose between numbers, vectors, matrices, arrays or structs of one type"));
         fail(a.span, "this chooses between " + describe(a.result) + " and " + describe(b.result), std::move(notes));
     }
     return join(&x, &y, {});

@@ -10,6 +10,7 @@
 // (the value that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is
 // put together when its body is done, with the starting values before it. Short loops with known bounds are unrolled
 // (Options::max_unroll).
+#include "ir/typing.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -17,17 +18,65 @@ namespace weft::sema {
 namespace {
 
 constexpr const char* kCannotCarry =
-    "changes in the course of a loop, which kernels can only express for numbers, vectors, matrices and structs of "
-    "them";
+    "changes in the course of a loop, which kernels can only express for numbers, vectors, matrices, arrays and "
+    "structs "
+    "of them";
+
+// Whether assigning to this target gives the local another value. a[i] = x and s.array[i] = x write through an array
+// and leave the local as it is: carrying it would hide from codegen which array it is.
+struct PartOfLocal {
+    bool is_part = false;
+    Type type;
+};
+
+PartOfLocal part_of_local(const syntax::Expression& target, const std::string& name, Type type) {
+    if (const auto* plain = std::get_if<syntax::Name>(&target.node)) return {plain->id == name, type};
+    const auto* attribute = std::get_if<syntax::Attribute>(&target.node);
+    const auto* subscript = std::get_if<syntax::Subscript>(&target.node);
+    if (!attribute && !subscript) return {};
+    PartOfLocal whole = part_of_local(attribute ? *attribute->object : *subscript->object, name, type);
+    if (!whole.is_part || whole.type.is_array()) return {};
+    if (attribute && whole.type.is_struct()) {
+        const std::optional<int> field = whole.type.field_index(attribute->name);
+        return {field.has_value(), field ? whole.type.fields()[static_cast<std::size_t>(*field)].type : Type::none()};
+    }
+    return whole;
+}
+
+bool gives_new_value(const syntax::Block& block, const std::string& name, Type type) {
+    bool found = false;
+    const std::function<void(const syntax::Expression&)> check = [&](const syntax::Expression& target) {
+        if (const auto* tuple = std::get_if<syntax::Tuple>(&target.node)) {
+            for (const auto& element : tuple->elements) check(*element);
+        } else if (const auto* starred = std::get_if<syntax::Starred>(&target.node)) {
+            check(*starred->value);
+        } else {
+            found |= part_of_local(target, name, type).is_part;
+        }
+    };
+    walk(
+        block,
+        [&](const syntax::Statement& statement) {
+            if (const auto* s = std::get_if<syntax::Assign>(&statement.node)) {
+                for (const auto& target : s->targets) check(*target);
+            } else if (const auto* s = std::get_if<syntax::AnnotatedAssign>(&statement.node)) {
+                check(*s->target);
+            } else if (const auto* s = std::get_if<syntax::AugmentedAssign>(&statement.node)) {
+                check(*s->target);
+            } else if (const auto* s = std::get_if<syntax::For>(&statement.node)) {
+                check(*s->target);
+            }
+        },
+        [](const syntax::Expression&) {});
+    return found;
+}
 
 }  // namespace
 
 Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
-    if (loop.has_else)
-        fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")},
-             ErrorCategory::syntax);
     const std::optional<Range> r = range(*loop.iterable);
     if (const auto values = unrolled_values(loop, r)) {
+        if ((possible_exits(loop.body) & (kBreaks | kContinues)) != 0) return unrolled_loop(loop, *values, span, work);
         for (auto value = values->rbegin(); value != values->rend(); ++value) {
             work.push_back(Work{&loop.body});
             work.push_back(Work{nullptr, 0, loop.target.get(), *value});
@@ -54,6 +103,8 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
     for (const std::string& name : loop.assigned) {
         const Local* local = find_local(name);
         if (!local || local->state != Local::State::assigned || !can_be_carried(local->value)) continue;
+        const Type type = type_of(local->value);
+        if (ir::holds_array(type) && !loop.rebound.contains(name) && !gives_new_value(body, name, type)) continue;
         const std::size_t first = loop.inits.size();
         flatten(local->value, span, loop.inits);
         loop.carried.push_back({name, *local, loop.inits.size() - first});
@@ -272,9 +323,6 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span sp
 //   body can hand values on
 //                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
-    if (loop.has_else)
-        fail(span, "'else' of a loop is not supported in kernels", {help("use a flag variable")},
-             ErrorCategory::syntax);
     std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
     const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
     assigned.insert(by_condition.begin(), by_condition.end());

@@ -58,6 +58,12 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
                 array = read(base);
             }
             Place result;
+            if (has_slice(subscript->indices)) {
+                result.array = array_of(array_slice(array, subscript->indices));
+                result.type = result.array->type;
+                result.span = span;
+                return result;
+            }
             result.indices = array_indices(array, subscript->indices);
             result.array = array.ir;
             result.span = span;
@@ -87,20 +93,34 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
 }
 
 Place FunctionAnalyzer::place_of_part(Place base, PartStep step) {
-    // Two fixed steps are one: struct.field.x. A swizzle of a swizzle would need a map and has no use.
-    if (!base.steps.empty() && base.steps.back().kind == PartStep::Kind::several) {
+    // A part of several components is one of their own: v.zyx[0], m[1:3][0], v[0:3][1:].
+    if (!base.steps.empty() && base.steps.back().kind == PartStep::Kind::several &&
+        step.kind != PartStep::Kind::dynamic && step.kind != PartStep::Kind::several_at) {
         PartStep& last = base.steps.back();
-        if (step.kind == PartStep::Kind::path && step.path.size() == 1) {
-            const std::int64_t component = last.components[step.path[0]];
-            last.kind = PartStep::Kind::path;
-            last.path = {component};
-            last.components.clear();
-            last.type = step.type;
-            base.type = step.type;
-            return base;
+        std::vector<std::int64_t> chosen;
+        if (step.kind == PartStep::Kind::several) {
+            chosen = step.components;
+        } else {
+            const std::int64_t count = step.type.components();
+            const std::int64_t first = last.type.is_matrix()
+                                           ? step.path[0] * last.type.cols() + (step.path.size() > 1 ? step.path[1] : 0)
+                                           : step.path[0];
+            for (std::int64_t i = 0; i < count; ++i) chosen.push_back(first + i);
         }
-        fail(base.span, "only single components of this part can be assigned",
-             {help("assign the whole part, or its components one by one")});
+        for (std::int64_t& c : chosen) c = last.components[static_cast<std::size_t>(c)];
+        last.type = base.type = step.type;
+        if (step.type.is_scalar()) {
+            last.kind = PartStep::Kind::path;
+            last.path = component_path(last.whole, chosen[0]);
+            chosen.clear();
+        }
+        last.components = std::move(chosen);
+        return base;
+    }
+    if (!base.steps.empty() &&
+        (base.steps.back().kind == PartStep::Kind::several || base.steps.back().kind == PartStep::Kind::several_at)) {
+        fail(base.span, "only components at fixed places of this part can be assigned",
+             {help("assign the whole part, or index the vector or matrix itself")});
     }
     base.type = step.type;
     base.steps.push_back(std::move(step));
@@ -135,9 +155,24 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
              {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);
     }
+    if (place.type.is_array() && is_memory(place)) {
+        fail(place.span, "arrays in structs in memory cannot be replaced in kernels",
+             {help("assign to their elements, or replace the array of a local struct")});
+    }
     const std::string what =
         is_memory(place) ? "the value stored here" : "the value assigned to this part of '" + place.name + "'";
-    ir::Value* part = materialize(expect(value, place.type, value_span, what), value_span);
+    ir::Value* part = nullptr;
+    const bool is_slice = !place.steps.empty() && place.steps.back().is_slice();
+    if (is_slice && type_of(value).is_scalar()) {
+        // v[0:3] = 0.0: the value goes to each component.
+        part = builder_.splat(place.type,
+                              materialize(expect(value, place.type.scalar_type(), value_span, what), value_span));
+    } else if (is_slice && value.is_tuple() && place.type.is_vector()) {
+        part = materialize(construct_aggregate(place.type, {Actual{value, value_span, {}, nullptr}}, value_span),
+                           value_span);
+    } else {
+        part = materialize(expect(value, place.type, value_span, what), value_span);
+    }
     if (!place.steps.empty() && place.steps.back().kind == PartStep::Kind::several) {
         const auto& components = place.steps.back().components;
         if (std::set<std::int64_t>(components.begin(), components.end()).size() != components.size()) {
@@ -153,9 +188,6 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
              {help("kernels cannot change Python globals; use an array")});
     }
     const Value whole = find_local(place.name)->value;
-    if (place.type.is_array()) {
-        fail(place.span, "arrays in structs cannot be replaced in kernels", {help("assign to their elements")});
-    }
     ir::Value* changed = replace_part(materialize(whole, place.span), place.steps, 0, part);
     assign_name(place.name, Value::runtime(changed), place.span);
 }
@@ -165,9 +197,17 @@ ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<Pa
     if (from == steps.size()) return part;
     const PartStep& step = steps[from];
     if (step.kind == PartStep::Kind::several) {
+        const Type type = whole->type;
         for (std::size_t i = 0; i < step.components.size(); ++i) {
-            ir::Value* component = builder_.extract(part, {static_cast<std::int64_t>(i)});
-            whole = builder_.insert(whole, component, {step.components[i]});
+            ir::Value* component = builder_.extract(part, component_path(part->type, static_cast<std::int64_t>(i)));
+            whole = builder_.insert(whole, component, component_path(type, step.components[i]));
+        }
+        return whole;
+    }
+    if (step.kind == PartStep::Kind::several_at) {
+        for (std::size_t i = 0; i < step.positions.size(); ++i) {
+            ir::Value* component = builder_.extract(part, component_path(part->type, static_cast<std::int64_t>(i)));
+            whole = builder_.insert_at(whole, component, step.positions[i]);
         }
         return whole;
     }
@@ -196,7 +236,7 @@ void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
         const PartStep* several = nullptr;
         for (; next < place.steps.size(); ++next) {
             const PartStep& step = place.steps[next];
-            if (step.kind == PartStep::Kind::several) {
+            if (step.kind == PartStep::Kind::several || step.kind == PartStep::Kind::several_at) {
                 several = &step;
             } else if (step.kind == PartStep::Kind::dynamic) {
                 component.insert(component.end(), step.indices.begin(), step.indices.end());
@@ -213,12 +253,19 @@ void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
             store(component, value);
             return;
         }
-        // A swizzle, or a whole row of a matrix.
-        const std::int64_t count = value->type.rows();
-        for (std::int64_t i = 0; i < count; ++i) {
+        // A swizzle, a slice, or a whole row of a matrix.
+        for (std::int64_t i = 0; i < value->type.components(); ++i) {
             std::vector<ir::Value*> at = component;
-            at.push_back(constant(several ? several->components[i] : i));
-            store(at, builder_.extract(value, {i}));
+            if (several && several->kind == PartStep::Kind::several_at) {
+                const auto& position = several->positions[static_cast<std::size_t>(i)];
+                at.insert(at.end(), position.begin(), position.end());
+            } else {
+                const std::vector<std::int64_t> path =
+                    several ? component_path(several->whole, several->components[static_cast<std::size_t>(i)])
+                            : std::vector<std::int64_t>{i};
+                for (const std::int64_t part : path) at.push_back(constant(part));
+            }
+            store(at, builder_.extract(value, component_path(value->type, i)));
         }
         return;
     }

@@ -1,4 +1,6 @@
 // What a for loop runs over: range(...) and reversed(range(...)), or a tuple or vector that is taken apart.
+#include <algorithm>
+
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -21,7 +23,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
     if (callee->text == "reversed") {
         std::optional<Range> inner;
         if (call->arguments.size() == 1 && call->keywords.empty()) inner = range(*call->arguments[0]);
-        if (!inner) fail(span, "reversed() takes a range() in kernels", {help("write reversed(range(n))")});
+        if (!inner) return std::nullopt;  // of a sequence: see elements_of
         inner->reversed = !inner->reversed;
         return inner;
     }
@@ -130,27 +132,96 @@ std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax
         }
         return values;
     }
-    const Span span = loop.iterable->span;
-    const Value iterable = expression(*loop.iterable);
-    const Type type = type_of(iterable);
-    if (iterable.is_tuple()) {
-        values = iterable.elements;
-    } else if (!iterable.is_binding() && (type.is_vector() || type.is(Kind::quaternion))) {
-        for (std::int64_t i = 0; i < type.rows(); ++i) {
-            PartStep step;
-            step.path = {i};
-            step.type = type.scalar_type();
-            values.push_back(read_part(iterable, step));
-        }
-    } else {
-        fail(span, "a for loop runs over range(), a tuple or a vector in kernels, not over " + describe(iterable),
-             {help(type.is_array() ? "write for i in range(len(a)) and use a[i]" : "write for i in range(n)")});
-    }
-    if (leaves) {
-        fail(span, "a loop over a tuple or vector cannot use break or continue",
-             {help("loop over range(n), where n is the number of elements")}, ErrorCategory::syntax);
+    values = elements_of(*loop.iterable);
+    unrolled_bodies_ += static_cast<std::int64_t>(values.size());
+    if (unrolled_bodies_ > kMostUnrolledBodies) {
+        fail(loop.iterable->span,
+             "loops over sequences are written out, and there are more than " + std::to_string(kMostUnrolledBodies) +
+                 " copies of loop bodies in this function",
+             {help("loop over range(n), or pass the numbers as an array")}, ErrorCategory::value);
     }
     return values;
+}
+
+// What a sequence that is known at compile time consists of.
+std::optional<std::vector<Value>> FunctionAnalyzer::elements(const Value& value) {
+    if (value.is_tuple()) return value.elements;
+    const Type type = type_of(value);
+    if (value.is_binding() || value.is_nothing() || !type.is_numeric_aggregate() || type.is(Kind::transform))
+        return std::nullopt;
+    std::vector<Value> result;
+    for (std::int64_t i = 0; i < type.rows(); ++i) {
+        PartStep step;
+        step.path = {i};
+        step.type = type.is_matrix() ? Type::vector(type.scalar(), type.cols()) : type.scalar_type();
+        result.push_back(read_part(value, step));
+    }
+    return result;
+}
+
+// What a for loop that is taken apart runs over: a tuple, a vector, range() of known bounds; enumerate(), zip() and
+// reversed() of these.
+std::vector<Value> FunctionAnalyzer::elements_of(const syntax::Expression& iterable) {
+    const Span span = iterable.span;
+    const auto* call = std::get_if<syntax::Call>(&iterable.node);
+    const std::optional<Binding> callee = call ? static_binding(*call->function) : std::nullopt;
+    const std::string name = callee && callee->kind == Binding::Kind::builtin ? callee->text : "";
+    const auto expect_plain = [&](std::size_t least, std::size_t most) {
+        if (!call->keywords.empty() || call->arguments.size() < least || call->arguments.size() > most) {
+            fail(span, name + "() takes sequences without keywords in kernels");
+        }
+    };
+    if (name == "range") {
+        const std::optional<Range> r = range(iterable);
+        if (!r->trip_count || *r->trip_count > kMostUnrolledBodies) {
+            fail(span, "a range() within enumerate(), zip() or reversed() must have bounds known at compile time",
+                 {help("loop over range(n) and index")});
+        }
+        std::vector<Value> values;
+        for (std::int64_t k = 0; k < *r->trip_count; ++k)
+            values.push_back(Value::integer(r->start.numbers[0].i + k * r->step.numbers[0].i, r->type));
+        return values;
+    }
+    if (name == "reversed") {
+        expect_plain(1, 1);
+        std::vector<Value> values = elements_of(*call->arguments[0]);
+        return {values.rbegin(), values.rend()};
+    }
+    if (name == "enumerate") {
+        expect_plain(1, 2);
+        std::int64_t number = 0;
+        if (call->arguments.size() == 2) {
+            const Value first = expression(*call->arguments[1]);
+            if (!first.is_constant_integer()) {
+                fail(call->arguments[1]->span,
+                     "enumerate() counts from an integer known at compile time, not from " + describe(first));
+            }
+            number = first.numbers[0].i;
+        }
+        std::vector<Value> values = elements_of(*call->arguments[0]);
+        for (Value& value : values) value = Value::tuple({Value::integer(number++), value});
+        return values;
+    }
+    if (name == "zip") {
+        expect_plain(1, 16);
+        std::vector<std::vector<Value>> columns;
+        std::size_t shortest = std::size_t(-1);
+        for (const auto& argument : call->arguments) {
+            columns.push_back(elements_of(*argument));
+            shortest = std::min(shortest, columns.back().size());
+        }
+        std::vector<Value> values;
+        for (std::size_t i = 0; i < shortest; ++i) {
+            std::vector<Value> row;
+            for (const auto& column : columns) row.push_back(column[i]);
+            values.push_back(Value::tuple(std::move(row)));
+        }
+        return values;
+    }
+    const Value value = expression(iterable);
+    if (auto found = elements(value)) return *found;
+    fail(span, "a for loop runs over range(), a tuple or a vector in kernels, not over " + describe(value),
+         {help(type_of(value).is_array() ? "write for i in range(len(a)) and use a[i]" : "write for i in range(n)")});
 }
 
 }  // namespace weft::sema

@@ -43,6 +43,7 @@ std::optional<PartStep> FunctionAnalyzer::part_attribute(Type type, const std::s
     }
     if (type.is(Kind::transform) && (name == "p" || name == "q")) {
         step.kind = PartStep::Kind::several;
+        step.whole = type;
         step.components = name == "p" ? std::vector<std::int64_t>{0, 1, 2} : std::vector<std::int64_t>{3, 4, 5, 6};
         step.type = name == "p" ? Type::vector(type.scalar(), 3) : Type::quaternion(type.scalar());
         return step;
@@ -55,6 +56,7 @@ std::optional<PartStep> FunctionAnalyzer::part_attribute(Type type, const std::s
         return step;
     }
     step.kind = PartStep::Kind::several;
+    step.whole = type;
     step.type = Type::vector(type.scalar(), static_cast<int>(components.size()));
     step.components = std::move(components);
     return step;
@@ -126,7 +128,8 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
 
 Value FunctionAnalyzer::read_part(const Value& object, const PartStep& step) {
     // Fixed components of constants stay constants.
-    if (object.is_constant() && object.type.is_numeric_aggregate() && step.kind != PartStep::Kind::dynamic) {
+    if (object.is_constant() && object.type.is_numeric_aggregate() && step.kind != PartStep::Kind::dynamic &&
+        step.kind != PartStep::Kind::several_at) {
         std::vector<Number> numbers;
         if (step.kind == PartStep::Kind::several) {
             for (const std::int64_t c : step.components) numbers.push_back(object.numbers[c]);
@@ -149,7 +152,13 @@ ir::Value* FunctionAnalyzer::extract_part(ir::Value* object, const PartStep& ste
             return builder_.extract_at(object, step.indices);
         case PartStep::Kind::several: {
             std::vector<ir::Value*> parts;
-            for (const std::int64_t c : step.components) parts.push_back(builder_.extract(object, {c}));
+            for (const std::int64_t c : step.components)
+                parts.push_back(builder_.extract(object, component_path(object->type, c)));
+            return builder_.make(step.type, parts);
+        }
+        case PartStep::Kind::several_at: {
+            std::vector<ir::Value*> parts;
+            for (const auto& position : step.positions) parts.push_back(builder_.extract_at(object, position));
             return builder_.make(step.type, parts);
         }
     }

@@ -202,11 +202,16 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
         return Value::runtime(op == Operator::is ? is_null : builder_.unary(ir::Op::invert, is_null));
     }
     if (op == Operator::in || op == Operator::not_in) {
-        if (!b.is_tuple()) {
-            fail(span, std::string("'") + sign_of(op) + "' needs a tuple on its right in kernels, not " + describe(b));
+        const std::optional<std::vector<Value>> candidates = elements(b);
+        if (!candidates) {
+            fail(span,
+                 std::string("'") + sign_of(op) + "' needs a tuple or a vector on its right in kernels, not " +
+                     describe(b),
+                 {help(type_of(b).is_array() ? "loop over the array and compare its elements"
+                                             : "write x in (a, b, c)")});
         }
         Value found = Value::boolean(false);
-        for (const Value& element : b.elements) {
+        for (const Value& element : *candidates) {
             const Value same = equal(a, element, span);
             if (same.is_constant_bool()) {
                 if (same.numbers[0].i != 0) found = same;

@@ -201,11 +201,8 @@ Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& a
             const Value value = expect(by_field[i]->value, fields[i].type, by_field[i]->span,
                                        "field '" + fields[i].name + "' of " + name);
             parts.push_back(materialize(value, by_field[i]->span));
-        } else if (is_plain_data(fields[i].type)) {
-            parts.push_back(builder_.zero(fields[i].type));
         } else {
-            fail(span, "field '" + fields[i].name + "' of " + name + " is an array and has to be given",
-                 {help("write " + name + "(" + fields[i].name + "=...)")});
+            parts.push_back(builder_.zero(fields[i].type));  // an array is one that is not there, as for None
         }
     }
     return Value::runtime(builder_.make(type, parts));

@@ -122,7 +122,7 @@ bool FunctionAnalyzer::can_be_carried(const Value& value) const {
         }
         return true;
     }
-    return value.is_constant() || (value.is_runtime() && is_plain_data(value.type));
+    return value.is_constant() || value.is_runtime();
 }
 
 Value FunctionAnalyzer::zero_like(const Value& value) {

@@ -44,8 +44,8 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 return subscript(n, span);
             },
             [&](const syntax::Slice&) -> Value {
-                fail(span, "slices of arrays and vectors are not supported in kernels",
-                     {help("a[i] of an array with more dimensions is a view; use a loop for parts of a dimension")});
+                fail(span, "a slice can only stand in the brackets of an array, a tuple, a vector or a matrix", {},
+                     ErrorCategory::syntax);
             },
             [&](const syntax::Call& n) { return call(n, span); },
             [&](const syntax::Unary& n) {
@@ -97,13 +97,18 @@ Value FunctionAnalyzer::number(const syntax::IntegerLiteral& literal, Span span)
     return Value::literal(Number::integer(literal.value));
 }
 
+std::vector<Value> FunctionAnalyzer::starred_values(const syntax::Starred& starred) {
+    const Value inner = expression(*starred.value);
+    if (auto found = elements(inner)) return *found;
+    fail(starred.value->span, "'*' needs a tuple or a vector, not " + describe(inner));
+}
+
 Value FunctionAnalyzer::tuple(const std::vector<syntax::ExpressionPtr>& elements) {
     std::vector<Value> values;
     for (const auto& element : elements) {
         if (const auto* starred = std::get_if<syntax::Starred>(&element->node)) {
-            const Value inner = expression(*starred->value);
-            if (!inner.is_tuple()) fail(element->span, "'*' needs a tuple, not " + describe(inner));
-            values.insert(values.end(), inner.elements.begin(), inner.elements.end());
+            const std::vector<Value> inner = starred_values(*starred);
+            values.insert(values.end(), inner.begin(), inner.end());
         } else {
             values.push_back(expression(*element));
         }

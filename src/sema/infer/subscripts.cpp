@@ -17,6 +17,13 @@ Value FunctionAnalyzer::subscript(const syntax::Subscript& subscript, Span span)
 
 Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices,
                                      Span span) {
+    if (object.is_tuple() && indices.size() == 1 && has_slice(indices)) {
+        std::vector<Value> elements;
+        const auto size = static_cast<std::int64_t>(object.elements.size());
+        for (const std::int64_t at : static_slice(std::get<syntax::Slice>(indices[0]->node), size, indices[0]->span))
+            elements.push_back(object.elements[static_cast<std::size_t>(at)]);
+        return Value::tuple(std::move(elements));
+    }
     if (object.is_tuple()) {
         const Value i = indices.size() == 1 ? expression(*indices[0]) : Value{};
         if (!i.is_constant_integer()) {
@@ -38,6 +45,7 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         return object.elements[at];
     }
     const Type type = type_of(object);
+    if (type.is_array() && has_slice(indices)) return array_slice(object, indices);
     if (type.is_array()) {
         std::vector<ir::Value*> all = array_indices(object, indices);
         if (static_cast<int>(indices.size()) == type.ndim()) return Value::runtime(builder_.load(object.ir, all));
@@ -91,6 +99,7 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
                  (most == 2 ? "1 or 2" : "1"),
              {}, ErrorCategory::index);
     }
+    if (has_slice(indices)) return part_slice(type, indices);
     PartStep step;
     step.type = type.is_matrix() && indices.size() == 1 ? Type::vector(type.scalar(), type.cols()) : type.scalar_type();
     std::vector<Value> values;

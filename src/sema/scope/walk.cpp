@@ -124,6 +124,7 @@ namespace {
 
 void plain_names(const syntax::Expression& target, std::set<std::string>& names) {
     if (const auto* e = std::get_if<syntax::Name>(&target.node)) names.insert(e->id);
+    if (const auto* e = std::get_if<syntax::Starred>(&target.node)) plain_names(*e->value, names);
     if (const auto* e = std::get_if<syntax::Tuple>(&target.node)) {
         for (const auto& element : e->elements) plain_names(*element, names);
     }

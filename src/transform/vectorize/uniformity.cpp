@@ -116,6 +116,7 @@ private:
             case Op::call_library:
                 return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
             case Op::call:
+            case Op::local_array:  // each lane has its own
                 return kVarying;
             case Op::add:
             case Op::sub:

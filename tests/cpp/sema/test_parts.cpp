@@ -45,8 +45,7 @@ TEST(Parts, ConstructorsOfStructsTakeFields) {
     printed(function("make", {}, block(set("p", with(call("Particle", 1.0), "at", call("wp.vec3", 1.0)))), globals));
     EXPECT_HAS(error_of(function("make", {}, block(set("p", with(call("Particle"), "mas", 1.0))), globals)),
                "did you mean 'mass'?");
-    EXPECT_HAS(error_of(function("make", {}, block(set("p", call("Holder"))), globals)),
-               "field 'points' of Holder is an array");
+    EXPECT_HAS(printed(function("make", {}, block(set("p", call("Holder"))), globals)), "null");
 }
 
 TEST(Parts, RowsAndEntriesOfMatrices) {

@@ -58,7 +58,7 @@ TEST(Print, indents_blocks) {
     choice.then_block.push_back(statement(Break{}));
     choice.else_block.push_back(statement(
         Assert{expression(Unary{UnaryOperator::logical_not, name("x")}), expression(StringLiteral{"a \"b\"\n"})}));
-    For loop{name("i"), expression(Call{name("range"), list(name("n")), {}}), {}, false};
+    For loop{name("i"), expression(Call{name("range"), list(name("n")), {}}), {}};
     loop.body.push_back(statement(std::move(choice)));
     function.body.push_back(statement(std::move(loop)));
     function.body.push_back(statement(UnsupportedStatement{"try"}));

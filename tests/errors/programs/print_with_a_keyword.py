@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    print(n, sep=',')  # error: print() takes no 'sep' in kernels  # help: use wp.printf()
+    print(n, flush=True)  # error: print() has no 'flush' in kernels

@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    x[i] = wp.max(*x)  # error: '*' needs a tuple, not array[float32]
+    y = wp.vec3(*x)  # error: '*' needs a tuple or a vector, not array[float32]

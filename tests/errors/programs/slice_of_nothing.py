@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    a, *rest = (1, 2, 3)  # error: '*' in an assignment is not supported in kernels
+    y = wp.vec3()[2:1]  # error: this slice of vec3f has no components

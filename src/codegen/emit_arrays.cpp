@@ -1,0 +1,137 @@
+// Arrays that a kernel makes: parts of others, local ones on the stack, memory behind an address.
+//
+// The local arrays of the W lanes of a group lie interleaved, element by element:
+//
+//     element 0 of lane 0, of lane 1, ... of lane W-1; element 1 of lane 0, ...
+//
+// so that an index that is equal in all lanes is one vector access, as it is for the arrays of a launch.
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+namespace {
+
+// Of one thread. A group of 16 lanes then needs 1 MiB of the stack of its worker.
+constexpr std::int64_t kMostLocalBytes = 64 * 1024;
+
+}  // namespace
+
+// pointer + number * stride bytes; null stays null.
+Leaf Emitter::moved(Leaf& pointer, Leaf& number, Leaf& stride) {
+    return moved_gradient(pointer, [&] {
+        return lift({&pointer, &number, &stride}, [&](Values v) {
+            return builder_.CreateGEP(builder_.getInt8Ty(), v[0], builder_.CreateMul(v[1], v[2]));
+        });
+    });
+}
+
+// before: %s = slice %a[axis], %start, %count
+// after:  data + start * stride, and the extent of the axis is count; without a count the axis goes
+void Emitter::emit_slice(const Operation& operation) {
+    const ir::Value *array = operation.operands[0], *start = operation.operands[1];
+    const auto axis = static_cast<std::size_t>(operation.ints[0]);
+    const bool keeps_axis = operation.operands.size() == 3;
+    if (options_.debug && !keeps_axis) check_access(operation, operation.operands[1], axis);
+    LaneValue& view = value(array);
+    const auto ndim = static_cast<std::size_t>(array->type.ndim());
+    const auto widened = [&](const ir::Value* v) {
+        return lift({&leaf(v)}, [&](Values n) { return cast(n[0], v->type.scalar(), Scalar::i64); });
+    };
+    Leaf number = widened(start);
+    Leaf& stride = view.leaves[kShapeLeaf + ndim + axis];
+    LaneValue result{operation.result()->type, {}, view.root};
+    result.leaves.push_back(moved(view.leaves[kDataLeaf], number, stride));
+    result.leaves.push_back(moved(view.leaves[kGradLeaf], number, stride));
+    for (std::size_t first : {std::size_t{kShapeLeaf}, kShapeLeaf + ndim}) {
+        for (std::size_t at = 0; at < ndim; ++at) {
+            if (at != axis)
+                result.leaves.push_back(view.leaves[first + at]);
+            else if (keeps_axis)
+                result.leaves.push_back(first == kShapeLeaf ? widened(operation.operands[2]) : view.leaves[first + at]);
+        }
+    }
+    set(operation.result(), std::move(result));
+}
+
+// The strides of a packed array whose shape is there already, where neighbours of the last axis are `last` bytes apart.
+void Emitter::append_packed_strides(LaneValue& array, Leaf last) {
+    const auto ndim = static_cast<std::size_t>(array.type.ndim());
+    llvm::SmallVector<Leaf, kMaxDims> strides(ndim);
+    for (std::size_t axis = ndim; axis-- > 0;) {
+        strides[axis] = last;
+        last =
+            lift({&last, &array.leaves[kShapeLeaf + axis]}, [&](Values v) { return builder_.CreateMul(v[0], v[1]); });
+    }
+    array.leaves.append(strides.begin(), strides.end());
+}
+
+void Emitter::emit_local_array(const Operation& operation) {
+    const Type type = operation.result()->type, element = type.element();
+    const std::int64_t size = element.size_bytes();
+    std::int64_t count = 1;
+    for (const std::int64_t extent : operation.ints) count *= extent;
+    local_bytes_ += count * size;
+    if (local_bytes_ > kMostLocalBytes) {
+        throw CompileError(operation.span,
+                           "the arrays made in kernel '" + kernel_.name + "' need " + std::to_string(local_bytes_) +
+                               " bytes for each thread, and there are " + std::to_string(kMostLocalBytes),
+                           {{Note::Kind::help, "make them smaller, or pass an array with a row for each thread", {}}},
+                           ErrorCategory::value);
+    }
+    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    llvm::AllocaInst* memory =
+        entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(count * size * lanes_)));
+    memory->setAlignment(llvm::Align(64));
+    const Leaf data = lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
+
+    // Zeros, in the lanes that run: another lane may still use what it has made in an earlier iteration.
+    if (!mask_) {
+        builder_.CreateMemSet(memory, builder_.getInt8(0), static_cast<std::uint64_t>(count * size * lanes_),
+                              llvm::Align(64));
+    } else {
+        llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("zero"), *after = new_block("zeroed");
+        builder_.CreateBr(loop);
+        builder_.SetInsertPoint(loop);
+        llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+        k->addIncoming(i64(0), before);
+        Address address;
+        address.base = builder_.CreateGEP(builder_.getInt8Ty(), memory, builder_.CreateMul(k, i64(size * lanes_)));
+        address.step = i64(size);
+        for (const LeafType& part : leaf_types(element)) {
+            Leaf zero = zero_leaf(part, false);
+            store_leaf(address, part, zero);
+        }
+        llvm::Value* next = builder_.CreateAdd(k, i64(1));
+        k->addIncoming(next, builder_.GetInsertBlock());
+        builder_.CreateCondBr(builder_.CreateICmpSLT(next, i64(count)), loop, after);
+        builder_.SetInsertPoint(after);
+    }
+
+    LaneValue result{type, {}, {}};
+    result.leaves.push_back(data);
+    result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
+    for (const std::int64_t extent : operation.ints) result.leaves.push_back(Leaf::of_scalar(i64(extent)));
+    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
+    set(operation.result(), std::move(result));
+}
+
+void Emitter::emit_array_at(const Operation& operation) {
+    const Type type = operation.result()->type;
+    LaneValue result{type, {}, {}};
+    result.leaves.push_back(lift({&leaf(operation.operands[0])}, [&](Values v) -> llvm::Value* {
+        llvm::Type* pointer = builder_.getPtrTy();
+        return builder_.CreateIntToPtr(v[0], v[0]->getType()->isVectorTy() ? lanes_of(pointer) : pointer);
+    }));
+    result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
+    for (std::size_t i = 1; i < operation.operands.size(); ++i) {
+        result.leaves.push_back(
+            lift({&leaf(operation.operands[i])}, [&](Values v) { return cast(v[0], Scalar::i32, Scalar::i64); }));
+    }
+    append_packed_strides(result, Leaf::of_scalar(i64(type.element().size_bytes())));
+    set(operation.result(), std::move(result));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,95 @@
+// Loops over tuples and other static sequences whose bodies break or continue. The bodies are written one after the
+// other; where one may have broken, what follows runs under the flag that a loop in the IR would carry (return.cpp):
+//
+//   for f in (g, h):                  s1 = g(s0);  %go = not (s1 > 9)
+//       s = f(s)                      %s = if %go { yield h(s1) } else { yield s1 }
+//       if s > 9.0: break
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span,
+                                     WorkList& work) {
+    // The flags of the loop around are put aside; on this path it goes on.
+    std::optional<Local> outer_go;
+    if (const Local* go = find_local(kGo)) outer_go = *go;
+    for (const char* flag : {kSkip, kReturned}) scope_.erase(flag);
+
+    Loop entered;  // every name that a body assigns keeps its value on the paths that leave
+    entered.carried = assigned_names(loop.body, inout_finder());
+    target_names(*loop.target, entered.carried);
+    loops_.push_back(std::move(entered));
+    afterwards_.push_back(&work);
+    const bool saved_skip_needed = skip_needed_;
+    skip_needed_ = false;
+    const Flow flow = unrolled_bodies(loop, values, 0, span);
+    skip_needed_ = saved_skip_needed;
+    afterwards_.pop_back();
+    loops_.pop_back();
+
+    scope_.erase(kSkip);
+    if (outer_go)
+        scope_.insert_or_assign(kGo, *outer_go);
+    else
+        scope_.erase(kGo);
+    if (flow & kReturns) {
+        Local returned = scope_.at(kReturned);
+        scope_.insert_or_assign(kSkip, returned);
+        if (loops_.empty()) {
+            scope_.erase(kReturned);
+        } else {
+            Local go;
+            go.value = logical_not(returned.value, span);
+            scope_.insert_or_assign(kGo, std::move(go));
+        }
+    }
+    return flow;
+}
+
+// The bodies from this one on. Gives kFalls where the code after the loop is reached, and kReturns where it is not.
+Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from,
+                                       Span span) {
+    if (from == values.size()) return kFalls;
+    std::set<std::string> missing_before;
+    for (const auto& [name, local] : scope_) {
+        if (local.missing_at_exit) missing_before.insert(name);
+    }
+    Local go;
+    go.value = Value::boolean(true);
+    scope_.insert_or_assign(kGo, std::move(go));
+    scope_.erase(kSkip);
+    assign_to(*loop.target, values[from], loop.target->span);
+    const Flow flow = run({Work{&loop.body}});
+    scope_.erase(kSkip);
+
+    const Flow after = ((flow & ~kReturns) ? kFalls : 0) | (flow & kReturns);
+    if (!(flow & (kBreaks | kReturns))) return unrolled_bodies(loop, values, from + 1, span);
+    // Names that have no value where a path has left.
+    const auto leave_out_missing = [&] {
+        for (auto& [name, local] : scope_) {
+            if (!local.missing_at_exit || missing_before.contains(name)) continue;
+            local.missing_at_exit = false;
+            local.state = Local::State::maybe;
+        }
+    };
+    const bool goes_on = (flow & (kFalls | kContinues)) && from + 1 < values.size();
+    if (!goes_on) {
+        if (flow & kBreaks) leave_out_missing();
+        return after;
+    }
+    ir::Value* condition = materialize(scope_.at(kGo).value, span);
+    return branch(
+        condition, span,
+        [&](Value&) {
+            for (auto& [name, local] : scope_) {
+                if (!missing_before.contains(name)) local.missing_at_exit = false;
+            }
+            return unrolled_bodies(loop, values, from + 1, span);
+        },
+        [&](Value&) {
+            leave_out_missing();
+            return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns);
+        });
+}
+
+}  // namespace weft::sema

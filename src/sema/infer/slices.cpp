@@ -1,0 +1,160 @@
+// Slices: parts of vectors, matrices and tuples (with bounds known at compile time), views of arrays (with any bounds).
+//
+//   v[1:3]        →   make (extract %v[1]), (extract %v[2])
+//   m[:, 1]       →   make of the column; m[0:2, 1:3] of a part, as a matrix
+//   a[lo:hi, i]   →   slice %a[0], %lo, max(%hi - %lo, 0);  slice of that [1], %i
+#include <algorithm>
+
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number) {
+    if (!aggregate.is_matrix()) return {number};
+    return {number / aggregate.cols(), number % aggregate.cols()};
+}
+
+bool has_slice(const std::vector<syntax::ExpressionPtr>& indices) {
+    return std::any_of(indices.begin(), indices.end(),
+                       [](const auto& index) { return std::holds_alternative<syntax::Slice>(index->node); });
+}
+
+// The positions that Python's slice(start, stop, step) takes of a sequence of this size.
+std::vector<std::int64_t> FunctionAnalyzer::static_slice(const syntax::Slice& slice, std::int64_t size, Span span) {
+    const auto bound = [&](const syntax::ExpressionPtr& e) -> std::optional<std::int64_t> {
+        if (!e) return std::nullopt;
+        const Value value = expression(*e);
+        if (value.is_binding(Binding::Kind::none)) return std::nullopt;
+        if (!value.is_constant_integer()) {
+            fail(e->span,
+                 "the bounds of a slice of a vector, matrix or tuple must be integers known at compile time, not " +
+                     describe(value),
+                 {help("take components one by one: v[i] may have any index")}, ErrorCategory::index);
+        }
+        return value.numbers[0].i;
+    };
+    const std::optional<std::int64_t> start = bound(slice.start), stop = bound(slice.stop), step = bound(slice.step);
+    const std::int64_t by = std::clamp(step.value_or(1), -size - 1, size + 1);  // a longer step takes no more
+    if (by == 0) fail(span, "the step of a slice must not be 0", {}, ErrorCategory::value);
+    const std::int64_t lowest = by > 0 ? 0 : -1, highest = by > 0 ? size : size - 1;
+    const auto at = [&](std::optional<std::int64_t> given, std::int64_t otherwise) {
+        if (!given) return otherwise;
+        return std::clamp(*given < 0 ? *given + size : *given, lowest, highest);
+    };
+    const std::int64_t first = at(start, by > 0 ? lowest : highest), last = at(stop, by > 0 ? highest : lowest);
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = first; by > 0 ? i < last : i > last; i += by) result.push_back(i);
+    return result;
+}
+
+PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices) {
+    // Of each axis the positions, or one index that is known at run time.
+    struct Axis {
+        std::vector<std::int64_t> positions;
+        ir::Value* at = nullptr;
+        bool stays = false;
+    };
+    std::vector<Axis> axes;
+    const std::size_t count = type.is_matrix() ? 2 : 1;
+    for (std::size_t axis = 0; axis < count; ++axis) {
+        const std::int64_t size = axis == 0 ? type.rows() : type.cols();
+        Axis found;
+        if (axis >= indices.size()) {
+            for (std::int64_t i = 0; i < size; ++i) found.positions.push_back(i);
+            found.stays = true;
+        } else if (const auto* slice = std::get_if<syntax::Slice>(&indices[axis]->node)) {
+            found.positions = static_slice(*slice, size, indices[axis]->span);
+            found.stays = true;
+            if (found.positions.empty()) {
+                fail(indices[axis]->span, "this slice of " + type.python_name() + " has no components", {},
+                     ErrorCategory::index);
+            }
+        } else {
+            const Value i = expression(*indices[axis]);
+            if (i.is_constant_integer()) {
+                const std::int64_t at = i.numbers[0].i;
+                if (at < -size || at >= size) {
+                    fail(indices[axis]->span,
+                         "index " + std::to_string(at) + " is outside " + type.python_name() + ", which has " +
+                             std::to_string(size) + (axis == 0 ? " rows" : " columns"),
+                         {}, ErrorCategory::index);
+                }
+                found.positions = {at < 0 ? at + size : at};
+            } else {
+                found.at = index(i, indices[axis]->span);
+                found.positions = {0};
+            }
+        }
+        axes.push_back(std::move(found));
+    }
+    PartStep step;
+    step.whole = type;
+    const auto extent = [&](std::size_t axis) { return static_cast<int>(axes[axis].positions.size()); };
+    if (count == 2 && axes[0].stays && axes[1].stays)
+        step.type = Type::matrix(type.scalar(), extent(0), extent(1));
+    else
+        step.type = Type::vector(type.scalar(), count == 2 ? extent(0) * extent(1) : extent(0));
+    const bool is_fixed = std::none_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.at != nullptr; });
+    step.kind = is_fixed ? PartStep::Kind::several : PartStep::Kind::several_at;
+    const std::vector<std::int64_t> one = {0};
+    for (const std::int64_t row : axes[0].positions) {
+        for (const std::int64_t column : count == 2 ? axes[1].positions : one) {
+            if (is_fixed) {
+                step.components.push_back(count == 2 ? row * type.cols() + column : row);
+                continue;
+            }
+            step.positions.push_back(
+                {axes[0].at ? axes[0].at : builder_.integer(row), axes[1].at ? axes[1].at : builder_.integer(column)});
+        }
+    }
+    return step;
+}
+
+Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<syntax::ExpressionPtr>& indices) {
+    if (static_cast<int>(indices.size()) > object.type.ndim()) array_indices(object, indices);  // says so
+    ir::Value* array = array_of(object);
+    int axis = 0;
+    for (const syntax::ExpressionPtr& e : indices) {
+        const auto* slice = std::get_if<syntax::Slice>(&e->node);
+        const auto extent = [&] { return builder_.dim(array, axis); };
+        // An integer as int32; a negative one counts from the end.
+        const auto position = [&](const syntax::Expression& at) -> ir::Value* {
+            const Value value = expression(at);
+            ir::Value* number = index(value, at.span);
+            if (!(number->type == i32_type())) number = builder_.cast(number, Scalar::i32);
+            if (value.is_constant()) {
+                return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
+            }
+            if (!slice) return number;
+            ir::Value* is_negative = builder_.compare(ir::Op::cmp_lt, number, builder_.integer(0));
+            return builder_.select(is_negative, builder_.binary(ir::Op::add, number, extent()), number);
+        };
+        if (!slice) {
+            array = builder_.slice(array, axis, position(*e));
+            continue;
+        }
+        if (slice->step) {
+            const Value step = expression(*slice->step);
+            if (!step.is_constant_integer() || step.numbers[0].i != 1) {
+                fail(slice->step->span, "slices of arrays have no step in kernels",
+                     {help("index with a multiple: a[2 * i], or pass a slice made outside the kernel")},
+                     ErrorCategory::index);
+            }
+        }
+        // Cut to what there is, as Python does.
+        const auto within = [&](ir::Value* at) {
+            return builder_.binary(ir::Op::min, builder_.binary(ir::Op::max, at, builder_.integer(0)), extent());
+        };
+        if (slice->start || slice->stop) {
+            ir::Value* start = slice->start ? within(position(*slice->start)) : builder_.integer(0);
+            ir::Value* stop = slice->stop ? within(position(*slice->stop)) : extent();
+            ir::Value* count =
+                builder_.binary(ir::Op::max, builder_.binary(ir::Op::sub, stop, start), builder_.integer(0));
+            array = builder_.slice(array, axis, start, count);
+        }
+        ++axis;
+    }
+    return Value::runtime(array);
+}
+
+}  // namespace weft::sema
