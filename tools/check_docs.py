@@ -1,7 +1,7 @@
 """Checks the documents: links lead somewhere, and the Python examples run.
 
-Blocks marked ```python in README.md and docs/guide are run from top to bottom of a page, in one namespace per page, as
-a reader would. A block that is only to be looked at is marked ```python no-run.
+Blocks marked ```python in README.md, docs/guide and docs/reference/language.md are run from top to bottom of a page, in
+one namespace per page, as a reader would. A block that is only to be looked at is marked ```python no-run.
 
     python tools/check_docs.py [page ...]
 """
@@ -56,7 +56,7 @@ def main():
         os.environ["WARP_CACHE_PATH"] = str(Path(name) / "cache")
         for page in chosen:
             wrong += broken_links(page)
-            if page.name == "README.md" or page.parent.name == "guide":
+            if page.name in ("README.md", "language.md") or page.parent.name == "guide":
                 wrong += run_examples(page, Path(name))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"documents: {len(chosen)} pages, {len(wrong)} complaints")

@@ -15,20 +15,21 @@ namespace {
 using namespace syntax;
 
 // Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
-#define WEFT_AST_CLASSES(X)                                                                                        \
-    /* expressions */                                                                                              \
-    X(Name)                                                                                                        \
-    X(Constant)                                                                                                    \
-    X(Attribute)                                                                                                   \
-    X(Subscript) X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred)    \
-        X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) X(GeneratorExp) \
-            X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */                            \
-        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)   \
-            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)    \
-                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                  \
-                    X(TypeAlias) /* operators */                                                                   \
-        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)   \
-            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is) \
+#define WEFT_AST_CLASSES(X)                                                                                          \
+    /* expressions */                                                                                                \
+    X(Name)                                                                                                          \
+    X(Constant)                                                                                                      \
+    X(Attribute)                                                                                                     \
+    X(Subscript)                                                                                                     \
+    X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred) X(JoinedStr)      \
+        X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) X(GeneratorExp) X(Dict) X(Set) \
+            X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */                                             \
+        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)     \
+            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)      \
+                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                    \
+                    X(TypeAlias) /* operators */                                                                     \
+        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)     \
+            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)   \
                 X(IsNot) X(In) X(NotIn)
 
 enum class Node {
@@ -65,9 +66,10 @@ struct FieldNames {
     WEFT_FIELD(lineno)
     WEFT_FIELD(col_offset)
     WEFT_FIELD(end_lineno)
-    WEFT_FIELD(end_col_offset) WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower)
-        WEFT_FIELD(upper) WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg)
-            WEFT_FIELD(op) WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops)
+    WEFT_FIELD(end_col_offset)
+    WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper)
+        WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op)
+            WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops)
                 WEFT_FIELD(comparators) WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts)
                     WEFT_FIELD(format_spec) WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target)
                         WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs)
@@ -471,8 +473,11 @@ private:
                 return AugmentedAssign{std::move(target), binary_operator(get(node, f.op)),
                                        expression(get(node, f.value))};
             }
-            case Node::Expr:
-                return ExpressionStatement{expression(get(node, f.value))};
+            case Node::Expr: {
+                nb::object value = get(node, f.value);
+                if (node_of(value) == Node::Constant && get(value, f.value).ptr() == Py_Ellipsis) return Pass{};
+                return ExpressionStatement{expression(value)};
+            }
             case Node::If: {
                 auto condition = expression(get(node, f.test));
                 auto then_block = block(get(node, f.body));

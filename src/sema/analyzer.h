@@ -245,6 +245,7 @@ private:
     void augmented_assign(const syntax::AugmentedAssign& assign, Span span);
     void assert_(const syntax::Assert& assert_statement, Span span);
     Place place(const syntax::Expression& expression);
+    Place place_of_array(const Value& value, Span span);
     Place place_of_part(Place base, PartStep step);
     Value read(const Place& place);
     void write(const Place& place, const Value& value, Span value_span);

@@ -95,6 +95,10 @@ public:
         block(function.body, 1);
         return std::move(out_);
     }
+    std::string expression(const Expression& e) {
+        std::visit([this](const auto& node) { (*this)(node); }, e.node);
+        return std::move(out_);
+    }
 
 private:
     // ---- expressions ----
@@ -316,5 +320,6 @@ private:
 }  // namespace
 
 std::string print(const Function& function) { return Printer().function(function); }
+std::string print(const Expression& expression) { return Printer().expression(expression); }
 
 }  // namespace weft::syntax

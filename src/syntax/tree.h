@@ -191,5 +191,7 @@ struct Function {
 
 // The function as readable text (for WEFT_DUMP=syntax and tests).
 std::string print(const Function& function);
+// One expression, without what surrounds it.
+std::string print(const Expression& expression);
 
 }  // namespace weft::syntax

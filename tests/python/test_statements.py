@@ -145,6 +145,74 @@ def test_augmented_assignments_on_every_place():
     check(kernel, expected, wp.array([np.eye(2)], dtype=wp.mat22), dtype=int)
 
 
+@wp.func
+def one_of(a: wp.array[float], b: wp.array[float], first: bool):
+    if first:
+        return a
+    return b
+
+
+def test_elements_of_arrays_in_tuples_and_of_computed_arrays_are_assigned():
+    def kernel(out: wp.array[float], other: wp.array[float], rows: wp.array2d[float]):
+        i = wp.tid()
+        both = (out, other)
+        both[0][i] = 1.0
+        both[1][i] += 2.0
+        for a in both:
+            a[i] *= 3.0
+        one_of(out, other, i % 2 == 0)[i] += 10.0
+        (out if i < 5 else other)[i] -= 20.0
+        pair = (rows, 1)
+        pair[0][i][1:][0] = 7.0
+        out[i] += 100.0 * other[i]
+
+    def expected(i):
+        values = [3.0, 6.0]
+        values[i % 2] += 10.0
+        values[0 if i < 5 else 1] -= 20.0
+        return values[0] + 100.0 * values[1]
+
+    for way in WAYS:
+        out, other, rows = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float), wp.zeros((N, 3), dtype=float)
+        wp.launch(wp.kernel(module_options=way, module="unique")(kernel), dim=N, inputs=[out, other, rows])
+        np.testing.assert_array_equal(out.numpy(), [expected(i) for i in range(N)], err_msg=str(way))
+        np.testing.assert_array_equal(rows.numpy(), np.tile([0.0, 7.0, 0.0], (N, 1)))
+
+
+@wp.func
+def raised(a: wp.array[float], i: int):
+    a[i] = a[i] + 10.0
+    return 1.0
+
+
+def test_the_old_value_of_an_augmented_assignment_is_read_before_the_operand():
+    def kernel(out: wp.array[float]):
+        i = wp.tid()
+        ...
+        out[i] += raised(out, i)
+
+    check(kernel, lambda i: 1.0)
+
+
+def test_assertions_show_their_message_in_debug_mode_only():
+    def kernel(out: wp.array[int]):
+        i = wp.tid()
+        assert i >= 0, f"{i} is never negative"
+        assert i < 3, f"thread {i} of {out.shape[0] - 1}"
+        out[i] = 1
+
+    out = wp.zeros(5, dtype=int)
+    wp.launch(wp.kernel(module_options={"mode": "debug"}, module="unique")(kernel), dim=3, inputs=[out])
+    wp.synchronize()
+    with pytest.raises(RuntimeError) as caught:
+        wp.launch(wp.kernel(module_options={"mode": "debug"}, module="unique")(kernel), dim=5, inputs=[out])
+        wp.synchronize()
+    assert not isinstance(caught.value, wp.CompileError)
+    assert "thread {i} of {(out.shape[0] - 1)}" in str(caught.value)
+    wp.launch(wp.kernel(module="unique")(kernel), dim=5, inputs=[out])
+    assert out.numpy().sum() == 5
+
+
 def test_slices_of_vectors_and_matrices_are_read_and_written():
     V = np.arange(1.0, 7.0, dtype=np.float32)
     M = np.arange(12.0, dtype=np.float32).reshape(3, 4)

@@ -7,40 +7,39 @@ namespace weft::sema {
 void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow) {
     const Span span = statement.span;
     builder_.span = span;
-    std::visit(
-        Overloaded{
-            [&](const syntax::Assign& s) { assign(s); },
-            [&](const syntax::AnnotatedAssign& s) { annotated_assign(s, span); },
-            [&](const syntax::AugmentedAssign& s) { augmented_assign(s, span); },
-            [&](const syntax::ExpressionStatement& s) {
-                // A docstring or a stray constant says nothing to the kernel.
-                if (!std::holds_alternative<syntax::StringLiteral>(s.value->node)) expression(*s.value);
-            },
-            [&](const syntax::Return& s) { return_statement(s, span, flow); },
-            [&](const syntax::Break&) {
-                if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
-                leave(true, false);
-                flow = kBreaks;
-            },
-            [&](const syntax::Continue&) {
-                if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
-                leave(false, false);
-                flow = kContinues;
-            },
-            [&](const syntax::Pass&) {},
-            [&](const syntax::Assert& s) { assert_(s, span); },
-            // if, for and while are run by run(), which knows what follows them.
-            [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
-            [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
-            [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
-            [&](const syntax::UnsupportedStatement& s) {
-                fail(span, "'" + s.what + "' is not supported in kernels",
-                     {help("kernels know assignments, if, for over range(), while, break, continue, return, assert "
-                           "and calls")},
-                     ErrorCategory::syntax);
-            },
-        },
-        statement.node);
+    std::visit(Overloaded{
+                   [&](const syntax::Assign& s) { assign(s); },
+                   [&](const syntax::AnnotatedAssign& s) { annotated_assign(s, span); },
+                   [&](const syntax::AugmentedAssign& s) { augmented_assign(s, span); },
+                   [&](const syntax::ExpressionStatement& s) {
+                       // A docstring or a stray constant says nothing to the kernel.
+                       if (!std::holds_alternative<syntax::StringLiteral>(s.value->node)) expression(*s.value);
+                   },
+                   [&](const syntax::Return& s) { return_statement(s, span, flow); },
+                   [&](const syntax::Break&) {
+                       if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
+                       leave(true, false);
+                       flow = kBreaks;
+                   },
+                   [&](const syntax::Continue&) {
+                       if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
+                       leave(false, false);
+                       flow = kContinues;
+                   },
+                   [&](const syntax::Pass&) {},
+                   [&](const syntax::Assert& s) { assert_(s, span); },
+                   // if, for and while are run by run(), which knows what follows them.
+                   [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
+                   [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
+                   [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
+                   [&](const syntax::UnsupportedStatement& s) {
+                       fail(span, "'" + s.what + "' is not supported in kernels",
+                            {help("kernels know assignments, if, for, while, break, continue, return, assert, pass and "
+                                  "calls")},
+                            ErrorCategory::syntax);
+                   },
+               },
+               statement.node);
 }
 
 void FunctionAnalyzer::assign(const syntax::Assign& assign) {
@@ -146,32 +145,44 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         return;
     }
     const Place to = place(*assign.target);
+    const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
     builder_.span = span;
-    const Value before = read(to);
     const Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
     write(to, after, assign.value->span);
 }
 
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
     std::string message;
+    const syntax::FormattedString* format = nullptr;
     if (statement.message) {
-        const auto* text = std::get_if<syntax::StringLiteral>(&statement.message->node);
-        if (!text) fail(statement.message->span, "the message of an assert must be a string literal in kernels");
-        message = text->value;
+        format = std::get_if<syntax::FormattedString>(&statement.message->node);
+        if (const auto* text = std::get_if<syntax::StringLiteral>(&statement.message->node)) {
+            message = text->value;
+        } else if (format) {
+            // The exception shows it as it is written: f"n is {n}" says "n is {n}".
+            const std::string written = syntax::print(*statement.message);
+            message = written.substr(2, written.size() - 3);
+        } else {
+            fail(statement.message->span, "the message of an assert must be a string or an f-string in kernels");
+        }
     }
     if (module_.options.debug) {
         const Value condition = expression(*statement.condition);
         builder_.span = span;
         builder_.assert_(truth(condition, statement.condition->span), message);
-        return;
     }
-    // A release build has no asserts, but a mistake in one is a mistake in both builds: analysed into a region that
-    // is dropped.
+    // What does not run, the condition in a release build and the values in a message, is analysed into a region that
+    // is dropped: a mistake in one build is a mistake in both.
     const Scope before = scope_;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
-        truth(expression(*statement.condition), statement.condition->span);
+        if (!module_.options.debug) truth(expression(*statement.condition), statement.condition->span);
+        if (format) {
+            for (const auto& part : format->parts) {
+                if (!std::holds_alternative<syntax::StringLiteral>(part->node)) expression(*part);
+            }
+        }
     }
     scope_ = before;
 }

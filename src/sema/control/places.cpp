@@ -36,11 +36,7 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
                 fail(span, "'" + attribute->name + "' of " + base.type.python_name() + " cannot be assigned", {},
                      ErrorCategory::attribute);
             }
-            Place result;  // a.grad[i] = ...
-            result.array = array_of(value);
-            result.type = value.type;
-            result.span = span;
-            return result;
+            return place_of_array(value, span);  // a.grad[i] = ...
         }
         return place_of_part(std::move(base), *step);
     }
@@ -58,12 +54,7 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
                 array = read(base);
             }
             Place result;
-            if (has_slice(subscript->indices)) {
-                result.array = array_of(array_slice(array, subscript->indices));
-                result.type = result.array->type;
-                result.span = span;
-                return result;
-            }
+            if (has_slice(subscript->indices)) return place_of_array(array_slice(array, subscript->indices), span);
             result.indices = array_indices(array, subscript->indices);
             result.array = array.ir;
             result.span = span;
@@ -85,11 +76,30 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
             result.span = span;
             return result;
         }
-        fail(span, "elements of " + describe(read(base)) + " cannot be assigned",
+        const Value object = read(base);
+        if (object.is_tuple()) {  // of arrays: pair[0][i] = ...
+            const Value element = subscript_of(object, subscript->indices, span);
+            if (type_of(element).is_array()) return place_of_array(element, span);
+        }
+        fail(span, "elements of " + describe(object) + " cannot be assigned",
              {help("elements of arrays and components of vectors and matrices can")});
+    }
+    // What computes an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
+    if (std::holds_alternative<syntax::Call>(expression_node.node) ||
+        std::holds_alternative<syntax::IfExpression>(expression_node.node)) {
+        const Value value = expression(expression_node);
+        if (type_of(value).is_array()) return place_of_array(value, span);
     }
     fail(span, "this cannot be assigned", {help("assign to a variable, an array element, a component or a field")},
          ErrorCategory::syntax);
+}
+
+Place FunctionAnalyzer::place_of_array(const Value& value, Span span) {
+    Place result;
+    result.array = array_of(value);
+    result.type = result.array->type;
+    result.span = span;
+    return result;
 }
 
 Place FunctionAnalyzer::place_of_part(Place base, PartStep step) {
