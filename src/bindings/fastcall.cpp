@@ -65,7 +65,13 @@ std::int64_t integer(PyObject* value, std::string_view api, const char* name) {
                          ErrorCategory::type);
     }
     nb::object index = nb::steal(PyNumber_Index(value));
-    if (!index.is_valid()) throw nb::python_error();
+    if (!index.is_valid()) {
+        // NumPy's arrays say that they are integers, and then are not.
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+        PyErr_Clear();
+        throw UsageError(api, "'" + std::string(name) + "' must be an integer, got " + describe(value),
+                         ErrorCategory::type);
+    }
     int overflow = 0;
     long long result = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
     if (overflow) {

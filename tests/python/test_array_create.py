@@ -283,6 +283,12 @@ def test_what_is_no_data_is_named(data):
         wp.array(data)
 
 
+def test_an_array_is_no_size():
+    with pytest.raises(TypeError, match=r"zeros\(\): 'shape' must be an integer, got numpy.ndarray of shape"):
+        wp.zeros(np.zeros((2, 2)))
+    assert wp.zeros(np.array([2, 3])).shape == (2, 3)
+
+
 def test_lists_of_different_lengths():
     with pytest.raises(ValueError, match=r"array\(\): the lists have different lengths"):
         wp.array([[1.0, 2.0], [3.0]])
