@@ -52,11 +52,13 @@ def check(first, count, folder):
     return found
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_wrong_kernels_are_weft_exceptions(tmp_path):
     assert check(0, 200, tmp_path) > 60
 
 
 @pytest.mark.large
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("first", range(0, 10_000, 1000))
 def test_ten_thousand_wrong_kernels(tmp_path, first):
     assert check(10**6 + first, 1000, tmp_path) > 300
