@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mistakes import Wrong
 from sweep import load
 from typed import THREADS, Typed
 from warp import _weft
@@ -42,7 +43,7 @@ def check_values(seed, folder):
 
 
 def check_mistake(seed, folder):
-    program = Typed(random.Random(seed), mistake=True)
+    program = Wrong(random.Random(seed))
     module, text = compiled(program, folder, f"mistake_{seed}")
     lines = text.splitlines()
     try:
@@ -56,7 +57,7 @@ def check_mistake(seed, folder):
 
 def check_call(seed, folder):
     """A call of any function with anything is right or refused; what is right can be compiled."""
-    program = Typed(random.Random(seed), builtins=BUILTINS)
+    program = Wrong(random.Random(seed), BUILTINS)
     module, text = compiled(program, folder, f"call_{seed}")
     try:
         wp.kernel(module.program).listing("assembly" if seed % 25 == 0 else "ir")
