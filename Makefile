@@ -1,9 +1,10 @@
 # Everything is one line here; the work is in tools/. CONTRIBUTING.md says what each target does and needs.
 PYTHON ?= python3
 BUILD ?= build
+PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup demo test check bench docs wheel test-sanitize clean
+.PHONY: setup demo test check bench docs install wheel test-sanitize clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 demo: setup    ; @.venv/bin/python -m warp.examples.lagoon
@@ -11,6 +12,7 @@ test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 bench: setup   ; @.venv/bin/python bench/run.py
 docs: setup    ; @.venv/bin/python tools/gen_reference.py && .venv/bin/python tools/check_docs.py
+install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefix $(PREFIX)
 wheel:         ; @tools/wheel.sh
 test-sanitize: setup ; @tools/test_sanitize.sh
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -25,13 +25,14 @@ TABLE = {
     "devlib": "",
     "runtime": "types binary devlib",
     "interop": "types runtime",
+    "embed": "types binary runtime program",
     "program": "syntax types ir builtins sema transform codegen binary jit runtime",
     "frontend": "syntax types sema",
     "bindings": "syntax types ir builtins sema transform codegen binary jit runtime interop program frontend",
 }
 # From outside the rooms: which files may include it.
 GUARDED = {
-    r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/loader\.cpp$",
+    r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/(loader|processor)\.cpp$",
     r"(Python\.h|nanobind/)": r"src/(frontend|bindings)/",
     r"cuda\.h|cuda_runtime": r"src/runtime/cuda/",
     r"sleef\.h": r"src/runtime/cpu/",

@@ -33,7 +33,7 @@ SECTIONS = {
     ),
     "Modules": (
         "See [kernels](../guide/kernels.md).",
-        "Module Module. get_module load_module force_load set_module_options get_module_options",
+        "Module Module. get_module load_module compile_aot_module force_load set_module_options get_module_options",
     ),
     "Arrays": (
         "See [arrays](../guide/arrays.md).",

@@ -7,7 +7,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 build=${BUILD:-build}/sanitize
 
 [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_MAKE_PROGRAM="$(command -v ninja)" \
-    -DWEFT_SANITIZE=ON -DWEFT_BUILD_PYTHON=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
+    -DWEFT_SANITIZE=ON -DWEFT_BUILD_PYTHON=OFF -DWEFT_BUILD_LIBRARY=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 ninja -C "$build" --quiet
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1

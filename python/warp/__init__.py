@@ -64,7 +64,15 @@ from warp.builtins import print_builtins
 from warp.constants import *
 from warp.decorators import constant, func, func_grad, func_replay, kernel, overload
 from warp.devices import DeviceLike, ScopedDevice
-from warp.modules import Module, force_load, get_module, get_module_options, load_module, set_module_options
+from warp.modules import (
+    Module,
+    compile_aot_module,
+    force_load,
+    get_module,
+    get_module_options,
+    load_module,
+    set_module_options,
+)
 from warp.structs import struct
 from warp.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import weakref
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +19,7 @@ from warp._weft import Kernel, UsageError
 
 __all__ = [
     "Module",
+    "compile_aot_module",
     "force_load",
     "get_module",
     "get_module_options",
@@ -213,3 +216,50 @@ def force_load(device: Any = None, modules: Any = None) -> None:
     """
     chosen = list(_modules.values()) if modules is None else [_module(m, "force_load()", 1) for m in modules]
     _load(chosen, device)
+
+
+def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None, device: Any = None) -> Path:
+    """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
+
+    The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
+    Python started ("x86-64-v3" runs on most machines of the last ten years). It is built without the checks of debug
+    mode. Of a generic kernel, the instances that exist are taken (``wp.overload`` makes them): a single one under the
+    kernel's name, several as ``name(a: float32, x: array[vec3f])``.
+
+    Args:
+        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
+        path: the file; ``<last part of the module's name>.weft`` in the current folder where it is None. A file that
+            is there is replaced at once, never half written.
+        device: the CPU; files for CUDA devices come with their support.
+    Returns:
+        The path.
+    Raises:
+        CompileError: a kernel has a mistake.
+        UsageError: the module has no kernels, a generic kernel has no instances, or two kernels have one name.
+    """
+    api = "compile_aot_module()"
+    target = _module(module, api, 1)
+    _weft.get_device(device)
+    kernels = []
+    for kernel in target.kernels:
+        instances = kernel.overloads if kernel.is_generic else [kernel]
+        if not instances:
+            raise UsageError(
+                f"{api}: the generic kernel {kernel.key!r} has no instances. help: wp.overload({kernel.key}, [types])"
+            )
+        for instance in instances:
+            kernels.append((kernel.key if len(instances) == 1 else instance.signature, instance))
+    if not kernels:
+        raise UsageError(f"{api}: module {target.name!r} has no kernels. help: import it first")
+    content = _weft.bundle(target.name, kernels)
+    path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path

@@ -114,5 +114,6 @@ void flush_prints();
 
 void bind_kernels(nb::module_& m);  // kernel.cpp
 void bind_launch(nb::module_& m);   // launch.cpp, called by bind_kernels
+void bind_bundles(nb::module_& m);  // bundle.cpp
 
 }  // namespace weft::bindings

@@ -21,5 +21,6 @@ NB_MODULE(_weft, m) {
     weft::frontend::bind_frontend(m);
     weft::bindings::bind_builtins(m);
     weft::bindings::bind_kernels(m);
+    weft::bindings::bind_bundles(m);
     weft::bindings::bind_settings(m);
 }

@@ -93,33 +93,6 @@ nb::object make_class(Type type) {
                                                                  nb::make_tuple(value_base_class(type)), members);
 }
 
-std::unordered_map<std::string, Type> make_named_types() {
-    std::unordered_map<std::string, Type> names;
-    for (const ScalarInfo& scalar : all_scalars()) {
-        names.emplace(scalar.python, Type::scalar(scalar.id));
-        const std::string suffix = scalar.suffix;
-        if (suffix.empty()) continue;
-        // float32 is also what a name without suffix means.
-        const auto add = [&](const std::string& stem, Type type) {
-            names.emplace(stem + suffix, type);
-            if (scalar.id == Scalar::f32) names.emplace(stem, type);
-        };
-        for (int n = 2; n <= 4; ++n) add("vec" + std::to_string(n), Type::vector(scalar.id, n));
-        if (!scalar.is_float()) continue;
-        for (int n = 2; n <= 4; ++n) add("mat" + std::to_string(n) + std::to_string(n), Type::matrix(scalar.id, n, n));
-        add("quat", Type::quaternion(scalar.id));
-        add("transform", Type::transform(scalar.id));
-        add("spatial_vector", Type::vector(scalar.id, 6));
-        add("spatial_matrix", Type::matrix(scalar.id, 6, 6));
-    }
-    names.emplace("spatial_transform", Type::transform(Scalar::f32));
-    return names;
-}
-const std::unordered_map<std::string, Type>& named_types() {
-    static const auto names = make_named_types();
-    return names;
-}
-
 // ---- wp.types.vector() and friends ----
 
 Scalar require_scalar(nb::handle dtype, const char* api) {
@@ -256,11 +229,6 @@ nb::object dtype_to_python(Type type) {
 void register_dtype(nb::handle python_class, Type type) {
     add_class(python_class, type, false);
     registry().by_type[type] = nb::borrow(python_class);
-}
-
-std::optional<Type> named_type(std::string_view name) {
-    const auto found = named_types().find(std::string(name));
-    return found == named_types().end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<Type> annotation_from_python(nb::handle object) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "types/names.h"
 #include "types/type.h"
 
 namespace weft::bindings {
@@ -21,8 +22,6 @@ Type require_dtype(nb::handle object, std::string_view api);
 nb::object dtype_to_python(Type type);
 // Makes `python_class` another spelling of `type` in dtype_from_python (struct classes). It is kept alive for good.
 void register_dtype(nb::handle python_class, Type type);
-// "vec3", "vec3f", "transform", ...: the type that the `warp` module has under this name. Empty where there is none.
-std::optional<Type> named_type(std::string_view name);
 
 // What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by
 // the caller before. Empty where it is neither.

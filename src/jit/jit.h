@@ -5,12 +5,17 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "binary/binary.h"
 #include "codegen/codegen.h"
 #include "ir/ir.h"
 
 namespace weft::jit {
+
+// Names of the processor's features that code for host_target() may use, beyond those that every machine of its kind
+// has.
+std::vector<std::string> required_features();
 
 // The host: triple, CPU name, features, vector width. Found once.
 const codegen::TargetInfo& host_target();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 #include "support/error.h"
 
 namespace weft::jit {
@@ -96,6 +98,28 @@ void initialize_host_target() {
 const codegen::TargetInfo& host_target() {
     static const codegen::TargetInfo target = describe_host();
     return target;
+}
+
+std::vector<std::string> required_features() {
+    const codegen::TargetInfo& target = host_target();
+    const bool is_x86 = llvm::Triple(target.triple).isX86();
+    const auto of_processor = [](llvm::StringRef processor) {
+        llvm::SmallVector<llvm::StringRef, 64> names;
+        llvm::X86::getFeaturesForCPU(processor, names);
+        return std::set<std::string>(names.begin(), names.end());
+    };
+    std::set<std::string> names;
+    if (target.features.empty()) {  // $WEFT_CPU
+        if (is_x86) names = of_processor(target.cpu);
+    } else {
+        llvm::SmallVector<llvm::StringRef, 64> parts;
+        llvm::StringRef(target.features).split(parts, ',');
+        for (const llvm::StringRef part : parts)
+            if (part.starts_with("+")) names.insert(part.drop_front().str());
+    }
+    if (is_x86)
+        for (const std::string& name : of_processor("x86-64")) names.erase(name);
+    return {names.begin(), names.end()};
 }
 
 llvm::TargetMachine& host_machine(int optimization_level) {

@@ -8,20 +8,9 @@
 #include <vector>
 
 #include "types/type.h"
+#include "weft/array_view.h"
 
 namespace weft {
-
-// Arrays have up to four dimensions, on top of those of their element (seed 004, Multi-dimensional arrays).
-inline constexpr int kMaxDims = 4;
-
-// An array as a kernel sees it: also how an array lies inside a struct. Strides are in bytes and may be negative or 0.
-struct ArrayView {
-    void* data = nullptr;
-    void* grad = nullptr;
-    std::int64_t shape[kMaxDims] = {0, 0, 0, 0};
-    std::int64_t strides[kMaxDims] = {0, 0, 0, 0};
-};
-static_assert(sizeof(ArrayView) == 80 && alignof(ArrayView) == 8);
 
 // What a debug build of a kernel writes when a check fails. The first failing thread wins (`claimed` is set by
 // compare-and-swap); the launch turns it into a Python exception.

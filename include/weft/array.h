@@ -1,0 +1,134 @@
+// Arrays of C++ programs: typed, strided views of shared memory, as wp.array is in Python.
+//
+//     weft::Array x = weft::Array::of({1.0f, 2.0f, 3.0f});
+//     weft::Array v = weft::Array::zeros("vec3f", {1000});
+//     float* numbers = v.data<float>();                        // 3000 of them
+//
+// Copying an Array shares its memory; clone() copies the elements. What is wrong with a call is thrown as
+// std::invalid_argument, whose text says what was expected and what was found.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "weft/array_view.h"
+
+#define WEFT_API __attribute__((visibility("default")))
+
+namespace weft {
+
+// The type of an array's elements, by the name that it has in Python: "float32", "int8", "bool", "vec3f", "vec2ub",
+// "mat33d", "quatf", "transformf", "spatial_vectorf". Names without a suffix ("vec3") are of float32. Structs and
+// vectors of other lengths have none: take them from the parameter that the array is for (Parameter::dtype).
+class WEFT_API Dtype {
+public:
+    Dtype(std::string_view name);
+    Dtype(const char* name) : Dtype(std::string_view(name)) {}
+    Dtype(const std::string& name) : Dtype(std::string_view(name)) {}
+
+    // Of a C++ number type or bool.
+    template <typename Number>
+    static Dtype of();
+
+    std::string name() const;
+    std::int64_t size_bytes() const;
+    bool operator==(const Dtype&) const = default;
+
+private:
+    explicit Dtype(const void* node) : node_(node) {}
+    const void* node_;
+    friend struct Access;
+};
+
+template <typename Number>
+Dtype Dtype::of() {
+    static_assert(std::is_arithmetic_v<Number> && sizeof(Number) <= 8, "expected a number or bool");
+    if constexpr (std::is_same_v<Number, bool>) {
+        return "bool";
+    } else {
+        const char* kind = std::is_floating_point_v<Number> ? "float" : std::is_signed_v<Number> ? "int" : "uint";
+        return kind + std::to_string(8 * sizeof(Number));
+    }
+}
+
+class WEFT_API Array {
+public:
+    // No array: for a parameter of a kernel, what None is in Python.
+    Array();
+    Array(const Array&);
+    Array(Array&&) noexcept;
+    Array& operator=(const Array&);
+    Array& operator=(Array&&) noexcept;
+    ~Array();
+
+    // Memory of its own, 64-byte aligned; elements are not set, or zero. One to four extents.
+    static Array empty(Dtype dtype, std::span<const std::int64_t> shape);
+    static Array empty(Dtype dtype, std::initializer_list<std::int64_t> shape);
+    static Array zeros(Dtype dtype, std::span<const std::int64_t> shape);
+    static Array zeros(Dtype dtype, std::initializer_list<std::int64_t> shape);
+
+    // A copy of these numbers, in one dimension.
+    template <typename Number>
+    static Array of(std::span<const Number> numbers) {
+        Array array = empty(Dtype::of<Number>(), {static_cast<std::int64_t>(numbers.size())});
+        std::copy(numbers.begin(), numbers.end(), array.template data<Number>());
+        return array;
+    }
+    template <typename Number>
+    static Array of(const std::vector<Number>& numbers) {
+        return of(std::span<const Number>(numbers));
+    }
+    template <typename Number>
+    static Array of(std::initializer_list<Number> numbers) {
+        return of(std::span<const Number>(numbers.begin(), numbers.size()));
+    }
+
+    // Memory of the caller, which must outlive the array and its copies. Strides are in bytes; without them the
+    // elements lie in C order without gaps.
+    static Array wrap(void* memory, Dtype dtype, std::span<const std::int64_t> shape,
+                      std::span<const std::int64_t> strides = {});
+    static Array wrap(void* memory, Dtype dtype, std::initializer_list<std::int64_t> shape);
+
+    explicit operator bool() const { return implementation_ != nullptr; }
+    Dtype dtype() const;
+    int ndim() const;
+    std::span<const std::int64_t> shape() const;
+    std::span<const std::int64_t> strides() const;
+    std::int64_t size() const;  // number of elements
+    bool is_contiguous() const;
+    ArrayView view() const;  // to put into a field of a struct
+
+    // The first element. `Part` is what the memory is read as: the scalar of the dtype, or a struct as large as an
+    // element.
+    template <typename Part = void>
+    Part* data() const {
+        if constexpr (!std::is_void_v<Part>) check_part(sizeof(Part), std::is_arithmetic_v<Part>);
+        return static_cast<Part*>(address());
+    }
+
+    // The elements start, start + step, … (count of them) of one axis: a view.
+    Array slice(int axis, std::int64_t start, std::int64_t count, std::int64_t step = 1) const;
+    Array clone() const;
+    void copy_from(const Array& source) const;  // of the same shape and dtype; they may overlap
+    void zero() const;
+
+private:
+    struct Implementation;
+    explicit Array(std::shared_ptr<const Implementation> implementation);
+    void* address() const;
+    void check_part(std::size_t size_bytes, bool is_number) const;
+    const Implementation& get(const char* api) const;
+
+    std::shared_ptr<const Implementation> implementation_;
+    friend struct Access;
+};
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+// Kernels that wp.compile_aot_module() wrote to a file, in a C++ program without Python.
+//
+//     weft::Program program = weft::Program::load("simulation.weft");
+//     weft::Kernel step = program.kernel("step");
+//     step.launch({1000}, {0.01f, positions, velocities});
+//
+// A launch runs on all CPU threads and has finished when it returns. Programs, kernels and launches may be used by
+// several threads at once. What is wrong with a call or a file is thrown as std::invalid_argument.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "weft/array.h"
+
+namespace weft {
+
+// What a parameter is given: a number, an array (Array() for none), or the bytes of a vector, matrix or struct.
+// Numbers take the type of the parameter where they fit it, as in Python: floats round, integers are checked, and a
+// float is never made an integer.
+class Argument {
+public:
+    template <typename Value>
+        requires(!std::is_same_v<Value, Argument>)
+    Argument(const Value& value) {
+        if constexpr (std::is_same_v<Value, bool>) {
+            value_ = value;
+        } else if constexpr (std::is_floating_point_v<Value>) {
+            value_ = static_cast<double>(value);
+        } else if constexpr (std::is_enum_v<Value>) {
+            *this = Argument(static_cast<std::underlying_type_t<Value>>(value));
+        } else if constexpr (std::is_integral_v<Value> && std::is_unsigned_v<Value>) {
+            value_ = static_cast<std::uint64_t>(value);
+        } else if constexpr (std::is_integral_v<Value>) {
+            value_ = static_cast<std::int64_t>(value);
+        } else if constexpr (std::is_same_v<Value, Array>) {
+            value_ = value;
+        } else {
+            static_assert(std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value>,
+                          "expected a number, a weft::Array, or a plain struct or std::array of the parameter's bytes");
+            auto bytes = std::as_bytes(std::span<const Value, 1>(&value, 1));
+            value_ = std::vector<std::byte>(bytes.begin(), bytes.end());
+        }
+    }
+
+private:
+    std::variant<bool, std::int64_t, std::uint64_t, double, Array, std::vector<std::byte>> value_;
+    friend struct Access;
+};
+
+struct Parameter {
+    std::string name;
+    std::string type;  // as in Python: "float32", "array2d[vec3f]"
+    Dtype dtype;       // of a value, or of an array's elements
+    int ndim = 0;      // of an array; 0 for a value
+};
+
+class WEFT_API Kernel {
+public:
+    const std::string& name() const;
+    const std::vector<Parameter>& parameters() const;
+
+    // Runs the kernel once for every point of the grid `dim`, of one to four extents.
+    void launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const;
+    void launch(std::initializer_list<std::int64_t> dim, std::initializer_list<Argument> arguments) const {
+        launch(std::span(dim.begin(), dim.size()), std::span(arguments.begin(), arguments.size()));
+    }
+    void launch(std::int64_t dim, std::initializer_list<Argument> arguments) const {
+        launch(std::span(&dim, 1), std::span(arguments.begin(), arguments.size()));
+    }
+
+private:
+    struct Implementation;
+    explicit Kernel(std::shared_ptr<const Implementation> implementation)
+        : implementation_(std::move(implementation)) {}
+    std::shared_ptr<const Implementation> implementation_;
+    friend class Program;
+    friend struct Access;
+};
+
+class WEFT_API Program {
+public:
+    // Reads a file and makes its kernels ready to run. Throws where the file is not there, damaged, of another version,
+    // or for a processor with instructions that this one lacks.
+    static Program load(const std::filesystem::path& path);
+
+    std::vector<std::string> kernel_names() const;
+    Kernel kernel(std::string_view name) const;
+
+private:
+    explicit Program(std::vector<Kernel> kernels) : kernels_(std::move(kernels)) {}
+    std::vector<Kernel> kernels_;
+};
+
+// Threads of CPU launches: $WARP_CPU_THREADS, else one per CPU of this process.
+WEFT_API int cpu_threads();
+WEFT_API void set_cpu_threads(int count);
+
+}  // namespace weft

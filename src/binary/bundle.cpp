@@ -1,0 +1,161 @@
+// The bytes of a Bundle: "WEFTAOT1", the checksum, then the fields in their order. A type is its kind, then what that
+// kind is made of; a Binary has the bytes of its own format.
+#include "binary/bundle.h"
+
+#include "binary/bytes.h"
+
+namespace weft {
+
+namespace {
+
+constexpr std::string_view kMagic = "WEFTAOT1";
+// Structs in structs: deeper is damage.
+constexpr int kDeepestType = 64;
+
+class BundleWriter : public Writer<BundleWriter> {
+public:
+    using Writer::write;
+    void write(Type type) {
+        write(static_cast<std::uint8_t>(type.kind()));
+        if (type.is_array()) {
+            write(static_cast<std::int32_t>(type.ndim()));
+            write(type.element());
+        } else if (type.is_struct()) {
+            write(type.struct_name());
+            write(type.struct_key());
+            write(static_cast<std::uint32_t>(type.fields().size()));
+            for (const Type::Field& field : type.fields()) {
+                write(field.name);
+                write(field.type);
+            }
+        } else {
+            write(static_cast<std::uint8_t>(type.scalar()));
+            write(static_cast<std::int32_t>(type.rows()));
+            write(static_cast<std::int32_t>(type.cols()));
+        }
+    }
+    void write(const BundledParameter& parameter) {
+        write(parameter.name);
+        write(parameter.type);
+        write(static_cast<std::uint8_t>(parameter.reads));
+        write(static_cast<std::uint8_t>(parameter.writes));
+    }
+    void write(const BundledKernel& kernel) {
+        write(kernel.name);
+        write(kernel.parameters);
+        write_blob(serialize(kernel.dense));
+        write_blob(serialize(kernel.general));
+    }
+};
+
+class BundleReader : public Reader<BundleReader> {
+public:
+    using Reader::Reader, Reader::read;
+    void read(Type& type) { type = read_type(0); }
+    void read(BundledParameter& parameter) {
+        read(parameter.name);
+        read(parameter.type);
+        std::uint8_t reads = 0, writes = 0;
+        read(reads);
+        read(writes);
+        parameter.reads = reads != 0;
+        parameter.writes = writes != 0;
+    }
+    void read(BundledKernel& kernel) {
+        read(kernel.name);
+        read(kernel.parameters);
+        std::vector<std::byte> blob;
+        read_blob(blob);
+        kernel.dense = deserialize(blob);
+        read_blob(blob);
+        kernel.general = deserialize(blob);
+    }
+
+private:
+    Type read_type(int depth) {
+        if (depth > kDeepestType) fail("types stand in each other without end");
+        std::uint8_t kind = 0;
+        read(kind);
+        switch (static_cast<Kind>(kind)) {
+            case Kind::scalar:
+            case Kind::vector:
+            case Kind::matrix:
+            case Kind::quaternion:
+            case Kind::transform:
+                return read_numeric(static_cast<Kind>(kind));
+            case Kind::array: {
+                std::int32_t ndim = 0;
+                read(ndim);
+                if (ndim < 1 || ndim > kMaxDims) fail("an array has " + std::to_string(ndim) + " dimensions");
+                return Type::array(read_type(depth + 1), ndim);
+            }
+            case Kind::structure: {
+                std::string name, key;
+                std::uint32_t count = 0;
+                read(name);
+                read(key);
+                read(count);
+                std::vector<Type::Field> fields;
+                for (std::uint32_t i = 0; i < count; ++i) {
+                    Type::Field field;
+                    read(field.name);
+                    field.type = read_type(depth + 1);
+                    fields.push_back(std::move(field));
+                }
+                return Type::structure(std::move(name), std::move(key), std::move(fields));
+            }
+            default:
+                fail("there is no type of kind " + std::to_string(kind));
+        }
+    }
+
+    Type read_numeric(Kind kind) {
+        std::uint8_t number = 0;
+        std::int32_t rows = 0, cols = 0;
+        read(number);
+        read(rows);
+        read(cols);
+        if (number >= all_scalars().size() || rows < 1 || cols < 1 || rows > kMostComponents ||
+            cols > kMostComponents / rows)
+            fail("a type has impossible dimensions");
+        const auto scalar = static_cast<Scalar>(number);
+        switch (kind) {
+            case Kind::vector:
+                return Type::vector(scalar, rows);
+            case Kind::matrix:
+                return Type::matrix(scalar, rows, cols);
+            case Kind::quaternion:
+                return Type::quaternion(scalar);
+            case Kind::transform:
+                return Type::transform(scalar);
+            default:
+                return Type::scalar(scalar);
+        }
+    }
+};
+
+}  // namespace
+
+std::vector<std::byte> serialize(const Bundle& bundle) {
+    BundleWriter writer;
+    writer.write(bundle.name);
+    writer.write(bundle.triple);
+    writer.write(bundle.processor);
+    writer.write(bundle.features);
+    writer.write(bundle.kernels);
+    return BundleWriter::file(kMagic, writer);
+}
+
+Bundle deserialize_bundle(const std::vector<std::byte>& bytes) {
+    BundleReader reader(bytes, kMagic, "a file of compiled kernels");
+    Bundle bundle;
+    reader.read(bundle.name);
+    reader.read(bundle.triple);
+    reader.read(bundle.processor);
+    reader.read(bundle.features);
+    reader.read(bundle.kernels);
+    reader.expect_end();
+    return bundle;
+}
+
+}  // namespace weft

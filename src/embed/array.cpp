@@ -1,0 +1,170 @@
+#include "weft/array.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "embed/access.h"
+#include "embed/guarded.h"
+#include "types/names.h"
+
+namespace weft {
+
+namespace {
+
+runtime::Device& cpu() { return runtime::device("cpu"); }
+
+}  // namespace
+
+// ---- Dtype ----
+
+// A Type is one pointer, to a node that lives for ever.
+static_assert(sizeof(Type) == sizeof(const void*) && std::is_trivially_copyable_v<Type>);
+
+Type Access::type(const Dtype& dtype) { return std::bit_cast<Type>(dtype.node_); }
+
+Dtype::Dtype(std::string_view name) {
+    guarded([&] {
+        const std::optional<Type> type = named_type(name);
+        if (!type) {
+            std::vector<std::string> names;
+            for (const auto& [known, meaning] : named_types()) names.push_back(known);
+            throw UsageError(
+                "Dtype()",
+                "there is no dtype '" + std::string(name) + "'; did you mean " + join_or(nearest(name, names)) + "?",
+                ErrorCategory::value);
+        }
+        node_ = type->node();
+    });
+}
+
+std::string Dtype::name() const { return Access::type(*this).python_name(); }
+std::int64_t Dtype::size_bytes() const { return Access::type(*this).size_bytes(); }
+
+// ---- Array ----
+
+Array::Array() = default;
+Array::Array(const Array&) = default;
+Array::Array(Array&&) noexcept = default;
+Array& Array::operator=(const Array&) = default;
+Array& Array::operator=(Array&&) noexcept = default;
+Array::~Array() = default;
+Array::Array(std::shared_ptr<const Implementation> implementation) : implementation_(std::move(implementation)) {}
+
+Array Access::array(runtime::Array array) {
+    return Array(std::make_shared<const Array::Implementation>(Array::Implementation{std::move(array)}));
+}
+
+const Array::Implementation& Array::get(const char* api) const {
+    if (!implementation_)
+        throw std::invalid_argument(std::string(api) + ": this Array is none: it was made by Array()");
+    return *implementation_;
+}
+
+Array Array::empty(Dtype dtype, std::span<const std::int64_t> shape) {
+    return guarded([&] { return Access::array(runtime::empty(Access::type(dtype), shape, cpu())); });
+}
+Array Array::zeros(Dtype dtype, std::span<const std::int64_t> shape) {
+    return guarded([&] { return Access::array(runtime::zeros(Access::type(dtype), shape, cpu())); });
+}
+Array Array::empty(Dtype dtype, std::initializer_list<std::int64_t> shape) {
+    return empty(dtype, std::span(shape.begin(), shape.size()));
+}
+Array Array::zeros(Dtype dtype, std::initializer_list<std::int64_t> shape) {
+    return zeros(dtype, std::span(shape.begin(), shape.size()));
+}
+
+Array Array::wrap(void* memory, Dtype dtype, std::span<const std::int64_t> shape,
+                  std::span<const std::int64_t> strides) {
+    return guarded([&] {
+        const Type type = Access::type(dtype);
+        const std::int64_t size = runtime::checked_size(shape, type.size_bytes(), "Array::wrap()");
+        if (!strides.empty() && strides.size() != shape.size())
+            throw UsageError("Array::wrap()", std::to_string(strides.size()) + " strides for " +
+                                                  std::to_string(shape.size()) + " dimensions");
+        if (memory == nullptr && size != 0) throw UsageError("Array::wrap()", "the memory is null");
+        const auto misaligned = [&](std::int64_t value) { return value % type.alignment() != 0; };
+        if (misaligned(reinterpret_cast<std::intptr_t>(memory)) ||
+            std::any_of(strides.begin(), strides.end(), misaligned))
+            throw UsageError("Array::wrap()", "the address and the strides of " + type.python_name() +
+                                                  " must be multiples of " + std::to_string(type.alignment()));
+        runtime::Array array;
+        array.dtype = type;
+        array.ndim = static_cast<int>(shape.size());
+        array.device = &cpu();
+        array.view.data = memory;
+        std::copy(shape.begin(), shape.end(), array.view.shape);
+        runtime::set_contiguous_strides(array);
+        std::copy(strides.begin(), strides.end(), array.view.strides);
+        return Access::array(std::move(array));
+    });
+}
+Array Array::wrap(void* memory, Dtype dtype, std::initializer_list<std::int64_t> shape) {
+    return wrap(memory, dtype, std::span(shape.begin(), shape.size()));
+}
+
+Dtype Array::dtype() const { return Access::dtype(get("Array::dtype()").array.dtype); }
+int Array::ndim() const { return get("Array::ndim()").array.ndim; }
+std::span<const std::int64_t> Array::shape() const { return get("Array::shape()").array.shape(); }
+std::span<const std::int64_t> Array::strides() const { return get("Array::strides()").array.strides(); }
+std::int64_t Array::size() const { return get("Array::size()").array.size(); }
+bool Array::is_contiguous() const { return get("Array::is_contiguous()").array.is_contiguous(); }
+ArrayView Array::view() const { return implementation_ ? implementation_->array.view : ArrayView(); }
+void* Array::address() const { return get("Array::data()").array.view.data; }
+
+void Array::check_part(std::size_t size_bytes, bool is_number) const {
+    const Type dtype = get("Array::data()").array.dtype;
+    const bool of_numbers = dtype.is_scalar() || dtype.is_numeric_aggregate();
+    const auto part = static_cast<std::int64_t>(size_bytes);
+    const bool fits = is_number ? of_numbers && part == dtype.scalar_type().size_bytes() : part == dtype.size_bytes();
+    if (fits) return;
+    const std::string elements = dtype.python_name() + " of " + std::to_string(dtype.size_bytes()) + " bytes" +
+                                 (of_numbers ? ", made of " + dtype.scalar_type().python_name() : "");
+    throw std::invalid_argument("Array::data(): a part of " + std::to_string(part) + " bytes; the elements are " +
+                                elements);
+}
+
+Array Array::slice(int axis, std::int64_t start, std::int64_t count, std::int64_t step) const {
+    const runtime::Array& array = get("Array::slice()").array;
+    return guarded([&] {
+        if (axis < 0 || axis >= array.ndim)
+            throw UsageError("Array::slice()", "axis " + std::to_string(axis) + " of an array of " +
+                                                   std::to_string(array.ndim) + " dimensions");
+        const std::int64_t extent = array.view.shape[axis];
+        std::int64_t last = 0;
+        const bool fits = count >= 0 && step != 0 &&
+                          (count == 0 || (!__builtin_mul_overflow(count - 1, step, &last) &&
+                                          !__builtin_add_overflow(last, start, &last) && start >= 0 && start < extent &&
+                                          last >= 0 && last < extent));
+        if (!fits)
+            throw UsageError("Array::slice()", std::to_string(count) + " elements from " + std::to_string(start) +
+                                                   " in steps of " + std::to_string(step) +
+                                                   " leave an axis of extent " + std::to_string(extent));
+        return Access::array(runtime::slice(array, axis, start, count, step));
+    });
+}
+
+Array Array::clone() const {
+    const runtime::Array& array = get("Array::clone()").array;
+    return guarded([&] { return Access::array(runtime::clone(array)); });
+}
+
+void Array::copy_from(const Array& source) const {
+    const runtime::Array &to = get("Array::copy_from()").array, &from = source.get("Array::copy_from()").array;
+    guarded([&] {
+        const bool fits = to.dtype == from.dtype &&
+                          std::equal(to.shape().begin(), to.shape().end(), from.shape().begin(), from.shape().end());
+        if (!fits)
+            throw UsageError("Array::copy_from()", "a source of " + from.dtype.python_name() + " " +
+                                                       runtime::shape_text(from.shape()) + "; expected " +
+                                                       to.dtype.python_name() + " " + runtime::shape_text(to.shape()));
+        runtime::copy(to, from);
+    });
+}
+
+void Array::zero() const {
+    const runtime::Array& array = get("Array::zero()").array;
+    guarded([&] { runtime::zero(array); });
+}
+
+}  // namespace weft

@@ -1,0 +1,210 @@
+#include "weft/program.h"
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "binary/bundle.h"
+#include "embed/access.h"
+#include "embed/guarded.h"
+#include "program/launch.h"
+#include "runtime/cpu/pool.h"
+#include "runtime/cpu/processor.h"
+#include "runtime/print.h"
+
+namespace weft {
+
+namespace {
+
+// ---- files ----
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+    throw UsageError("Program::load()", path.string() + ": " + what);
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail(path, "cannot be opened");
+    const std::vector<char> text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (file.bad()) fail(path, "cannot be read");
+    const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
+    return {bytes, bytes + text.size()};
+}
+
+Bundle read_bundle(const std::filesystem::path& path) {
+    const std::vector<std::byte> bytes = read_file(path);
+    try {
+        return deserialize_bundle(bytes);
+    } catch (const UsageError& error) {
+        fail(path, error.what());
+    }
+}
+
+program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
+    program::CompiledKernel result;
+    if (binary.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
+    const std::string name = binary.kernels.front().name;
+    result.executable = std::make_shared<runtime::Executable>(std::move(binary));
+    result.entry = result.executable->entry(name);
+    result.description = result.executable->kernel(name);
+    for (const BundledParameter& parameter : kernel.parameters) {
+        result.parameter_types.push_back(parameter.type);
+        result.effects.push_back({parameter.reads, parameter.writes});
+    }
+    result.layout = argument_layout(result.parameter_types);
+    return result;
+}
+
+// ---- arguments ----
+
+[[noreturn]] void mismatch(const Kernel& kernel, const Parameter& parameter, const std::string& found) {
+    throw UsageError("launch()", "argument '" + parameter.name + "' of kernel '" + kernel.name() + "' expects " +
+                                     parameter.type + ", found " + found);
+}
+
+// Whether an integer type can hold `number`.
+template <typename Integer>
+bool fits(Integer number, const ScalarInfo& scalar) {
+    using Wide = __int128;
+    const int bits = scalar.bits - (scalar.is_signed() ? 1 : 0);
+    const Wide most = (Wide(1) << bits) - 1, least = scalar.is_signed() ? -most - 1 : 0;
+    return Wide(number) >= least && Wide(number) <= most;
+}
+
+// Writes one argument where the kernel reads it. Each overload takes one kind of C++ value.
+struct Packer {
+    const Kernel& kernel;
+    const Parameter& parameter;
+    Type type;
+    std::byte* to;
+
+    void operator()(bool value) const {
+        if (!type.is_scalar() || !type.is_bool()) mismatch(kernel, parameter, "a bool");
+        write_scalar(Scalar::boolean, Number::integer(value), to);
+    }
+    void operator()(std::int64_t value) const { integer(value); }
+    void operator()(std::uint64_t value) const { integer(value); }
+    void operator()(double value) const {
+        if (!type.is_float()) mismatch(kernel, parameter, "the float " + std::to_string(value));
+        write_scalar(type.scalar(), convert(Number::real(value), Scalar::f64, type.scalar()), to);
+    }
+    void operator()(const Array& value) const {
+        const runtime::Array* array = Access::array(value);
+        if (!type.is_array()) mismatch(kernel, parameter, "an array");
+        ArrayView view;
+        if (array != nullptr) {
+            if (array->dtype != type.element() || array->ndim != type.ndim())
+                mismatch(kernel, parameter, Type::array(array->dtype, array->ndim).python_name());
+            view = array->view;
+        }
+        std::memcpy(to, &view, sizeof view);
+    }
+    void operator()(const std::vector<std::byte>& value) const {
+        const bool takes_bytes = type.is_struct() || type.is_numeric_aggregate();
+        if (!takes_bytes || static_cast<std::int64_t>(value.size()) != type.size_bytes())
+            mismatch(kernel, parameter,
+                     "a C++ value of " + std::to_string(value.size()) + " bytes" +
+                         (takes_bytes ? ", not " + std::to_string(type.size_bytes()) : ""));
+        std::memcpy(to, value.data(), value.size());
+    }
+
+    template <typename Integer>
+    void integer(Integer value) const {
+        const std::string text = "the integer " + std::to_string(value);
+        if (!type.is_scalar() || type.is_bool()) mismatch(kernel, parameter, text);
+        const ScalarInfo& scalar = info(type.scalar());
+        if (scalar.is_float()) {
+            const Number number = Number::real(static_cast<double>(value));
+            return write_scalar(scalar.id, convert(number, Scalar::f64, scalar.id), to);
+        }
+        if (!fits(value, scalar)) mismatch(kernel, parameter, text + ", which is out of range");
+        write_scalar(scalar.id, Number::integer(static_cast<std::int64_t>(value)), to);
+    }
+};
+
+}  // namespace
+
+// ---- Program ----
+
+Program Program::load(const std::filesystem::path& path) {
+    return guarded([&] {
+        Bundle bundle = read_bundle(path);
+        const std::vector<std::string> missing = runtime::missing_features(bundle.triple, bundle.features);
+        if (!missing.empty())
+            fail(path, "compiled for the processor " + bundle.processor + " (" + bundle.triple +
+                           "); this one does not have " + missing.front() +
+                           (missing.size() > 1 ? " and " + std::to_string(missing.size() - 1) + " more features" : "") +
+                           ". help: compile it for an older processor, with the environment variable WEFT_CPU, as in "
+                           "WEFT_CPU=x86-64-v3");
+        std::vector<Kernel> kernels;
+        for (BundledKernel& kernel : bundle.kernels) {
+            auto implementation = std::make_shared<Kernel::Implementation>();
+            implementation->name = kernel.name;
+            for (const BundledParameter& parameter : kernel.parameters) {
+                const bool is_array = parameter.type.is_array();
+                const Type dtype = is_array ? parameter.type.element() : parameter.type;
+                implementation->parameters.push_back({parameter.name, parameter.type.python_name(),
+                                                      Access::dtype(dtype), is_array ? parameter.type.ndim() : 0});
+            }
+            implementation->dense = make_ready(kernel, std::move(kernel.dense));
+            implementation->general = make_ready(kernel, std::move(kernel.general));
+            kernels.push_back(Kernel(std::move(implementation)));
+        }
+        return Program(std::move(kernels));
+    });
+}
+
+std::vector<std::string> Program::kernel_names() const {
+    std::vector<std::string> names;
+    for (const Kernel& kernel : kernels_) names.push_back(kernel.name());
+    return names;
+}
+
+Kernel Program::kernel(std::string_view name) const {
+    for (const Kernel& kernel : kernels_)
+        if (kernel.name() == name) return kernel;
+    return guarded([&]() -> Kernel {
+        throw UsageError("Program::kernel()", "there is no kernel '" + std::string(name) + "'; the file has " +
+                                                  (kernels_.empty() ? "none" : join_or(kernel_names())));
+    });
+}
+
+// ---- Kernel ----
+
+const std::string& Kernel::name() const { return implementation_->name; }
+const std::vector<Parameter>& Kernel::parameters() const { return implementation_->parameters; }
+
+void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const {
+    guarded([&] {
+        const Implementation& self = *implementation_;
+        if (arguments.size() != self.parameters.size())
+            throw UsageError("launch()", "kernel '" + self.name + "' takes " + std::to_string(self.parameters.size()) +
+                                             " arguments, found " + std::to_string(arguments.size()));
+        const program::Grid grid = program::make_grid(dim, self.dense.description.tid_rank, self.name);
+        std::vector<std::byte> block(static_cast<std::size_t>(self.dense.layout.size_bytes));
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            std::byte* const to = block.data() + self.dense.layout.offsets[i];
+            std::visit(Packer{*this, self.parameters[i], self.dense.parameter_types[i], to},
+                       Access::value(arguments[i]));
+        }
+        const bool is_general =
+            program::needs_strided(self.dense, block.data()) || program::has_overlap(self.dense, block.data());
+        program::run(is_general ? self.general : self.dense, block.data(), grid);
+        if (runtime::has_prints()) {
+            const std::string text = runtime::take_prints();
+            std::fwrite(text.data(), 1, text.size(), stdout);
+        }
+    });
+}
+
+int cpu_threads() { return runtime::cpu_threads(); }
+
+void set_cpu_threads(int count) {
+    guarded([&] {
+        if (count < 1) throw UsageError("set_cpu_threads()", std::to_string(count) + " threads; expected at least 1");
+        runtime::set_cpu_threads(count);
+    });
+}
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+// Runs the kernels of kernels.py from the file that is named on the command line, and checks what they compute against
+// loops written here. Exits with the number of failed checks.
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "weft/program.h"
+
+namespace {
+
+int failures = 0;
+
+void check(bool holds, const std::string& what) {
+    if (holds) return;
+    ++failures;
+    std::printf("FAILED: %s\n", what.c_str());
+}
+
+// What the call throws, which must have all of these parts.
+template <typename Call>
+void expect_error(const Call& call, std::initializer_list<const char*> parts) {
+    try {
+        call();
+    } catch (const std::invalid_argument& error) {
+        for (const char* part : parts)
+            check(std::string(error.what()).find(part) != std::string::npos,
+                  std::string("'") + part + "' is not in: " + error.what());
+        return;
+    }
+    check(false, std::string("no error where one with '") + *parts.begin() + "' was expected");
+}
+
+struct Vec3 {
+    float x, y, z;
+};
+
+struct Wind {
+    Vec3 direction;
+    float strength;
+    weft::ArrayView gusts;
+};
+
+void structs_and_arrays(const weft::Program& program) {
+    constexpr int kCount = 100'003;
+    const weft::Array x = weft::Array::zeros("vec3f", {kCount}), v = weft::Array::zeros("vec3", {kCount});
+    const weft::Array gusts = weft::Array::of({0.5f, 1.5f, 2.0f});
+    const Wind wind{{1.0f, 2.0f, -1.0f}, 3.0f, gusts.view()};
+    const weft::Kernel step = program.kernel("step");
+    for (int i = 0; i < 3; ++i) step.launch(kCount, {0.25f, wind, x, v});
+
+    double worst = 0.0;
+    for (int i = 0; i < kCount; ++i) {
+        const float gust = gusts.data<float>()[i % 3];
+        float position = 0.0f, velocity = 0.0f;
+        for (int s = 0; s < 3; ++s) {
+            velocity += (2.0f * 3.0f - velocity) * gust * 0.25f;
+            position += velocity * 0.25f;
+        }
+        worst = std::fmax(worst, std::fabs(x.data<Vec3>()[i].y - position));
+    }
+    check(worst < 1e-5, "step: positions differ by " + std::to_string(worst));
+    check(step.parameters()[1].name == "wind" && step.parameters()[1].type == "Wind", "the struct parameter");
+    check(step.parameters()[2].type == "array[vec3f]" && step.parameters()[2].ndim == 1, "the array parameter");
+}
+
+void views_and_overlap(const weft::Program& program) {
+    const weft::Array wide = weft::Array::zeros("float32", {6, 10});
+    float* const numbers = wide.data<float>();
+    for (int i = 0; i < 60; ++i) numbers[i] = float(i);
+    const weft::Array every_second = wide.slice(1, 0, 5, 2), result = weft::Array::zeros("float32", {6, 5});
+    program.kernel("shifted").launch({6, 5}, {every_second, result, weft::Array()});
+    bool right = true;
+    for (int i = 0; i < 6; ++i)
+        for (int j = 0; j < 5; ++j) right &= result.data<float>()[5 * i + j] == float(10 * i + 2 * j + 10 * i + j);
+    check(right, "shifted: a strided source");
+    check(!every_second.is_contiguous() && every_second.shape()[1] == 5, "the view");
+
+    // In place: source and target are one.
+    program.kernel("shifted").launch({6, 5}, {every_second, every_second, weft::Array()});
+    check(numbers[12] == 12.0f + 11.0f && numbers[11] == 11.0f, "shifted in place");
+    const weft::Array copy = every_second.clone();
+    check(copy.is_contiguous() && copy.data<float>()[6] == numbers[12], "clone");
+    copy.zero();
+    every_second.copy_from(copy);
+    check(numbers[12] == 0.0f && numbers[11] == 11.0f, "zero and copy_from");
+}
+
+void numbers_of_all_kinds(const weft::Program& program) {
+    const weft::Array out = weft::Array::zeros("float64", {6});
+    struct Quat {
+        float x, y, z, w;
+    };
+    const weft::Kernel scalars = program.kernel("scalars");
+    scalars.launch(1, {-128, std::uint64_t{1} << 63, true, 1.0 / 3.0, 0.1, Quat{0, 0, 0, 1}, out});
+    const double* const found = out.data<double>();
+    check(found[0] == -128.0 && found[1] == 9223372036854775808.0 && found[2] == 1.0, "integers and bools");
+    check(found[3] == 1.0 / 3.0 && found[4] == 0.0999755859375 && found[5] == 1.0, "floats and a quaternion");
+
+    const std::vector<std::int64_t> many(50'000, 3);
+    const weft::Array sum = weft::Array::zeros("int64", {1});
+    program.kernel("total").launch(50'000, {weft::Array::of(many), sum});
+    check(*sum.data<std::int64_t>() == 150'000, "total");
+
+    const auto with = [&](const weft::Argument& a, const weft::Argument& b, const weft::Argument& c,
+                          const weft::Argument& d) {
+        return [&, a, b, c, d] { scalars.launch(1, {a, b, c, d, 0.0, Quat{}, out}); };
+    };
+    expect_error(with(128, 0u, false, 0.0), {"'a'", "int8", "128", "out of range"});
+    expect_error(with(1, -1, false, 0.0), {"'b'", "uint64", "-1"});
+    expect_error(with(1.5, 1, false, 0.0), {"'a'", "int8", "float 1.5"});
+    expect_error(with(1, 1, 1, 0.0), {"'c'", "bool", "integer 1"});
+    expect_error(with(1, 1, true, out), {"'d'", "float64", "an array"});
+}
+
+void mistakes(const weft::Program& program, const std::string& path) {
+    const weft::Array x = weft::Array::zeros("vec3", {4}), y = weft::Array::zeros("float32", {4, 4});
+    const weft::Kernel total = program.kernel("total");
+    expect_error([&] { total.launch(4, {x}); }, {"'total'", "2 arguments", "found 1"});
+    expect_error([&] { total.launch(4, {x, x}); }, {"'x'", "array[int64]", "array[vec3f]"});
+    expect_error([&] { program.kernel("shifted").launch({4, 4}, {y, x, x}); }, {"'y'", "array2d[float32]"});
+    expect_error([&] { program.kernel("shifted").launch({4, 4, 4}, {y, y, weft::Array()}); }, {"3 axes"});
+    expect_error([&] { program.kernel("talk").launch(-1, {1}); }, {"negative"});
+    expect_error([&] { program.kernel("stop"); }, {"'stop'", "step"});
+    expect_error([&] { weft::Program::load("nowhere.weft"); }, {"nowhere.weft", "cannot be opened"});
+    expect_error([&] { weft::Program::load(path + ".damaged"); }, {"damaged"});
+    expect_error([&] { weft::Array::zeros("vec7", {1}); }, {"'vec7'", "vec"});
+    expect_error([&] { weft::Array::zeros("float32", {-1}); }, {"-1"});
+    expect_error([&] { weft::Array().size(); }, {"none"});
+    expect_error([&] { (void)x.data<double>(); }, {"8 bytes", "vec3f"});
+    expect_error([&] { (void)x.slice(0, 2, 3); }, {"extent 4"});
+    expect_error([&] { weft::Array::wrap(nullptr, "float32", {3}); }, {"null"});
+    program.kernel("talk").launch(0, {1});
+}
+
+void from_several_threads(const weft::Program& program) {
+    std::vector<std::thread> threads;
+    std::vector<weft::Array> sums;
+    for (int t = 0; t < 4; ++t) sums.push_back(weft::Array::zeros("int64", {1}));
+    const weft::Array ones = weft::Array::of(std::vector<std::int64_t>(10'000, 1));
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 50; ++i) program.kernel("total").launch(10'000, {ones, sums[t]});
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (const weft::Array& sum : sums) check(*sum.data<std::int64_t>() == 500'000, "launches from four threads");
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    const weft::Program program = weft::Program::load(arguments[1]);
+    structs_and_arrays(program);
+    views_and_overlap(program);
+    numbers_of_all_kinds(program);
+    mistakes(program, arguments[1]);
+    from_several_threads(program);
+    program.kernel("talk").launch(1, {41});
+    std::printf("threads: %d, failures: %d\n", weft::cpu_threads(), failures);
+    return failures;
+}
