@@ -4,6 +4,7 @@ changes their code.
 An assignment is checked at once, and a name that is no option is an error.
 """
 
+import difflib as _difflib
 import sys
 import types as _types
 
@@ -22,7 +23,7 @@ lineinfo: bool = False
 """Machine code carries the lines of the kernels, for debuggers and profilers."""
 
 cache_kernels: bool = True
-"""Keeps compiled kernels on disk. The folder is $WARP_CACHE_PATH, else one below the user's cache folder."""
+"""Keeps compiled kernels on disk."""
 
 kernel_cache_dir: str | None = _weft.build_info()["cache_folder"]
 """Folder of the disk cache; what is set holds for kernels that are compiled afterwards, which go to a folder of this
@@ -61,18 +62,28 @@ host_compiler: str | None = None
 """Accepted for programs of earlier releases: Weft needs no compiler on the machine."""
 
 
+_OPTIONS = tuple(name for name in __annotations__ if name != "version")
+
+
+def _why_not(name: str) -> str:
+    if name == "version":
+        return "is the version of Weft, which cannot be set"
+    near = _difflib.get_close_matches(name, _OPTIONS, n=2)
+    return "there is no such option" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
 class _Config(_types.ModuleType):
     """The module itself, with assignments checked and handed to the runtime."""
 
     def __setattr__(self, name: str, value) -> None:
-        if name not in self.__dict__ and not name.startswith("__"):
-            import difflib
-
-            near = difflib.get_close_matches(name, self.__dict__, n=2)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise AttributeError(f"wp.config has no option {name!r}{hint}")
-        _weft.set_option(name, value)
+        if name not in _OPTIONS and not name.startswith("__"):
+            raise _weft.usage_error(f"config.{name}: {_why_not(name)}", AttributeError)
+        if name in _OPTIONS:
+            _weft.set_option(name, value)
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)
 
 
 sys.modules[__name__].__class__ = _Config

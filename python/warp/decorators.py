@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from warp import _weft
-from warp._weft import Function, Kernel, UsageError
+from warp._weft import Function, Kernel, usage_error
 from warp.modules import Module, check_options, code_options, module_named
 
 __all__ = ["constant", "func", "func_grad", "func_replay", "kernel", "overload"]
@@ -23,10 +23,9 @@ def _check_launch_bounds(bounds: Any) -> Any:
     numbers = bounds if isinstance(bounds, (tuple, list)) else (bounds,)
     is_whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
     if not is_whole or len(numbers) not in (1, 2) or numbers[0] > 1024:
-        raise UsageError(
-            f"kernel(): launch_bounds is {bounds!r}, expected a number of threads per block from 1 to 1024, or a tuple "
-            "of it and the least number of blocks per multiprocessor"
-        )
+        message = f"launch_bounds is {bounds!r}, expected a number of threads per block from 1 to 1024, or a tuple of "
+        message += "it and the least number of blocks per multiprocessor"
+        raise usage_error("kernel(): " + message, ValueError)
     return tuple(numbers)
 
 
@@ -39,7 +38,23 @@ def _module_of(function: Callable, module: Any, name: str) -> Module:
         return module
     if isinstance(module, str):
         return module_named(module)
-    raise UsageError(f'kernel(): module is {module!r}, expected a wp.Module, a name or "unique"')
+    raise usage_error(f'kernel(): module is {module!r}, expected a wp.Module, a name or "unique"', TypeError)
+
+
+def _python_function(function: Any, api: str) -> Callable:
+    if isinstance(function, FunctionType):
+        return function
+    if isinstance(function, Kernel):
+        found, help_text = f"the kernel {function.key!r}", "write one decorator"
+    elif isinstance(function, Function):
+        found, help_text = f"the function {function.__name__!r} of @wp.func", "write one decorator"
+    elif isinstance(function, (staticmethod, classmethod)):
+        found = f"a {type(function).__name__}"
+        help_text = f"write @{type(function).__name__} above @wp.{api[:-2]}, or use a plain function"
+    else:
+        found = f"{function!r} of type {type(function).__name__}"
+        help_text = f"@wp.{api[:-2]} stands above a `def`"
+    raise usage_error(f"{api}: expected a Python function, found {found}. help: {help_text}", TypeError)
 
 
 def kernel(
@@ -76,11 +91,10 @@ def kernel(
         own_options.update(check_options({"enable_backward": enable_backward}, "kernel()"))
     bounds = _check_launch_bounds(launch_bounds)
     if grid_stride is not None and not isinstance(grid_stride, bool):
-        raise UsageError(f"kernel(): grid_stride is {grid_stride!r}, expected True or False")
+        raise usage_error(f"kernel(): grid_stride is {grid_stride!r}, expected True or False", TypeError)
 
     def make(function: Callable) -> Kernel:
-        if not isinstance(function, FunctionType):
-            raise UsageError(f"kernel(): expected a Python function, found {function!r}")
+        function = _python_function(function, "kernel()")
         owner = _module_of(function, module, function.__name__)
         options = {**owner.options, **own_options} if owner.options else own_options
         made = Kernel(function, function.__name__, owner, code_options(options))
@@ -112,24 +126,26 @@ def overload(kernel: Any, types: Any = None) -> Any:
     """
     if isinstance(kernel, Kernel):
         if types is None:
-            raise UsageError(f"overload(): the types are missing. help: wp.overload({kernel.key}, [wp.array[float]])")
+            message = f"the types are missing. help: wp.overload({kernel.key}, [wp.array[float]])"
+            raise usage_error("overload(): " + message, TypeError)
         return kernel.overload(types)
     if not isinstance(kernel, FunctionType):
-        raise UsageError(f"overload(): expected a generic kernel or a function, found {kernel!r}")
+        raise usage_error(f"overload(): expected a generic kernel or a function, found {kernel!r}", TypeError)
     generic = _bound_name(kernel.__name__, 1)
     if not isinstance(generic, Kernel):
-        raise UsageError(f"overload(): there is no kernel {kernel.__name__!r} here to add an overload to")
+        message = f"there is no kernel {kernel.__name__!r} here to add an overload to"
+        raise usage_error("overload(): " + message, NameError)
     names = list(inspect.signature(kernel).parameters)
     expected = list(inspect.signature(generic.func).parameters)
     if names != expected:
-        raise UsageError(
-            f"overload(): the parameters are ({', '.join(names)}), those of kernel {generic.key!r} are "
-            f"({', '.join(expected)})"
-        )
+        message = f"the parameters are ({', '.join(names)}), those of kernel {generic.key!r} are "
+        message += f"({', '.join(expected)})"
+        raise usage_error("overload(): " + message, TypeError)
     annotations = inspect.get_annotations(kernel, eval_str=True)
     missing = [name for name in names if name not in annotations]
     if missing:
-        raise UsageError(f"overload(): parameter {missing[0]!r} of {kernel.__name__!r} has no annotation")
+        message = f"parameter {missing[0]!r} of {kernel.__name__!r} has no annotation"
+        raise usage_error("overload(): " + message, TypeError)
     generic.overload([annotations[name] for name in names])
     return generic
 
@@ -144,8 +160,7 @@ _defined: set[tuple[str, str]] = set()
 
 
 def _make_function(function: Callable, depth: int) -> Function:
-    if not isinstance(function, FunctionType):
-        raise UsageError(f"func(): expected a Python function, found {function!r}")
+    function = _python_function(function, "func()")
     name = (function.__module__, function.__qualname__)
     if "<locals>" not in function.__qualname__:
         if name in _defined:
@@ -188,7 +203,7 @@ def _parameters(function: Callable) -> list[tuple[str, Any]]:
 
 def _check_forward(forward: Any, api: str) -> None:
     if not isinstance(forward, Function):
-        raise UsageError(f"{api}: expected a function made with @wp.func, found {forward!r}")
+        raise usage_error(f"{api}: expected a function made with @wp.func, found {forward!r}", TypeError)
 
 
 def _shown(parameters: list[tuple[str, Any]]) -> str:
@@ -207,15 +222,12 @@ def func_grad(forward: Function) -> Callable:
     _check_forward(forward, "func_grad()")
 
     def make(function: Callable) -> Function:
-        if not isinstance(function, FunctionType):
-            raise UsageError(f"func_grad(): expected a Python function, found {function!r}")
+        function = _python_function(function, "func_grad()")
         wanted, found = _parameters(forward.func), _parameters(function)
         if found[: len(wanted)] != wanted:
-            raise UsageError(
-                f"func_grad(): the parameters of {function.__name__!r} are ({_shown(found)}); they must begin with "
-                f"those of {forward.__name__!r}, with the same annotations: ({_shown(wanted)}), and go on with one "
-                "adjoint for each returned value"
-            )
+            message = f"the parameters of {function.__name__!r} are ({_shown(found)}); they must begin with those of "
+            message += f"{forward.__name__!r}, with the same annotations: ({_shown(wanted)}), and go on with one "
+            raise usage_error("func_grad(): " + message + "adjoint for each returned value", TypeError)
         forward.custom_grad_func = Function(function)
         return forward.custom_grad_func
 
@@ -233,14 +245,12 @@ def func_replay(forward: Function) -> Callable:
     _check_forward(forward, "func_replay()")
 
     def make(function: Callable) -> Function:
-        if not isinstance(function, FunctionType):
-            raise UsageError(f"func_replay(): expected a Python function, found {function!r}")
+        function = _python_function(function, "func_replay()")
         wanted, found = _parameters(forward.func), _parameters(function)
         if found != wanted:
-            raise UsageError(
-                f"func_replay(): the parameters of {function.__name__!r} are ({_shown(found)}), those of "
-                f"{forward.__name__!r} are ({_shown(wanted)}); they must be the same, with the same annotations"
-            )
+            message = f"the parameters of {function.__name__!r} are ({_shown(found)}), those of {forward.__name__!r} "
+            message += f"are ({_shown(wanted)}); they must be the same, with the same annotations"
+            raise usage_error("func_replay(): " + message, TypeError)
         forward.custom_replay_func = Function(function)
         return forward.custom_replay_func
 
@@ -257,7 +267,5 @@ def constant(x: Any) -> Any:
     """
     if isinstance(x, (bool, numbers.Number, str)) or _weft.is_value(x):
         return x
-    raise UsageError(
-        f"constant(): {x!r} is of type {type(x).__name__}; expected a number, bool, string, vector, matrix, "
-        "quaternion or transform"
-    )
+    message = f"{x!r} is of type {type(x).__name__}; expected a number, bool, string, vector, matrix, quaternion or "
+    raise usage_error("constant(): " + message + "transform", TypeError)

@@ -226,7 +226,7 @@ def check_number(value: Any, dtype: Any, api: str) -> Any:
     if isinstance(value, int) and info["kind"] == "scalar" and info["scalar_kind"] == "int":
         limits = np.iinfo(info["numpy"])
         if not limits.min <= value <= limits.max:
-            raise usage_error(f"{api}: {value} does not fit {type_name(dtype)}. help: astype()", TypeError)
+            raise usage_error(f"{api}: {value} does not fit {type_name(dtype)}. help: astype()", OverflowError)
     return value
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from warp import _weft
-from warp._weft import Kernel, UsageError
+from warp._weft import Kernel, usage_error
 
 __all__ = [
     "Module",
@@ -46,13 +46,14 @@ def check_options(options: Any, api: str) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, dict):
-        raise UsageError(f"{api}: the options are {options!r}, expected a dict such as {{'enable_backward': False}}")
+        message = f"the options are {options!r}, expected a dict such as {{'enable_backward': False}}"
+        raise usage_error(f"{api}: {message}", TypeError)
     for name, value in options.items():
         if name not in _CODE_OPTIONS and name not in _CUDA_OPTIONS:
             known = ", ".join(sorted({*_CODE_OPTIONS, *_CUDA_OPTIONS}))
-            raise UsageError(f"{api}: there is no module option {name!r}; expected one of {known}")
+            raise usage_error(f"{api}: there is no module option {name!r}; expected one of {known}", ValueError)
         if name == "mode" and value not in ("debug", "release", None):
-            raise UsageError(f"{api}: mode is {value!r}, expected 'debug' or 'release'")
+            raise usage_error(f"{api}: mode is {value!r}, expected 'debug' or 'release'", ValueError)
     _weft.check_kernel_options(code_options(options), api)
     return dict(options)
 
@@ -123,7 +124,7 @@ def get_module(name: str) -> Module:
     One that has no kernels yet is made: it can be given options before its kernels are defined.
     """
     if not isinstance(name, str):
-        raise UsageError(f"get_module(): the name is {name!r}, expected a string such as __name__")
+        raise usage_error(f"get_module(): the name is {name!r}, expected a string such as __name__", TypeError)
     return module_named(name)
 
 
@@ -136,7 +137,7 @@ def _module(module: Any, api: str, depth: int) -> Module:
         return module_named(module.__name__)
     if isinstance(module, str):
         return module_named(module)
-    raise UsageError(f"{api}: the module is {module!r}, expected its name, a Python module or a wp.Module")
+    raise usage_error(f"{api}: the module is {module!r}, expected its name, a Python module or a wp.Module", TypeError)
 
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
@@ -203,7 +204,7 @@ def load_module(module: Any = None, device: Any = None, recursive: bool = False)
     if recursive:
         modules += [other for name, other in _modules.items() if name.startswith(target.name + ".")]
     if isinstance(module, str) and not any(m.kernels for m in modules) and module not in sys.modules:
-        raise UsageError(f"load_module(): there is no module {module!r} with kernels")
+        raise usage_error(f"load_module(): there is no module {module!r} with kernels", ValueError)
     _load(modules, device)
 
 

@@ -46,7 +46,7 @@ def struct(c: type) -> type:
             ``__slots__``.
     """
     if not isinstance(c, type):
-        raise UsageError(f"struct(): expected a class, found {c!r}")
+        raise _weft.usage_error(f"struct(): expected a class, found {c!r}", TypeError)
     name = c.__name__
     if c.__bases__ != (object,):
         bases = ", ".join(base.__name__ for base in c.__bases__)

@@ -21,12 +21,13 @@ struct Digest {
     auto operator<=>(const Digest&) const = default;
 };
 
-// A place in the user's kernel that a debug check belongs to.
-struct CheckSite {
-    std::string path;
-    std::int32_t line = 0;
-    std::int32_t column = 0;
-    std::string text;  // name of the array, or message of the assert
+// Something to say about an operation of the kernel. A Binary names operations by their number in the kernel's IR, in
+// program order, and never by line: the same code may come from the cache for a kernel that stands elsewhere now, and
+// program/ finds the lines in the IR at hand.
+struct Remark {
+    std::int32_t operation = 0;
+    std::string text;
+    bool operator==(const Remark&) const = default;
 };
 
 struct KernelEntry {
@@ -34,8 +35,8 @@ struct KernelEntry {
     std::string symbol;
     std::int32_t tid_rank = 0;
     std::int32_t lanes = 1;
-    std::vector<std::string> remarks;  // why it was not vectorised, where it was not
-    std::vector<CheckSite> sites;      // debug builds
+    std::vector<Remark> remarks;      // why it was not vectorised, where it was not
+    std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
     // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch
     // that passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
     std::vector<std::int32_t> dense_parameters;

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN1"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN2"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
@@ -13,16 +13,14 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN1";
+constexpr std::string_view kMagic = "WEFTBIN2";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
     using Writer::write;
-    void write(const CheckSite& site) {
-        write(site.path);
-        write(site.line);
-        write(site.column);
-        write(site.text);
+    void write(const Remark& remark) {
+        write(remark.operation);
+        write(remark.text);
     }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
@@ -39,11 +37,9 @@ public:
 class BinaryReader : public Reader<BinaryReader> {
 public:
     using Reader::Reader, Reader::read;
-    void read(CheckSite& site) {
-        read(site.path);
-        read(site.line);
-        read(site.column);
-        read(site.text);
+    void read(Remark& remark) {
+        read(remark.operation);
+        read(remark.text);
     }
     void read(KernelEntry& kernel) {
         read(kernel.name);

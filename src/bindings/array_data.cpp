@@ -221,8 +221,8 @@ std::optional<Type> weft_value_type(PyObject* object) {
 void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*& at, const char* api) {
     if (depth == static_cast<std::size_t>(to.ndim)) {
         if (!write_value(list, to.dtype, at)) {
-            throw UsageError(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(),
-                             ErrorCategory::type);
+            throw_unfit(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(), list,
+                        to.dtype);
         }
         if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
         at += to.dtype.size_bytes();
@@ -263,24 +263,13 @@ nb::object as_rectangle(PyObject* data, Type dtype, const char* api) {
         return numpy::module().attr("asarray")(nb::handle(data), info(dtype.scalar()).numpy);
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_OverflowError)) {
-            throw UsageError(api, "a number in the lists does not fit " + dtype.python_name(), ErrorCategory::value);
+            nb::object numbers = numpy::module().attr("asarray")(nb::handle(data), "O");
+            require_fit(*numpy::ndarray_pointer(numbers), dtype, api);  // names the number
+            throw UsageError(api, "a number in the lists does not fit " + dtype.python_name(), ErrorCategory::overflow);
         }
         if (!error.matches(PyExc_ValueError)) throw;
         throw UsageError(api, "the lists have different lengths: " + nb::cast<std::string>(nb::str(error.value())),
                          ErrorCategory::value);
-    }
-}
-
-// Whole numbers that somebody wrote down are not wrapped. `from` is i64 or u64.
-void check_fit(const numpy::NdArray& numbers, Scalar from, Scalar to, const char* hint, const char* api) {
-    if (!info(to).is_int()) return;
-    auto* values = reinterpret_cast<const std::int64_t*>(numbers.data);
-    for (std::int64_t i = 0; i < numbers.size(); ++i) {
-        if (fits(Number::integer(values[i]), from, to)) continue;
-        nb::object value = number_to_python(Number::integer(values[i]), from);
-        throw UsageError(
-            api, nb::cast<std::string>(nb::str(value)) + " does not fit " + Type::scalar(to).python_name() + hint,
-            ErrorCategory::value);
     }
 }
 
@@ -292,10 +281,9 @@ Array from_numbers(PyObject* data, Type dtype, const std::optional<Shape>& shape
     if (dtype.is_none() && scalar == Scalar::f64) dtype = f32_type();
     if (dtype.is_none() && scalar == Scalar::i64) {
         dtype = i32_type();
-        check_fit(numbers, *scalar, Scalar::i32, ". help: dtype=wp.int64", api);
-    } else if ((scalar == Scalar::i64 || scalar == Scalar::u64) &&
-               (dtype.is_scalar() || dtype.is_numeric_aggregate())) {
-        check_fit(numbers, *scalar, dtype.scalar(), "", api);
+        require_fit(numbers, dtype, api, ". help: dtype=wp.int64");
+    } else if (!dtype.is_none()) {
+        require_fit(numbers, dtype, api);
     }
     return from_ndarray(array, numbers, dtype, shape, true, device, api);
 }

@@ -6,6 +6,7 @@
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
@@ -159,8 +160,8 @@ PyObject* read_element(const Array& element) {
 
 void write_element(const Array& element, PyObject* value) {
     if (!write_value(value, element.dtype, element.view.data)) {
-        throw UsageError("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(),
-                         ErrorCategory::type);
+        throw_unfit("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(), value,
+                    element.dtype);
     }
     if (element.dtype.is_struct()) keep_arrays(value, *element.buffer);
 }

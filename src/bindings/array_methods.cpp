@@ -6,6 +6,7 @@
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 
@@ -33,8 +34,8 @@ std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype)
 void fill_array(PyArray& array, PyObject* value, const char* api) {
     auto element = element_bytes(value, array.array.dtype);
     if (!element) {
-        throw UsageError(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
-                         ErrorCategory::type);
+        throw_unfit(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
+                    value, array.array.dtype);
     }
     moving(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
     if (array.array.dtype.is_struct()) keep_arrays(value, *array.array.buffer);

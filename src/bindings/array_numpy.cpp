@@ -1,12 +1,14 @@
 // How arrays and NumPy (and whatever speaks its protocols) see each other's memory.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
+#include "bindings/values.h"
 
 namespace weft::bindings {
 namespace {
@@ -148,14 +150,54 @@ nb::object numpy_view(PyObject* self) {
     return numpy_view(memory_of(self, "array.numpy()").array, self, "array.numpy()");
 }
 
+// As NumPy has it for Python's numbers; a fraction is cut off, as there.
+void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, const char* help) {
+    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) return;
+    const Scalar to = dtype.scalar();
+    const auto refuse = [&](const std::string& number) {
+        throw UsageError(api, number + " does not fit " + info(to).python + help, ErrorCategory::overflow);
+    };
+    const auto fits_cut = [&](Number number, Scalar from) {
+        if (!number.is_float || !info(to).is_int()) return is_in_range(number, from, to);
+        const double whole = std::trunc(number.f);
+        if (!(whole >= -0x1p63 && whole < 0x1p64)) return false;
+        if (whole < 0) return is_in_range(Number::integer(static_cast<std::int64_t>(whole)), Scalar::i64, to);
+        const auto bits = static_cast<std::int64_t>(static_cast<std::uint64_t>(whole));
+        return is_in_range(Number::integer(bits), Scalar::u64, to);
+    };
+    const std::optional<Scalar> from = numpy::scalar_of(numbers);
+    if (!from) {  // objects: ints beyond 64 bits among them
+        if (numbers.descriptor->kind != 'O' || !info(to).is_int()) return;
+        auto* objects = reinterpret_cast<PyObject* const*>(numbers.data);
+        for (std::int64_t i = 0; i < numbers.size(); ++i) {
+            Number number;
+            Scalar scalar;
+            const bool is_number = PyLong_Check(objects[i]) || PyFloat_Check(objects[i]);
+            if (is_number && (!read_number(objects[i], number, scalar) || !fits_cut(number, scalar)))
+                refuse(nb::repr(nb::handle(objects[i])).c_str());
+        }
+        return;
+    }
+    if (*from == to || *from == Scalar::boolean || to == Scalar::boolean) return;
+    const char* at = numbers.data;
+    for (std::int64_t i = 0; i < numbers.size(); ++i, at += info(*from).bytes()) {
+        const Number number = read_scalar(*from, at);
+        if (!fits_cut(number, *from)) refuse(nb::repr(number_to_python(number, *from)).c_str());
+    }
+}
+
 void write_foreign(const Array& view, PyObject* value, const char* api) {
     nb::object target = numpy_view(view, nb::handle(), api);
     nb::object source = array_pointer(value) ? numpy_view(value) : numpy::as_array(value);
     if (view.dtype.is_struct()) return assign_structured(target, source, view.dtype, api);
     if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
+        if (PyList_Check(value) || PyTuple_Check(value))
+            require_fit(*numpy::ndarray_pointer(source), view.dtype, api);  // an int too large even for 64 bits
         throw UsageError(api, "cannot store " + describe(value) + " in an array of " + view.dtype.python_name(),
                          ErrorCategory::type);
     }
+    const bool is_python = PyList_Check(value) || PyTuple_Check(value) || PyFloat_Check(value) || PyLong_Check(value);
+    if (is_python) require_fit(*numpy::ndarray_pointer(source), view.dtype, api);
     try {
         numpy::copy_into(target, source);
     } catch (nb::python_error& error) {

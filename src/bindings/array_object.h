@@ -21,6 +21,10 @@
 
 namespace weft::bindings {
 
+namespace numpy {
+struct NdArray;
+}
+
 struct ArrayObject {
     PyObject_HEAD PyObject* attributes;  // what programs hang on arrays; null until then
     PyObject* weak_references;
@@ -110,6 +114,9 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
                    const char* api);
 // Anything else into a view, by NumPy's broadcasting and casting.
 void write_foreign(const runtime::Array& view, PyObject* value, const char* api);
+// Throws an OverflowError where a number of these, which came in Python lists, does not fit the elements;
+// `help` ends its message.
+void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, const char* help = "");
 
 // Runs `work` without the GIL where it moves enough bytes to be worth it.
 template <typename Work>

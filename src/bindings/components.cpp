@@ -93,9 +93,9 @@ bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, boo
     const int bytes = info(type.scalar()).bytes();
     const auto count = static_cast<int>(items.size());
     if (count == type.components()) {
-        const Type scalar = type.scalar_type();
+        const Scalar scalar = type.scalar();
         int written = 0;
-        while (written < count && write_value(items[written], scalar, to + written * bytes)) ++written;
+        while (written < count && write_component(items[written], scalar, to + written * bytes)) ++written;
         if (written == count) return true;
     }
     if (type.is_matrix() && count == type.rows()) {

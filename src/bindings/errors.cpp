@@ -16,7 +16,8 @@ enum class ErrorKind { compile, usage, internal };
 constexpr const char* kKindNames[] = {"CompileError", "UsageError", "InternalError"};
 constexpr const char* kKindDocs[] = {
     "A kernel or function is wrong. `path`, `line` and `column` say where, `message` what.",
-    "A call of the API is wrong.",
+    "A call of the API is wrong. Where a debug build found the mistake in a kernel, `path`, `line` and `column` say "
+    "where.",
     "Weft itself is wrong: please report it.",
 };
 
@@ -51,6 +52,12 @@ PyObject* builtin_of(ErrorCategory category) {
             return PyExc_MemoryError;
         case ErrorCategory::key:
             return PyExc_KeyError;
+        case ErrorCategory::overflow:
+            return PyExc_OverflowError;
+        case ErrorCategory::zero_division:
+            return PyExc_ZeroDivisionError;
+        case ErrorCategory::assertion:
+            return PyExc_AssertionError;
     }
     return PyExc_RuntimeError;
 }
@@ -61,9 +68,10 @@ nb::object new_class(const char* name, nb::handle bases, nb::dict members) {
 }
 
 ErrorCategory category_of(nb::handle builtin) {
-    for (ErrorCategory category : {ErrorCategory::type, ErrorCategory::value, ErrorCategory::runtime,
-                                   ErrorCategory::index, ErrorCategory::attribute, ErrorCategory::name,
-                                   ErrorCategory::syntax, ErrorCategory::memory, ErrorCategory::key}) {
+    for (ErrorCategory category :
+         {ErrorCategory::type, ErrorCategory::value, ErrorCategory::runtime, ErrorCategory::index,
+          ErrorCategory::attribute, ErrorCategory::name, ErrorCategory::syntax, ErrorCategory::memory,
+          ErrorCategory::key, ErrorCategory::overflow, ErrorCategory::zero_division, ErrorCategory::assertion}) {
         if (builtin.is(builtin_of(category))) return category;
     }
     throw InternalError("usage_error(): no category for " + nb::cast<std::string>(nb::repr(builtin)));
@@ -100,11 +108,16 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 nb::object exception_from(const Error& error) {
     nb::object exception = class_of(kind_of(error), error.category)(nb::str(error.what()));
+    const auto add_place = [&](const Span& span) {
+        exception.attr("path") = span ? nb::cast(span.source->path) : nb::none();
+        exception.attr("line") = span.line;
+        exception.attr("column") = span.column + 1;
+    };
     if (const auto* compile = dynamic_cast<const CompileError*>(&error)) {
         exception.attr("message") = compile->message;
-        exception.attr("path") = compile->span ? nb::cast(compile->span.source->path) : nb::none();
-        exception.attr("line") = compile->span.line;
-        exception.attr("column") = compile->span.column + 1;
+        add_place(compile->span);
+    } else if (const auto* usage = dynamic_cast<const UsageError*>(&error); usage && usage->span) {
+        add_place(usage->span);
     }
     return exception;
 }

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
+
 #include "bindings/types.h"
 #include "frontend/frontend.h"
 #include "jit/jit.h"
@@ -101,9 +103,13 @@ KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") 
             options.optimization_level = number(0, 3);
         else if (option == "max_unroll")
             options.max_unroll = number(0, 1 << 20);
-        else if (option == "lanes")
-            options.lanes = number(1, 1 << 10);
-        else
+        else if (option == "lanes") {
+            options.lanes = number(1, 64);
+            if (!std::has_single_bit(static_cast<unsigned>(*options.lanes))) {
+                throw UsageError(api, "lanes is " + std::to_string(*options.lanes) + ", expected a power of two",
+                                 ErrorCategory::value);
+            }
+        } else
             throw InternalError("kernels have no option '" + option + "'");
     }
     return options;
@@ -283,7 +289,7 @@ void bind_kernels(nb::module_& m) {
                 report["shared"] = self.was_shared();
                 report["lanes"] = compiled.description.lanes;
                 nb::list remarks;
-                for (const std::string& remark : compiled.description.remarks) remarks.append(remark.c_str());
+                for (const std::string& remark : compiled.remarks) remarks.append(remark.c_str());
                 report["remarks"] = remarks;
                 return report;
             },

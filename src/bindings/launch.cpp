@@ -15,6 +15,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -25,6 +27,7 @@
 #include "bindings/kernel.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
+#include "bindings/values.h"
 #include "program/settings.h"
 #include "runtime/print.h"
 #include "support/error.h"
@@ -129,7 +132,9 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             return;
         case ParameterPlan::Filler::f32:
             if (PyFloat_CheckExact(value)) {
-                float number = static_cast<float>(PyFloat_AS_DOUBLE(value));
+                const double wide = PyFloat_AS_DOUBLE(value);
+                const auto number = static_cast<float>(wide);
+                if (std::isfinite(number) != std::isfinite(wide)) break;  // too large
                 std::memcpy(to, &number, sizeof number);
                 return;
             }
@@ -149,10 +154,10 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             break;
     }
     if (!write_value(value, parameter.type, to)) {
-        throw UsageError(
+        throw_unfit(
             "launch()",
             subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name(),
-            ErrorCategory::type);
+            value, parameter.type);
     }
     if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
 }
@@ -193,7 +198,8 @@ Dimensions read_dimensions(PyObject* dim) {
         result.count = 1;
         return result;
     }
-    nb::object items = nb::steal(PySequence_Fast(dim, ""));
+    const bool is_list = !PyUnicode_Check(dim) && !PyDict_Check(dim) && !PyAnySet_Check(dim);
+    nb::object items = nb::steal(is_list ? PySequence_Fast(dim, "") : nullptr);
     if (!items.is_valid()) {
         PyErr_Clear();
         throw UsageError("launch()", "dim is " + describe(dim) + ", expected an int or a tuple of 1 to 4 ints",
@@ -287,6 +293,40 @@ void count_writes(const program::CompiledKernel& compiled, PyObject* const* valu
     }
 }
 
+// ---- arrays of structs that hold arrays ----
+
+bool may_hold(Type structure, Type element) {
+    for (const Type::Field& field : structure.fields()) {
+        if (field.type.is_array() && field.type.element() == element) return true;
+        if (field.type.is_struct() && may_hold(field.type, element)) return true;
+    }
+    return false;
+}
+
+// A kernel that stores structs with array fields makes memory point to arrays that it got from any of its arguments:
+// those of the right type, and what other structs point to. All of it lives from now on as long as that memory.
+void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
+                        std::span<const runtime::Array> holders) {
+    std::vector<runtime::Array> written, all(holders.begin(), holders.end());
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        std::vector<PyArray*> arrays = arrays_in(values[i]);
+        if (PyArray* array = array_pointer(values[i])) arrays.push_back(array);
+        for (PyArray* array : arrays) {
+            all.push_back(array->array);
+            if (array->requires_grad) all.push_back(array_pointer(array->grad)->array);
+            if (compiled.effects[i].keeps && holds_arrays(array->array.dtype)) written.push_back(array->array);
+        }
+    }
+    for (const runtime::Array& to : written) {
+        if (!to.buffer) continue;
+        for (const runtime::Array& from : all) {
+            if (!from.buffer) continue;
+            if (may_hold(to.dtype, from.dtype)) to.buffer->references.add(from.buffer, *to.buffer);
+            if (holds_arrays(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
+        }
+    }
+}
+
 // ---- recorded launches ----
 
 // A launch with its arguments packed, to be run again and again (wp.launch(..., record_cmd=True)).
@@ -346,6 +386,11 @@ public:
     }
 
     void launch() {
+        if (compiled_->keeps_arrays) {
+            std::vector<PyObject*> values;
+            for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
+            keep_stored_arrays(*compiled_, values.data(), holders_);
+        }
         execute(*compiled_, block_.data(), grid_);
         for (const nb::object& array : written_) ++array_pointer(array)->version;
     }
@@ -419,8 +464,11 @@ public:
 private:
     void add(PyObject* sequence, const char* name, int part) {
         if (!sequence || sequence == Py_None) return;
-        // A string or an array is a sequence too, but never meant as the list of arguments.
-        PyObject* fast = PyUnicode_Check(sequence) || array_pointer(sequence) ? nullptr : PySequence_Fast(sequence, "");
+        // These can be iterated too, but are never meant as the list of arguments.
+        PyObject* fast =
+            PyUnicode_Check(sequence) || PyDict_Check(sequence) || PyAnySet_Check(sequence) || array_pointer(sequence)
+                ? nullptr
+                : PySequence_Fast(sequence, "");
         if (!fast) {
             PyErr_Clear();
             throw UsageError("launch()",
@@ -500,6 +548,7 @@ nb::object launch(const Slots& slots) {
         nb::print(
             ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
     }
+    if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
     execute(compiled, block.data(), grid);
     count_writes(compiled, values.data());
     return nb::none();

@@ -1,6 +1,7 @@
 // Single numbers between Python and C++. On the launch path: exact int, float and bool come first and take nanoseconds.
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -142,6 +143,13 @@ bool fits(Number number, Scalar from, Scalar to) {
     }
 }
 
+bool is_in_range(Number number, Scalar from, Scalar to) {
+    if (!fits(number, from, to)) return false;
+    if (!info(to).is_float()) return true;
+    const double wide = number.is_float ? number.f : static_cast<double>(number.i);
+    return !std::isfinite(wide) || std::isfinite(convert(number, from, to).f);
+}
+
 nb::object number_to_python(Number number, Scalar scalar) {
     const ScalarInfo& row = info(scalar);
     if (row.is_float()) return nb::float_(number.f);
@@ -150,17 +158,7 @@ nb::object number_to_python(Number number, Scalar scalar) {
     return nb::int_(number.i);
 }
 
-bool write_value(nb::handle value, Type type, void* to) {
-    if (!type.is_scalar()) {
-        if (const Value* typed = value_pointer(value); typed && typed->type() == type) {
-            std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
-            return true;
-        }
-        if (type.is_struct()) return write_struct(value, type, to);
-        if (!type.is_numeric_aggregate()) return false;
-        return write_components(value, type, static_cast<std::byte*>(to), false);
-    }
-    const Scalar scalar = type.scalar();
+bool write_component(nb::handle value, Scalar scalar, void* to) {
     PyObject* object = value.ptr();
     if (PyFloat_CheckExact(object)) {
         const double number = PyFloat_AS_DOUBLE(object);
@@ -186,12 +184,51 @@ bool write_value(nb::handle value, Type type, void* to) {
     return true;
 }
 
+bool write_value(nb::handle value, Type type, void* to) {
+    if (!type.is_scalar()) {
+        if (const Value* typed = value_pointer(value); typed && typed->type() == type) {
+            std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
+            return true;
+        }
+        if (type.is_struct()) return write_struct(value, type, to);
+        if (!type.is_numeric_aggregate()) return false;
+        return write_components(value, type, static_cast<std::byte*>(to), false);
+    }
+    const Scalar scalar = type.scalar();
+    if (!info(scalar).is_float()) return write_component(value, scalar, to);
+    std::byte written[sizeof(double)];
+    if (!write_component(value, scalar, written)) return false;
+    if (!std::isfinite(read_scalar(scalar, written).f)) {
+        Number number;
+        Scalar from;
+        // Infinity and NaN stay what they are.
+        if (!read_number(value, number, from) || !is_in_range(number, from, scalar)) return false;
+    }
+    std::memcpy(to, written, static_cast<std::size_t>(info(scalar).bytes()));
+    return true;
+}
+
 nb::object value_to_python(Type type, const void* from) {
     if (type.is_scalar()) return number_to_python(read_scalar(type.scalar(), from), type.scalar());
     if (type.is_struct()) return struct_to_python(type, from, nullptr);
     nb::object made = new_value(type);
     std::memcpy(value_pointer(made)->data(), from, static_cast<std::size_t>(type.size_bytes()));
     return made;
+}
+
+bool is_out_of_range(nb::handle value, Type type) {
+    if (!type.is_scalar()) return false;
+    if (PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr())) return true;  // only its size can be wrong
+    Number number;
+    Scalar from;
+    if (!read_number(value, number, from) || is_in_range(number, from, type.scalar())) return false;
+    return info(type.scalar()).is_float() || !number.is_float;
+}
+
+void throw_unfit(std::string_view api, const std::string& what, nb::handle value, Type type) {
+    const bool out_of_range = is_out_of_range(value, type);
+    throw UsageError(api, what + (out_of_range ? ": it does not fit" : ""),
+                     out_of_range ? ErrorCategory::overflow : ErrorCategory::type);
 }
 
 std::string describe(nb::handle value) {

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "bindings/values.h"
 #include "jit/cache.h"
 #include "jit/jit.h"
 #include "program/settings.h"
@@ -12,11 +13,15 @@
 namespace weft::bindings {
 namespace {
 
-bool as_bool(nb::handle value, const char* option) {
-    int truth = PyObject_IsTrue(value.ptr());
-    if (truth < 0) throw nb::python_error();
-    (void)option;
-    return truth == 1;
+// True and False, NumPy's too, and 1 and 0; a string such as "no" has a truth that nobody means.
+bool as_bool(nb::handle value, const std::string& option) {
+    Number number;
+    Scalar from;
+    if (!read_number(value, number, from) || number.is_float || (number.i != 0 && number.i != 1)) {
+        throw UsageError("config." + option, "is " + std::string(nb::repr(value).c_str()) + ", expected True or False",
+                         ErrorCategory::type);
+    }
+    return number.i == 1;
 }
 
 int as_int(nb::handle value, const std::string& option, int low, int high) {
@@ -30,20 +35,20 @@ int as_int(nb::handle value, const std::string& option, int low, int high) {
     return number;
 }
 
-std::filesystem::path as_folder(nb::handle value, const std::string& option) {
+std::string as_path(nb::handle value, const std::string& option, const std::string& expected) {
     nb::object path = nb::steal(PyOS_FSPath(value.ptr()));
     if (!path.is_valid()) PyErr_Clear();
     std::string text;
     if (!path.is_valid() || !nb::try_cast(path, text) || text.empty()) {
         throw UsageError("config." + option,
-                         "is " + std::string(nb::repr(value).c_str()) + ", expected the path of a folder or None",
+                         "is " + std::string(nb::repr(value).c_str()) + ", expected " + expected + " or None",
                          ErrorCategory::type);
     }
     return text;
 }
 
-// Returns false where no part of the C++ side reads the option.
-bool set_option(const std::string& name, nb::handle value) {
+// Checks the value of any option, and hands it to the part of the C++ side that reads it.
+void set_option(const std::string& name, nb::handle value) {
     program::Settings& settings = program::settings();
     if (name == "mode") {
         std::string mode;
@@ -54,27 +59,30 @@ bool set_option(const std::string& name, nb::handle value) {
         }
         settings.debug = mode == "debug";
     } else if (name == "fast_math") {
-        settings.fast_math = as_bool(value, "fast_math");
+        settings.fast_math = as_bool(value, name);
     } else if (name == "lineinfo") {
-        settings.line_info = as_bool(value, "lineinfo");
+        settings.line_info = as_bool(value, name);
     } else if (name == "cache_kernels") {
-        settings.cache_kernels = as_bool(value, "cache_kernels");
+        settings.cache_kernels = as_bool(value, name);
     } else if (name == "print_launches") {
-        settings.print_launches = as_bool(value, "print_launches");
+        settings.print_launches = as_bool(value, name);
     } else if (name == "verbose") {
-        settings.verbose = as_bool(value, "verbose");
+        settings.verbose = as_bool(value, name);
     } else if (name == "optimization_level") {
         settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
     } else if (name == "max_unroll") {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
     } else if (name == "kernel_cache_dir") {
-        settings.cache_folder = value.is_none() ? std::filesystem::path() : as_folder(value, name);
+        settings.cache_folder = value.is_none() ? std::string() : as_path(value, name, "the path of a folder");
     } else if (name == "cpu_threads") {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
+    } else if (name == "quiet" || name == "enable_backward" || name == "verify_cuda" || name == "verify_fp") {
+        as_bool(value, name);  // accepted, and nothing else to set
+    } else if (name == "cuda_path" || name == "host_path" || name == "host_compiler") {
+        if (!value.is_none()) as_path(value, name, "a path");
     } else {
-        return false;
+        throw UsageError("config." + name, "cannot be set", ErrorCategory::attribute);
     }
-    return true;
 }
 
 nb::dict build_info() {

@@ -146,6 +146,59 @@ std::string repr_of(nb::handle self) {
     return text + ")";
 }
 
+nb::object copy_of(nb::handle self) {
+    StructValue& value = instance(self, "copy()");
+    nb::object made = new_struct(value.type());
+    for (std::size_t i = 0; i < value.type().fields().size(); ++i) set_field(made, i, get_field(self, i));
+    return made;
+}
+
+// Arrays are cloned, each once for all who share it: `memo` is the table of copy.deepcopy().
+nb::object deep_copy_of(nb::handle self, nb::dict memo) {
+    StructValue& value = instance(self, "deepcopy()");
+    nb::object made = new_struct(value.type());
+    for (std::size_t i = 0; i < value.type().fields().size(); ++i) {
+        nb::object field = get_field(self, i);
+        if (field.is_none()) continue;
+        if (array_pointer(field)) {
+            nb::object key = nb::steal(PyLong_FromVoidPtr(field.ptr()));
+            if (!memo.contains(key)) memo[key] = nb::module_::import_("warp").attr("clone")(field);
+            field = nb::borrow(memo[key]);
+        } else if (struct_pointer(field)) {
+            field = deep_copy_of(field, memo);
+        }
+        set_field(made, i, field);
+    }
+    return made;
+}
+
+// Pickled as the class and the fields by name; an array as a NumPy copy of it.
+nb::tuple reduce(nb::handle self) {
+    StructValue& value = instance(self, "pickle");
+    nb::dict state;
+    for (std::size_t i = 0; i < value.type().fields().size(); ++i) {
+        nb::object field = get_field(self, i);
+        if (field.is_none()) continue;
+        if (array_pointer(field)) field = field.attr("numpy")().attr("copy")();
+        state[value.type().fields()[i].name.c_str()] = field;
+    }
+    return nb::make_tuple(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(self.ptr()))), nb::tuple(), state);
+}
+
+void restore(nb::handle self, nb::dict state) {
+    const Type type = instance(self, "pickle").type();
+    for (auto [name, field] : state) {
+        const std::optional<int> index = type.field_index(nb::cast<std::string>(name));
+        if (!index) {
+            throw UsageError(type.struct_name(),
+                             "the pickled struct has a field '" + nb::cast<std::string>(name) +
+                                 "', which this class has not; it has " + join_or(field_names(type)),
+                             ErrorCategory::value);
+        }
+        set_field(self, static_cast<std::size_t>(*index), field);
+    }
+}
+
 // Python's own message for a name that is no field does not say which there are.
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
     if (PyObject_GenericSetAttr(self, name, value) == 0) return 0;
@@ -173,34 +226,14 @@ PyType_Slot kSlots[] = {
 }  // namespace
 
 void bind_structs(nb::module_& m) {
-    m.def("_restore_struct", [](nb::handle python_class, nb::list fields) {
-        nb::object made = python_class();
-        const StructValue* value = struct_pointer(made);
-        if (!value || value->type().fields().size() != nb::len(fields)) {
-            throw UsageError("unpickling", "the struct " + describe(python_class) + " has other fields now",
-                             ErrorCategory::value);
-        }
-        for (std::size_t i = 0; i < nb::len(fields); ++i) set_field(made, i, fields[i]);
-        return made;
-    });
     nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots),
                             "What the classes made by @wp.struct are derived from.")
         .def("__init__", &construct)
         .def("__repr__", &repr_of)
-        .def("__copy__",
-             [](nb::handle self) {
-                 StructValue& value = instance(self, "copy()");
-                 nb::object made = new_struct(value.type());
-                 for (std::size_t i = 0; i < value.type().fields().size(); ++i) set_field(made, i, get_field(self, i));
-                 return made;
-             })
-        // copy.deepcopy() and pickle: the class, which is found by its name, and the values of the fields.
-        .def("__reduce__", [restore = nb::object(m.attr("_restore_struct"))](nb::handle self) {
-            StructValue& value = instance(self, "pickling");
-            nb::list fields;
-            for (std::size_t i = 0; i < value.type().fields().size(); ++i) fields.append(get_field(self, i));
-            return nb::make_tuple(restore, nb::make_tuple(self.type(), fields));
-        });
+        .def("__copy__", &copy_of)
+        .def("__deepcopy__", &deep_copy_of, nb::arg("memo"))
+        .def("__reduce__", &reduce)
+        .def("__setstate__", &restore, nb::arg("state"));
     m.def("make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
           nb::arg("members"),
           "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes.");

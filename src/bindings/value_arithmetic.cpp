@@ -234,7 +234,7 @@ bool take_operand(PyObject* object, const Value* value, const Value* partner, st
         return true;
     }
     const Type scalar = partner->type().scalar_type();
-    if (scalar.is_bool() || !write_value(object, scalar, memory)) return false;
+    if (scalar.is_bool() || !write_component(object, scalar.scalar(), memory)) return false;
     operand = {scalar, memory};
     return true;
 }

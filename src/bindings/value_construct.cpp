@@ -24,7 +24,7 @@ std::string expected_arguments(Type type) {
     if (count == type.components()) {
         for (int i = 0; i < count; ++i) {
             alignas(8) std::byte scratch[8];
-            if (write_value(arguments[i], type.scalar_type(), scratch)) continue;
+            if (write_component(arguments[i], type.scalar(), scratch)) continue;
             found = describe(arguments[i]) + " for component " + std::to_string(i);
             break;
         }
@@ -39,7 +39,7 @@ bool fill_aggregate(Value& self, Arguments arguments) {
     if (arguments.size() == 1) {
         const bool splats = type.is_vector() || type.is_matrix();
         alignas(8) std::byte first[8];
-        if (splats && write_value(arguments[0], type.scalar_type(), first)) {
+        if (splats && write_component(arguments[0], type.scalar(), first)) {
             const int bytes = info(type.scalar()).bytes();
             for (int i = 0; i < type.components(); ++i) std::memcpy(self.data() + i * bytes, first, bytes);
             return true;
@@ -49,7 +49,7 @@ bool fill_aggregate(Value& self, Arguments arguments) {
     if (type.is(Kind::quaternion) && arguments.size() == 2) {
         const Type imaginary = Type::vector(type.scalar(), 3);
         return write_components(arguments[0], imaginary, self.data(), true) &&
-               write_value(arguments[1], type.scalar_type(), self.data() + imaginary.size_bytes());
+               write_component(arguments[1], type.scalar(), self.data() + imaginary.size_bytes());
     }
     return write_items(arguments, type, self.data(), true);
 }

@@ -7,7 +7,7 @@ namespace weft::bindings {
 
 void store_component(Value& self, int index, nb::handle value) {
     const Scalar scalar = self.type().scalar();
-    if (!write_value(value, Type::scalar(scalar), self.data() + index * info(scalar).bytes())) {
+    if (!write_component(value, scalar, self.data() + index * info(scalar).bytes())) {
         throw UsageError(name_of(self) + "[" + std::to_string(index) + "]",
                          std::string("a component is ") + info(scalar).python + ", got " + describe(value),
                          ErrorCategory::type);
@@ -123,7 +123,7 @@ void set_item(nb::handle handle, nb::handle index, nb::handle value) {
     // Converted first, so that a value that does not fit changes nothing.
     Value part(selection.type(self.type().scalar()));
     alignas(8) std::byte splat[8];
-    if (write_value(value, self.type().scalar_type(), splat)) {
+    if (write_component(value, self.type().scalar(), splat)) {
         for (int i = 0; i < part.type().components(); ++i)
             part.set_component(i, read_scalar(self.type().scalar(), splat));
     } else if (!write_components(value, part.type(), part.data(), true)) {

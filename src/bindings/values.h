@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "types/type.h"
 
@@ -61,6 +63,12 @@ void finish_value_class(nb::handle python_class);
 bool read_number(nb::handle value, Number& number, Scalar& from);
 // Whether a number may become a `to` without an explicit conversion: integers in range, no integer from a float.
 bool fits(Number number, Scalar from, Scalar to);
+// The same for memory: neither may a finite number become infinite there.
+bool is_in_range(Number number, Scalar from, Scalar to);
+// A number of the right kind for `type`, too large for it.
+bool is_out_of_range(nb::handle value, Type type);
+// For a value that write_value() refused: a TypeError, or an OverflowError where the number is only too large.
+[[noreturn]] void throw_unfit(std::string_view api, const std::string& what, nb::handle value, Type type);
 nb::object number_to_python(Number number, Scalar scalar);
 // A NumPy array (of any number of dimensions), without importing NumPy.
 bool is_numpy_array(nb::handle object);

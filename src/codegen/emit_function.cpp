@@ -287,7 +287,6 @@ void Emitter::find_fusable(const ir::Region& region) {
 
 void Emitter::emit_region(const ir::Region& region) {
     for (const ir::Operation* operation : region.operations) {
-        span_ = operation->span;
         if (options_.line_info) set_location(operation->span);
         emit_operation(*operation);
     }

@@ -15,33 +15,6 @@ namespace weft::codegen {
 
 using ir::Operation;
 
-namespace {
-
-// The array of a failed check as the user wrote it, without the indices: "points", "args.points", "grid[...].cells".
-std::string path_of(const ir::Value& value) {
-    if (!value.name.empty() || !value.definition || value.definition->operands.empty()) {
-        return value.name.empty() ? "an array" : value.name;
-    }
-    const Operation& operation = *value.definition;
-    const ir::Value& whole = *operation.operands[0];
-    const bool has_indices =
-        operation.op == ir::Op::load || operation.op == ir::Op::view || operation.op == ir::Op::slice;
-    if (has_indices) return path_of(whole) + "[...]";
-    std::vector<std::int64_t> path;
-    if (operation.op == ir::Op::extract || operation.op == ir::Op::member) path = operation.ints;
-    Type type = operation.op == ir::Op::member ? whole.type.element() : whole.type;
-    std::string text = path_of(whole);
-    for (const std::int64_t field : path) {
-        if (!type.is_struct()) return text;
-        const Type::Field& found = type.fields()[static_cast<std::size_t>(field)];
-        text += "." + found.name;
-        type = found.type;
-    }
-    return text;
-}
-
-}  // namespace
-
 void Emitter::emit_tid(const Operation& operation) {
     std::size_t axis = static_cast<std::size_t>(operation.ints[0]);
     llvm::Value* coordinate = coordinates_[axis];
@@ -72,22 +45,15 @@ void Emitter::emit_print(const Operation& operation) {
     });
 }
 
-void Emitter::check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis,
-                    std::string text) {
+void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
+                    int axis) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
     llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
         "weft_fault",
         llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i32, i32}, false));
-    CheckSite site;
-    if (span_) {
-        site.path = span_.source->path;
-        site.line = span_.line;
-        site.column = span_.column;
-    }
-    site.text = std::move(text);
-    auto number = static_cast<std::uint32_t>(entry_->sites.size());
-    entry_->sites.push_back(std::move(site));
+    auto number = static_cast<std::uint32_t>(checked_.size());
+    checked_.push_back(&operation);
 
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report);
@@ -119,18 +85,18 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
         // An array of no elements has no data either; that is an index out of range.
-        check(builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size, static_cast<int>(axis),
-              path_of(*array));
+        check(operation, builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size,
+              static_cast<int>(axis));
         ok = builder_.CreateAnd(ok, inside);
     }
     llvm::Value* there = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
-    check(builder_.CreateOr(there, builder_.CreateNot(ok)), FaultKind::null_array, i64(0), i64(0), 0, path_of(*array));
+    check(operation, builder_.CreateOr(there, builder_.CreateNot(ok)), FaultKind::null_array, i64(0), i64(0), 0);
     return builder_.CreateAnd(ok, there);
 }
 
 void Emitter::emit_assert(const Operation& operation) {
     if (!options_.debug) return;
-    check(leaf(operation.operands[0]).scalar, FaultKind::assertion, i64(0), i64(0), 0, operation.text);
+    check(operation, leaf(operation.operands[0]).scalar, FaultKind::assertion, i64(0), i64(0), 0);
 }
 
 void Emitter::emit_call_library(const Operation& operation) {

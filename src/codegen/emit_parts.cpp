@@ -109,8 +109,8 @@ Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::
         Leaf& dynamic = leaf(index);
         if (options_.debug) {
             llvm::Value* extended = wide(dynamic, index->type.scalar());
-            check(builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, extended, i64(extent),
-                  static_cast<int>(n), operation.operands[0]->name);
+            check(operation, builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, extended, i64(extent),
+                  static_cast<int>(n));
         }
         Leaf number = lift({&dynamic}, [&](Values v) { return cast(v[0], index->type.scalar(), Scalar::i32); });
         if (n == 0) {

@@ -94,8 +94,8 @@ void Emitter::emit_componentwise(const Operation& operation) {
         std::size_t i = static_cast<std::size_t>(n);
         if (divides && options_.debug && info(scalar).is_int()) {
             llvm::Value* divisor = value(operation.operands[1]).leaves[i].scalar;
-            check(builder_.CreateICmpNE(divisor, llvm::Constant::getNullValue(divisor->getType())), FaultKind::division,
-                  i64(0), i64(0), 0, {});
+            check(operation, builder_.CreateICmpNE(divisor, llvm::Constant::getNullValue(divisor->getType())),
+                  FaultKind::division, i64(0), i64(0), 0);
         }
         if (const Operation* product = left ? left : right) {
             Leaf &a = value(product->operands[0]).leaves[i], &b = value(product->operands[1]).leaves[i];

@@ -56,6 +56,8 @@ public:
             const Options& options, llvm::Module& module);
 
     void emit(KernelEntry& entry);
+    // The operation of each check that was emitted, by the check's number.
+    const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
 private:
     using Builder = llvm::IRBuilder<>;
@@ -295,7 +297,8 @@ private:
     void emit_assert(const ir::Operation& operation);
     void emit_call_library(const ir::Operation& operation);
     // Emits a call of weft_fault where `ok` is false and continues after it.
-    void check(llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size, int axis, std::string text);
+    void check(const ir::Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
+               int axis);
     // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
     llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               std::size_t first_axis = 0);
@@ -324,11 +327,11 @@ private:
     llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
-    Span span_;                                              // of the operation being emitted
     std::vector<std::optional<ir::Op>> combined_;            // by parameter: transform::combined_parameters
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    std::set<int> private_parameters_;  // accessed in their private copies at present
-    std::int64_t local_bytes_ = 0;      // of one thread's local arrays so far
+    std::set<int> private_parameters_;           // accessed in their private copies at present
+    std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
+    std::vector<const ir::Operation*> checked_;  // one for each check
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
 

@@ -2,11 +2,14 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <cctype>
+#include <optional>
+#include <unordered_map>
 
 #include "codegen/codegen.h"
 #include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "codegen/lane_count.h"
+#include "ir/walk.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -17,6 +20,17 @@ std::string symbol_of(const ir::Function& kernel, std::size_t number) {
     std::string symbol = "weft_" + std::to_string(number) + "_";
     for (char c : kernel.name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     return symbol;
+}
+
+// Remarks and checks by the numbers of their operations.
+void number_places(const ir::Function& kernel, const transform::VectorPlan& plan,
+                   const std::vector<const ir::Operation*>& checked, KernelEntry& entry) {
+    if (plan.remarks.empty() && checked.empty()) return;
+    std::unordered_map<const ir::Operation*, std::int32_t> numbers;
+    for (const ir::Operation* operation : ir::numbered_operations(kernel))
+        numbers.emplace(operation, static_cast<std::int32_t>(numbers.size()));
+    for (const auto& remark : plan.remarks) entry.remarks.push_back({numbers.at(remark.operation), remark.text});
+    for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
 }  // namespace
@@ -37,9 +51,9 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.tid_rank = kernel.tid_rank;
         entry.lanes = plan.lanes;
         entry.cost = estimate_cost(kernel, plan);
-        for (const auto& remark : plan.remarks)
-            entry.remarks.push_back(remark.span ? remark.span.place() + ": " + remark.text : remark.text);
-        Emitter(kernel, plan, machine, options, *lowered.module).emit(entry);
+        Emitter emitter(kernel, plan, machine, options, *lowered.module);
+        emitter.emit(entry);
+        number_places(kernel, plan, emitter.checked_operations(), entry);
         lowered.kernels.push_back(std::move(entry));
     }
 #ifndef NDEBUG

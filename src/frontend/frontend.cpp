@@ -35,35 +35,73 @@ nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
     return environment.evaluate_text(nb::str(annotation).c_str());
 }
 
-TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment) {
-    nb::object resolved;
+nb::object evaluated(nb::handle annotation, const std::string& what, Span span, PythonEnvironment& environment) {
     try {
-        resolved = resolve(annotation, environment);
+        return resolve(annotation, environment);
     } catch (nb::python_error& error) {
-        throw CompileError(
-            parameter.span,
-            "the annotation of parameter '" + parameter.name + "' cannot be evaluated: " + exception_text(error), {},
-            ErrorCategory::name);
+        throw CompileError(span, "the annotation of " + what + " cannot be evaluated: " + exception_text(error), {},
+                           ErrorCategory::name);
     }
-    if (auto pattern = annotation_pattern(resolved)) return *pattern;
+}
+
+[[noreturn]] void throw_no_type(nb::handle found, const std::string& what, Span span) {
     throw CompileError(
-        parameter.span,
-        "the annotation of parameter '" + parameter.name + "' is " + describe_object(resolved) +
-            ", which is no type of a kernel's values",
+        span, "the annotation of " + what + " is " + describe_object(found) + ", which is no type of a kernel's values",
         {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});
 }
 
-std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::handle function,
-                                          PythonEnvironment& environment) {
-    std::vector<TypePattern> patterns(tree.parameters.size());
-    nb::object annotations;
+TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment) {
+    const std::string what = "parameter '" + parameter.name + "'";
+    nb::object resolved = evaluated(annotation, what, parameter.span, environment);
+    if (auto pattern = annotation_pattern(resolved)) return *pattern;
+    throw_no_type(resolved, what, parameter.span);
+}
+
+// tuple[float, int] is the type of several values; empty where some part of the annotation is left open.
+std::optional<Type> result_type(nb::handle annotation, const std::string& what, Span span,
+                                PythonEnvironment& environment) {
+    nb::object resolved = evaluated(annotation, what, span, environment);
+    if (resolved.is_none()) return Type::none();
+    const nb::handle tuple(reinterpret_cast<PyObject*>(&PyTuple_Type));
+    if (resolved.is(tuple)) return {};
+    nb::object typing = nb::module_::import_("typing");
+    const bool is_alias = typing.attr("get_origin")(resolved).is(tuple);
+    if (!is_alias && !PyTuple_Check(resolved.ptr())) {
+        const std::optional<TypePattern> pattern = annotation_pattern(resolved);
+        if (!pattern) throw_no_type(resolved, what, span);
+        return pattern->is_exact() ? std::optional(pattern->type) : std::nullopt;
+    }
+    nb::object parts = is_alias ? nb::object(typing.attr("get_args")(resolved)) : resolved;
+    std::vector<Type> elements;
+    for (nb::handle part : parts) {
+        if (part.is(nb::handle(Py_Ellipsis))) return {};
+        std::optional<Type> element = result_type(part, what, span, environment);
+        if (!element) return {};
+        elements.push_back(*element);
+    }
+    return Type::tuple(std::move(elements));
+}
+
+nb::object annotations_of(const syntax::Function& tree, nb::handle function) {
     try {
-        annotations = function.attr("__annotations__");
+        return function.attr("__annotations__");
     } catch (nb::python_error& error) {  // evaluated only now, from Python 3.14 on
         throw CompileError(tree.span,
                            "the annotations of '" + tree.name + "' cannot be evaluated: " + exception_text(error), {},
                            ErrorCategory::name);
     }
+}
+
+// The type behind "->"; empty where there is none, or one that leaves it open.
+std::optional<Type> read_result(const syntax::Function& tree, nb::handle annotations, PythonEnvironment& environment) {
+    nb::handle annotation = PyDict_GetItemString(annotations.ptr(), "return");
+    if (!annotation.is_valid() || !tree.result_span) return {};
+    return result_type(annotation, "the result of '" + tree.name + "'", tree.result_span, environment);
+}
+
+std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::handle annotations,
+                                          PythonEnvironment& environment) {
+    std::vector<TypePattern> patterns(tree.parameters.size());
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         const syntax::Parameter& parameter = tree.parameters[i];
         nb::handle annotation = PyDict_GetItemString(annotations.ptr(), parameter.name.c_str());
@@ -127,7 +165,9 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
     keep_for_error(source);
     auto environment = std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places));
     auto result = std::make_shared<sema::FunctionSource>();
-    result->annotations = read_annotations(*read.function, function, *environment);
+    nb::object annotations = annotations_of(*read.function, function);
+    result->annotations = read_annotations(*read.function, annotations, *environment);
+    result->result = read_result(*read.function, annotations, *environment);
     result->defaults = read_defaults(*read.function, function);
     result->tree = std::move(read.function);
     result->environment = std::move(environment);

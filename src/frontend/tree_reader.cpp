@@ -74,6 +74,7 @@ struct FieldNames {
                     WEFT_FIELD(format_spec) WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target)
                         WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs)
                             WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+                                WEFT_FIELD(returns)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -570,6 +571,8 @@ ReadTree read_tree(const ParsedFunction& parsed) {
     function->name = get_text(parsed.definition, f.name);
     function->span = reader.span(parsed.definition);
     reader.signature(get(parsed.definition, f.args), *function);
+    if (nb::object result = get(parsed.definition, f.returns); !result.is_none())
+        function->result_span = reader.span(result);
     function->body = reader.block(get(parsed.definition, f.body));
     return {std::move(function), std::move(reader.places)};
 }

@@ -122,7 +122,7 @@ using Known = std::unordered_map<const Function*, std::vector<ParameterEffects>>
 const std::vector<ParameterEffects>& effects_of(const Function& function, Known& known) {
     if (const auto found = known.find(&function); found != known.end()) return found->second;
     // A function that calls itself is refused by sema; were one here, it would be taken to do everything.
-    known[&function].assign(function.parameters().size(), {true, true});
+    known[&function].assign(function.parameters().size(), {true, true, true});
 
     std::vector<ParameterEffects> result(function.parameters().size());
     const Origins origins(function);
@@ -132,19 +132,25 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
             result[parameter].writes |= writes;
         });
     };
+    const auto mark_keeping = [&](const Value& array) {
+        origins.for_each(array, [&](std::size_t parameter) { result[parameter].keeps = true; });
+    };
     for_each_operation(function.body, [&](const Operation& operation) {
         if (operation.op == Op::load) {
             mark(*operation.operands[0], true, false);
         } else if (operation.op == Op::store) {
             mark(*operation.operands[0], false, true);
+            if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
         } else if (is_atomic(operation.op)) {
             mark(*operation.operands[0], true, true);
+            if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
         } else if (operation.op == Op::call_library) {
             for (const Value* operand : operation.operands) mark(*operand, true, !operation.library->pure);
         } else if (operation.op == Op::call) {
             const std::vector<ParameterEffects> callee = effects_of(*operation.function, known);
             for (std::size_t i = 0; i < operation.operands.size(); ++i) {
                 mark(*operation.operands[i], callee[i].reads, callee[i].writes);
+                if (callee[i].keeps) mark_keeping(*operation.operands[i]);
             }
         }
     });

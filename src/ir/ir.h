@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/source.h"
@@ -59,6 +60,14 @@ struct LibraryFunction {
     bool pure = true;  // no effects, result depends on the operands only
 };
 
+// Where an inlined operation comes from: the call that brought it in, and the call around that one. For messages only.
+struct CallPlace {
+    std::string function;                                         // the one called
+    Span span;                                                    // of the call
+    std::vector<std::pair<const Value*, std::string>> arguments;  // what was passed, and the parameter's name
+    const CallPlace* outer = nullptr;
+};
+
 struct Operation {
     Op op;
     std::vector<Value*> operands;
@@ -66,6 +75,7 @@ struct Operation {
     std::vector<Region*> regions;
     Region* parent = nullptr;
     Span span;
+    const CallPlace* inlined = nullptr;  // null: written in this function itself
 
     // Attributes; each is used by the few operations that ops.def names.
     std::vector<Number> numbers;                     // constant
@@ -91,6 +101,7 @@ struct Region {
 struct ParameterEffects {
     bool reads = false;
     bool writes = false;  // stores or atomics
+    bool keeps = false;   // of what is written, some holds arrays: its memory points to theirs afterwards
 };
 
 struct Function {
@@ -127,6 +138,7 @@ private:
 struct Module {
     std::vector<std::unique_ptr<Function>> functions;
     std::vector<SourcePtr> sources;  // keeps the spans' text alive
+    std::deque<CallPlace> calls;     // that have been inlined
 
     Function* find(std::string_view name) const;
     Function* add(std::string name);

@@ -2,6 +2,12 @@
 
 namespace weft::ir {
 
+std::vector<const Operation*> numbered_operations(const Function& function) {
+    std::vector<const Operation*> operations;
+    for_each_operation(function.body, [&](const Operation& operation) { operations.push_back(&operation); });
+    return operations;
+}
+
 void replace_uses(Region& region, ValueMap& map) {
     for_each_operation(region, [&](Operation& operation) {
         for (Value*& operand : operation.operands) {
@@ -35,6 +41,7 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map) {
     Operation* copy = into.new_operation(operation.op, operation.span);
     copy->operands.reserve(operation.operands.size());
     for (Value* operand : operation.operands) copy->operands.push_back(map[operand]);
+    copy->inlined = operation.inlined;
     copy->numbers = operation.numbers;
     copy->ints = operation.ints;
     copy->text = operation.text;

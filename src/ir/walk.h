@@ -25,6 +25,9 @@ void for_each_region(Region& region, Visit&& visit) {
         for (Region* inner : operation->regions) for_each_region(*inner, visit);
 }
 
+// Every operation in that order: its position is its number, the same in all functions that print alike without names.
+std::vector<const Operation*> numbered_operations(const Function& function);
+
 // What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for
 // themselves.
 class ValueMap {

@@ -31,8 +31,8 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_flag("dense", options.codegen.dense);
     add_flag("noalias", options.codegen.noalias);
     add("ir", ir::print(module, /*names=*/false));
-    // Check sites and debug information carry the user's places, which the text without names leaves out.
-    if (options.codegen.debug || options.codegen.line_info) {
+    // Debug information carries the user's places, which the text without names leaves out.
+    if (options.codegen.line_info) {
         for (const SourcePtr& source : module.sources) add("source", source->path);
         add("places", ir::print(module, /*names=*/true));
     }

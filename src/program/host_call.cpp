@@ -4,6 +4,7 @@
 
 #include "builtins/resolve.h"
 #include "ir/builder.h"
+#include "program/fault.h"
 #include "sema/sema.h"
 #include "support/error.h"
 
@@ -11,12 +12,11 @@ namespace weft::program {
 
 namespace {
 
-[[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::string& name) {
+[[noreturn]] void throw_fault_of_builtin(const CompiledKernel& kernel, const Fault& fault, const std::string& name) {
     switch (static_cast<FaultKind>(fault.kind)) {
         case FaultKind::bounds: {
-            const auto site = static_cast<std::size_t>(fault.site);
-            const auto& sites = kernel.description.sites;
-            const std::string array = site < sites.size() ? " of '" + sites[site].text + "'" : "";
+            const std::string indexed = indexed_name(kernel, fault);
+            const std::string array = indexed.empty() ? "" : " of '" + indexed + "'";
             throw UsageError(name + "()",
                              "index " + std::to_string(fault.index) + " is out of bounds for axis " +
                                  std::to_string(fault.axis) + array + ", which has size " + std::to_string(fault.size),
@@ -187,7 +187,7 @@ void HostFunction::run(const std::byte* block) const {
     Fault fault{};
     const LaunchContext context{{1, 1, 1, 1}, &fault};
     kernel_->entry(block, &context, 0, 1);
-    if (fault.claimed) throw_fault(*kernel_, fault, "wp." + name_);
+    if (fault.claimed) throw_fault_of_builtin(*kernel_, fault, "wp." + name_);
 }
 
 }  // namespace weft::program

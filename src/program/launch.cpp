@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "program/fault.h"
 #include "runtime/array.h"
 #include "runtime/cpu/pool.h"
 #include "support/error.h"
@@ -13,48 +14,6 @@ namespace {
 
 const ArrayView& view_of(const CompiledKernel& kernel, const std::byte* block, std::size_t parameter) {
     return *reinterpret_cast<const ArrayView*>(block + kernel.layout.offsets[parameter]);
-}
-
-std::string thread_text(const Fault& fault, int tid_rank) {
-    std::string text = "(";
-    int rank = std::max(tid_rank, 1);
-    for (int axis = 0; axis < rank; ++axis) {
-        if (axis) text += ", ";
-        text += std::to_string(fault.thread[axis]);
-    }
-    return text + (rank == 1 ? ",)" : ")");
-}
-
-// One fault as the user reads it: "kernel.py:12:5: error: ... in kernel 'f', thread (3,)".
-[[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault) {
-    const KernelEntry& entry = kernel.description;
-    std::string place, subject;
-    if (fault.site >= 0 && fault.site < static_cast<std::int32_t>(entry.sites.size())) {
-        const CheckSite& site = entry.sites[fault.site];
-        place = site.path + ":" + std::to_string(site.line) + ":" + std::to_string(site.column + 1) + ": ";
-        subject = site.text;
-    }
-    std::string where = " in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
-    switch (static_cast<FaultKind>(fault.kind)) {
-        case FaultKind::bounds:
-            throw UsageError("launch()",
-                             place + "index " + std::to_string(fault.index) + " is out of bounds for axis " +
-                                 std::to_string(fault.axis) + " of " +
-                                 (subject.empty() ? "a vector or matrix" : "'" + subject + "'") + ", which has size " +
-                                 std::to_string(fault.size) + where,
-                             ErrorCategory::index);
-        case FaultKind::division:
-            throw UsageError("launch()", place + "integer division by zero" + where, ErrorCategory::value);
-        case FaultKind::assertion:
-            throw UsageError("launch()", place + "assertion failed" + (subject.empty() ? "" : ": " + subject) + where,
-                             ErrorCategory::value);
-        case FaultKind::null_array:
-            throw UsageError("launch()", place + "array '" + subject + "' was passed as None and is used" + where,
-                             ErrorCategory::value);
-        case FaultKind::none:
-            break;
-    }
-    throw InternalError("a kernel reported a fault of unknown kind " + std::to_string(fault.kind));
 }
 
 }  // namespace
@@ -157,7 +116,7 @@ bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid,
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     bool finished =
         runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost, interrupted);
-    if (fault.claimed) throw_fault(kernel, fault);
+    if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
 }
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <string_view>
 
+#include "ir/walk.h"
 #include "jit/cache.h"
 #include "support/error.h"
 #include "transform/pipeline.h"
@@ -102,6 +103,7 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOpt
     compiled->description = compiled->executable->kernel(function.name);
     for (const ir::Value* parameter : function.parameters()) compiled->parameter_types.push_back(parameter->type);
     compiled->effects = ir::effects(function);
+    for (const ir::ParameterEffects& effect : compiled->effects) compiled->keeps_arrays |= effect.keeps;
     compiled->layout = argument_layout(compiled->parameter_types);
     return compiled;
 }
@@ -150,6 +152,20 @@ Compiled build_once(const Digest& key, const Build& build) {
     }
 }
 
+// The kernel with the places of `module`, which may not be those of the kernel that the code was first made for.
+Compiled with_places(Compiled compiled, std::unique_ptr<ir::Module> module) {
+    const KernelEntry& entry = compiled->description;
+    if (entry.remarks.empty() && entry.sites.empty()) return compiled;
+    auto own = std::make_shared<CompiledKernel>(*compiled);
+    const std::vector<const ir::Operation*> operations = ir::numbered_operations(*module->functions.front());
+    for (const Remark& remark : entry.remarks) {
+        const Span span = operations.at(static_cast<std::size_t>(remark.operation))->span;
+        own->remarks.push_back(span ? span.place() + ": " + remark.text : remark.text);
+    }
+    if (!entry.sites.empty()) own->module = std::move(module);
+    return own;
+}
+
 }  // namespace
 
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
@@ -165,11 +181,12 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
     transform::run_pipeline(*module, pipeline);
 
     const Digest key = jit::cache_key(*module, jit_options(options));
-    return build_once(key, [&] {
-        auto compiled = build(*module, options, key);
-        compiled->compile_ms = since_ms(start);
-        return Compiled(std::move(compiled));
+    Compiled compiled = build_once(key, [&] {
+        auto fresh = build(*module, options, key);
+        fresh->compile_ms = since_ms(start);
+        return Compiled(std::move(fresh));
     });
+    return with_places(std::move(compiled), std::move(module));
 }
 
 }  // namespace weft::program

@@ -36,8 +36,11 @@ struct CompiledKernel {
     std::shared_ptr<runtime::Executable> executable;
     KernelEntryPoint entry = nullptr;
     KernelEntry description;
+    std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
+    std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;
+    bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;
     bool from_cache = false;

@@ -149,13 +149,14 @@ void Answers::append(std::string& words, const Binding& binding) {
 }
 
 void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
-    const auto& [tree, environment, annotations, key, defaults, overloads] = *function;
+    const auto& [tree, environment, annotations, key, defaults, result, overloads] = *function;
     const std::size_t known = functions_.size();
     const int number = number_of(function);
     words += "function" + std::to_string(number) + " ";
     if (functions_.size() == known) return;
     append_address(words, tree.get());
     for (const TypePattern& pattern : annotations) append_pattern(words, pattern);
+    if (result) append_address(words, result->node());
     words += "(";
     for (const Binding& value : defaults) append(words, value);
     words += ")(";
@@ -249,8 +250,8 @@ void Recording::replace_functions(Binding& binding) {
 }
 
 std::string Recording::question_words(const Question& question) {
-    std::string words = std::to_string(static_cast<int>(question.kind)) + " " + std::to_string(question.function) + " " +
-                        std::to_string(question.object) + " " + std::to_string(question.expression) + " ";
+    std::string words = std::to_string(static_cast<int>(question.kind)) + " " + std::to_string(question.function) +
+                        " " + std::to_string(question.object) + " " + std::to_string(question.expression) + " ";
     append_text(words, question.name);
     for (const Environment::Local& local : question.constants) {
         append_text(words, local.name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ struct FunctionSource {
     std::vector<TypePattern> annotations;  // one per parameter; "any" where there is none
     std::string key;                       // tells two functions apart: module, qualified name, identity
     std::vector<Binding> defaults;         // one per parameter, kind unknown where it has none; may be left empty
+    std::optional<Type> result;  // as annotated behind `->`; Type::none() for None, empty where nothing is said
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
 };

@@ -34,6 +34,15 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
     }
+    if (source_.result) {
+        if (function_.is_kernel && !source_.result->is_none()) {
+            fail(tree_.result_span,
+                 "kernels return nothing, and this one is annotated with " + source_.result->python_name(),
+                 {help("write results to an array that is an argument of the kernel, and '-> None' or nothing here")});
+        }
+        result_type_ = source_.result;
+        result_place_ = tree_.result_span;
+    }
     finish_function(run({Work{&tree_.body}}));
 }
 

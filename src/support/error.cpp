@@ -87,6 +87,10 @@ CompileError::CompileError(Span span, std::string message, std::vector<Note> not
 UsageError::UsageError(std::string_view api, const std::string& message, ErrorCategory category)
     : Error(category, std::string(api) + ": " + message) {}
 
+UsageError::UsageError(std::string_view api, Span span, const std::string& message, const std::vector<Note>& notes,
+                       ErrorCategory category)
+    : Error(category, std::string(api) + ": " + describe(span, message, notes)), span(span) {}
+
 InternalError::InternalError(const std::string& message)
     : Error(ErrorCategory::runtime, "internal error: " + message +
                                         "\nhelp: this is a mistake in Weft, not in your program; please report it "

@@ -18,7 +18,20 @@
 namespace weft {
 
 // Which Python builtin the exception also derives from.
-enum class ErrorCategory { type, value, runtime, index, attribute, name, syntax, memory, key };
+enum class ErrorCategory {
+    type,
+    value,
+    runtime,
+    index,
+    attribute,
+    name,
+    syntax,
+    memory,
+    key,
+    overflow,
+    zero_division,
+    assertion,
+};
 
 class Error : public std::runtime_error {
 public:
@@ -47,6 +60,10 @@ class UsageError : public Error {
 public:
     // `api` is the name of the call as the user writes it: "launch()", "array()".
     UsageError(std::string_view api, const std::string& message, ErrorCategory category = ErrorCategory::runtime);
+    // A call that failed at a place of the kernel: shown as a CompileError is, after the name of the call.
+    UsageError(std::string_view api, Span span, const std::string& message, const std::vector<Note>& notes,
+               ErrorCategory category);
+    Span span;
 };
 
 class InternalError : public Error {

@@ -185,6 +185,7 @@ struct Function {
     std::vector<Parameter> parameters;
     Block body;
     Span span;                // of the `def` line
+    Span result_span;         // of the annotation behind `->`; none where there is none
     SourcePtr source;         // keeps every span's text alive
     std::string unsupported;  // "*args", "keyword-only parameters", ...: what the signature has and kernels lack
 };

@@ -18,6 +18,8 @@ using ir::ValueMap;
 
 class Inliner {
 public:
+    explicit Inliner(ir::Module& module) : module_(module) {}
+
     void function(Function& function) {
         const auto [at, fresh] = states_.try_emplace(&function, State::in_progress);
         if (!fresh) {
@@ -60,7 +62,9 @@ private:
     Value* body(Function& function, Region& region, const Function& callee, const Operation& call) {
         ValueMap map(callee);
         for (std::size_t i = 0; i < call.operands.size(); ++i) map.set(callee.parameters()[i], call.operands[i]);
+        const std::size_t first = region.operations.size();
         ir::clone_operations(function, callee.body, region, map);
+        remember_call(region, first, callee, call, map);
 
         std::vector<Value*> returned;
         for (Value* value : callee.body.terminator()->operands) returned.push_back(map[value]);
@@ -71,6 +75,31 @@ private:
         return builder.make(callee.result, std::move(returned));
     }
 
+    // Tells the operations copied to the end of the region which call they come from. Those that came into the callee
+    // by a call of its own keep that one, inside this.
+    void remember_call(const Region& region, std::size_t first, const Function& callee, const Operation& call,
+                       const ValueMap& map) {
+        ir::CallPlace here{callee.name, call.span, {}, nullptr};
+        for (std::size_t i = 0; i < call.operands.size(); ++i)
+            here.arguments.emplace_back(call.operands[i], callee.parameters()[i]->name);
+        const ir::CallPlace* const place = &module_.calls.emplace_back(std::move(here));
+        std::unordered_map<const ir::CallPlace*, const ir::CallPlace*> copies{{nullptr, place}};
+        const auto copied = [&](const auto& self, const ir::CallPlace* inner) -> const ir::CallPlace* {
+            if (const auto found = copies.find(inner); found != copies.end()) return found->second;
+            ir::CallPlace copy = *inner;
+            for (auto& [value, name] : copy.arguments)
+                if (const Value* to = map.find(value)) value = to;
+            copy.outer = self(self, inner->outer);
+            return copies[inner] = &module_.calls.emplace_back(std::move(copy));
+        };
+        const auto mark = [&](Operation& operation) { operation.inlined = copied(copied, operation.inlined); };
+        for (std::size_t i = first; i < region.operations.size(); ++i) {
+            mark(*region.operations[i]);
+            for (Region* inner : region.operations[i]->regions) ir::for_each_operation(*inner, mark);
+        }
+    }
+
+    ir::Module& module_;
     std::unordered_map<const Function*, State> states_;
     std::unordered_set<const Function*> inlined_;
 };
@@ -78,7 +107,7 @@ private:
 }  // namespace
 
 void inline_calls(ir::Module& module) {
-    Inliner inliner;
+    Inliner inliner(module);
     for (const auto& function : module.functions) inliner.function(*function);
     std::erase_if(module.functions, [&](const auto& function) { return inliner.was_inlined(*function); });
 }

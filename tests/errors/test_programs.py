@@ -35,7 +35,7 @@ def test_a_mistake_is_shown_at_its_line(path):
     marks = [(number, *mark) for number, line in enumerate(lines, 1) for mark in MARK.findall(line)]
     ((guilty, _, text),) = [mark for mark in marks if mark[1] == "error"]
     kernel = load(path).kernel
-    arguments = [argument(annotation) for annotation in kernel.func.__annotations__.values()]
+    arguments = [argument(annotation) for name, annotation in kernel.func.__annotations__.items() if name != "return"]
     messages = set()
     for _ in range(2):  # a failed compile fails on every launch
         with pytest.raises(wp.CompileError) as caught:

@@ -4,6 +4,17 @@
 
 namespace weft::sema {
 
+namespace {
+
+// "sin" of math.sin and of a plain sin.
+std::string_view last_name(const syntax::Expression& expression) {
+    if (const auto* name = std::get_if<syntax::Name>(&expression.node)) return name->id;
+    if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) return attribute->name;
+    return {};
+}
+
+}  // namespace
+
 std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call) {
     std::vector<Actual> arguments;
     for (const auto& argument : call.arguments) {
@@ -45,6 +56,8 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
         case Binding::Kind::function:
             return call_function(binding.function, actuals(call), span);
         default:
+            if (std::vector<Note> ours = weft_counterpart(last_name(*call.function)); !ours.empty())
+                fail(call.function->span, describe(callee) + " cannot be called in kernels", std::move(ours));
             fail(call.function->span, describe(callee) + " cannot be called in kernels",
                  {help(
                      "decorate a Python function with @wp.func to call it from kernels; wp.static(...) runs any Python "

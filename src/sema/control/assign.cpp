@@ -164,7 +164,8 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
             const std::string written = syntax::print(*statement.message);
             message = written.substr(2, written.size() - 3);
         } else {
-            fail(statement.message->span, "the message of an assert must be a string or an f-string in kernels");
+            fail(statement.message->span, "the message of an assert must be a string or an f-string in kernels",
+                 {help("print() before the assert shows values")});
         }
     }
     if (module_.options.debug) {

@@ -63,6 +63,12 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         result_type_ = type;
         result_place_ = place;
     } else if (!(*result_type_ == type)) {
+        if (source_.result) {
+            fail(place,
+                 name + " returns " + shown(type) + " here, and is annotated with " +
+                     (result_type_->is_none() ? "None" : shown(*result_type_)),
+                 {note("the annotation", tree_.result_span), help("convert the value, or correct the annotation")});
+        }
         fail(place, name + " returns " + shown(type) + " here and " + shown(*result_type_) + " elsewhere",
              {note("it returns " + shown(*result_type_) + " here", result_place_),
               help("every return of a function must give the same type")});

@@ -78,6 +78,11 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
             return Value::tuple(std::move(elements));
         }
         case Binding::Kind::unsupported:
+            if (std::vector<Note> ours = weft_counterpart(spelled); !ours.empty())
+                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text, std::move(ours));
+            // Some texts say themselves what to do instead.
+            if (binding.text.ends_with(")"))
+                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text);
             fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
                  {help("pass arrays and values that change as arguments; constants may be Python numbers, vectors and "
                        "matrices, or wp.constant(...)")});

@@ -266,8 +266,7 @@ private:
 std::optional<VectorPlan::Remark> obstacle(const Region& region) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call)
-            return VectorPlan::Remark{operation->span,
-                                      "runs one thread at a time: a function is called and not inlined"};
+            return VectorPlan::Remark{operation, "runs one thread at a time: a function is called and not inlined"};
         for (const Region* nested : operation->regions)
             if (auto found = obstacle(*nested)) return found;
     }
@@ -278,8 +277,8 @@ std::optional<VectorPlan::Remark> obstacle(const Region& region) {
 void remark_on(const Region& region, VectorPlan& plan) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call_library)
-            plan.remarks.push_back({operation->span, "the library function '" + operation->library->symbol +
-                                                         "' is called for one lane after the other"});
+            plan.remarks.push_back({operation, "the library function '" + operation->library->symbol +
+                                                   "' is called for one lane after the other"});
         bool access = operation->op == Op::load || operation->op == Op::store;
         if (access && plan.shape(operation->operands[0]).kind != LaneShape::Kind::varying) {
             int ndim = operation->operands[0]->type.ndim();
@@ -290,9 +289,9 @@ void remark_on(const Region& region, VectorPlan& plan) {
                 indexed |=
                     plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
             if (indexed && !unit && !plan.shape(last).runs)
-                plan.remarks.push_back({operation->span, std::string(operation->op == Op::load ? "reads" : "writes") +
-                                                             " scattered elements: neighbouring threads do not touch "
-                                                             "neighbouring elements of the last dimension"});
+                plan.remarks.push_back({operation, std::string(operation->op == Op::load ? "reads" : "writes") +
+                                                       " scattered elements: neighbouring threads do not touch "
+                                                       "neighbouring elements of the last dimension"});
         }
         for (const Region* nested : operation->regions) remark_on(*nested, plan);
     }

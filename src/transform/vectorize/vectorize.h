@@ -32,9 +32,9 @@ struct LaneShape {
 struct VectorPlan {
     int lanes = 1;                                           // 1: the scalar kernel
     std::unordered_map<const ir::Value*, LaneShape> shapes;  // absent: uniform
-    // Why a kernel, or one operation of it, runs slower than it could: one sentence each with its place.
+    // Why a kernel, or one operation of it, runs slower than it could: one sentence each.
     struct Remark {
-        Span span;
+        const ir::Operation* operation;
         std::string text;
     };
     std::vector<Remark> remarks;

@@ -1,0 +1,166 @@
+// The machine code reports the number of a check. KernelEntry::sites tells the operation that it belongs to, and the
+// IR module of the debug build all the rest: line, names, and the calls through which the operation came in.
+#include "program/fault.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ir/walk.h"
+#include "support/error.h"
+
+namespace weft::program {
+namespace {
+
+using ir::CallPlace;
+using ir::Operation;
+using ir::Value;
+
+// The name of a value in the function that `place` is a call of (null: in the kernel); "" where it has none.
+const std::string& name_in(const Value& value, const CallPlace* place) {
+    if (!place) return value.name;
+    static const std::string nothing;
+    for (const auto& [argument, name] : place->arguments)
+        if (argument == &value) return name;
+    // A local of the function; a value from outside that is no argument has another function's name.
+    return value.definition && value.definition->inlined == place ? value.name : nothing;
+}
+
+// A value as the user wrote it, without the indices: "points", "args.points", "grid[...].cells"; "" where it has no
+// name to start with.
+std::string path_of(const Value& value, const CallPlace* place) {
+    if (const std::string& name = name_in(value, place); !name.empty()) return name;
+    if (!value.definition || value.definition->operands.empty()) return {};
+    const Operation& operation = *value.definition;
+    const Value& whole = *operation.operands[0];
+    if (operation.op == ir::Op::load || operation.op == ir::Op::view || operation.op == ir::Op::slice) {
+        const std::string path = path_of(whole, place);
+        return path.empty() ? path : path + "[...]";
+    }
+    if (operation.op != ir::Op::extract && operation.op != ir::Op::member) return {};
+    std::string text = path_of(whole, place);
+    Type type = operation.op == ir::Op::member ? whole.type.element() : whole.type;
+    for (const std::int64_t field : operation.ints) {
+        if (text.empty() || !type.is_struct()) return text;
+        const Type::Field& found = type.fields()[static_cast<std::size_t>(field)];
+        text += "." + found.name;
+        type = found.type;
+    }
+    return text;
+}
+
+// The array argument of the launch that this array is, or is a part of; null for one that was loaded from memory.
+const ArrayView* argument_of(const CompiledKernel& kernel, const Value& array, const std::byte* block) {
+    const auto& parameters = kernel.module->functions.front()->parameters();
+    std::vector<std::int64_t> path;  // of fields, the outermost last
+    const Value* value = &array;
+    while (const Operation* definition = value->definition) {
+        const bool same_memory = definition->op == ir::Op::view || definition->op == ir::Op::slice ||
+                                 definition->op == ir::Op::components || definition->op == ir::Op::member;
+        if (!same_memory && definition->op != ir::Op::extract) return nullptr;
+        if (definition->op == ir::Op::extract)
+            path.insert(path.end(), definition->ints.rbegin(), definition->ints.rend());
+        value = definition->operands[0];
+    }
+    const auto at = std::find(parameters.begin(), parameters.end(), value);
+    if (at == parameters.end()) return nullptr;
+    std::int64_t offset = kernel.layout.offsets[static_cast<std::size_t>(at - parameters.begin())];
+    Type type = value->type;
+    for (; !path.empty(); path.pop_back()) {
+        if (!type.is_struct()) return nullptr;
+        const Type::Field& field = type.fields()[static_cast<std::size_t>(path.back())];
+        offset += field.offset;
+        type = field.type;
+    }
+    return type.is_array() ? reinterpret_cast<const ArrayView*>(block + offset) : nullptr;
+}
+
+// An array without elements still has strides; None has nothing.
+bool is_none(const ArrayView* view) {
+    const auto zero = [](std::int64_t n) { return n == 0; };
+    return view && !view->data && std::ranges::all_of(view->shape, zero) && std::ranges::all_of(view->strides, zero);
+}
+
+std::string thread_text(const Fault& fault, int tid_rank) {
+    std::string text = "(";
+    const int rank = std::max(tid_rank, 1);
+    for (int axis = 0; axis < rank; ++axis) text += (axis ? ", " : "") + std::to_string(fault.thread[axis]);
+    return text + (rank == 1 ? ",)" : ")");
+}
+
+// One note for each call on the way from the kernel to the operation, the innermost first.
+std::vector<Note> notes_of(const Operation& operation, const Value* array) {
+    std::vector<Note> notes;
+    for (const CallPlace* place = operation.inlined; place; place = place->outer) {
+        std::string text = "'" + place->function + "' is called here";
+        if (array) {
+            const std::string inside = path_of(*array, place), outside = path_of(*array, place->outer);
+            if (!inside.empty() && !outside.empty()) text += ", with '" + outside + "' as '" + inside + "'";
+        }
+        notes.push_back({Note::Kind::note, std::move(text), place->span});
+    }
+    return notes;
+}
+
+std::string quoted_or(const std::string& name, const std::string& otherwise) {
+    return name.empty() ? otherwise : "'" + name + "'";
+}
+
+// The operation that the failed check belongs to.
+const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fault) {
+    const std::vector<std::int32_t>& sites = kernel.description.sites;
+    WEFT_CHECK(kernel.module && fault.site >= 0 && fault.site < static_cast<std::int32_t>(sites.size()),
+               "a kernel reported a fault at an unknown place");
+    const auto number = static_cast<std::size_t>(sites[static_cast<std::size_t>(fault.site)]);
+    return *ir::numbered_operations(*kernel.module->functions.front()).at(number);
+}
+
+}  // namespace
+
+std::string indexed_name(const CompiledKernel& kernel, const Fault& fault) {
+    const Operation& operation = faulty_operation(kernel, fault);
+    return path_of(*operation.operands[0], operation.inlined);
+}
+
+void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block) {
+    const KernelEntry& entry = kernel.description;
+    const Operation& operation = faulty_operation(kernel, fault);
+    const std::string where = (operation.inlined ? ", in '" + operation.inlined->function + "'" : std::string()) +
+                              ", in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
+    const auto raise = [&](const std::string& message, const Value* indexed, ErrorCategory category) {
+        std::vector<Note> notes = notes_of(operation, indexed);
+        throw UsageError("launch()", operation.span, message + where, notes, category);
+    };
+    switch (static_cast<FaultKind>(fault.kind)) {
+        case FaultKind::bounds:
+        case FaultKind::null_array: {
+            const Value* const indexed = operation.operands[0];
+            const std::string name = path_of(*indexed, operation.inlined);
+            const bool is_array = indexed->type.is_array();
+            if (is_array && (is_none(argument_of(kernel, *indexed, block)) ||
+                             static_cast<FaultKind>(fault.kind) == FaultKind::null_array)) {
+                raise("the array " + quoted_or(name, "indexed here") + " is None: it was not passed to the launch",
+                      indexed, ErrorCategory::value);
+            }
+            const std::string subject = is_array
+                                            ? quoted_or(name, "an array")
+                                            : quoted_or(name, "a value") + " (" + indexed->type.python_name() + ")";
+            raise("index " + std::to_string(fault.index) + " is out of bounds for axis " + std::to_string(fault.axis) +
+                      " of " + subject + ", which has size " + std::to_string(fault.size),
+                  indexed, ErrorCategory::index);
+            break;
+        }
+        case FaultKind::division:
+            raise("integer division by zero", nullptr, ErrorCategory::zero_division);
+            break;
+        case FaultKind::assertion:
+            raise("assertion failed" + (operation.text.empty() ? "" : ": " + operation.text), nullptr,
+                  ErrorCategory::assertion);
+            break;
+        case FaultKind::none:
+            break;
+    }
+    throw InternalError("a kernel reported a fault of unknown kind " + std::to_string(fault.kind));
+}
+
+}  // namespace weft::program

@@ -1,0 +1,192 @@
+"""In debug mode a fault of a kernel is a Python exception that shows the user's line, as a compile error does."""
+
+import linecache
+import re
+
+import pytest
+import warp as wp
+
+
+@pytest.fixture(autouse=True)
+def debug_mode():
+    wp.config.mode = "debug"
+    yield
+    wp.config.mode = "release"
+
+
+@wp.func
+def shifted(values: wp.array[float], k: int):
+    return values[k + 3]
+
+
+@wp.func
+def outer(table: wp.array[float], k: int):
+    return shifted(table, k) + 1.0
+
+
+@wp.kernel
+def through_functions(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = outer(x, i)
+
+
+@wp.kernel
+def plain(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def checked(n: int, x: wp.array[int]):
+    assert n > 3, "n is too small"
+    x[0] = 10 // n
+
+
+@wp.kernel
+def component(n: int, x: wp.array[float]):
+    v = wp.vec3(x[0])
+    x[0] = v[n]
+
+
+@wp.struct
+class Fields:
+    points: wp.array(dtype=float)
+    others: wp.array(dtype=float)
+
+
+@wp.kernel
+def of_struct(fields: Fields):
+    fields.others[5] = fields.points[0]
+
+
+def fault(kernel, arguments, kind, dim=1):
+    with pytest.raises(kind) as caught:
+        wp.launch(kernel, dim=dim, inputs=arguments)
+    assert isinstance(caught.value, wp.UsageError)
+    return caught.value
+
+
+def line_of(function, text):
+    first = function.func.__code__.co_firstlineno
+    return next(n for n in range(first, first + 12) if text in linecache.getline(__file__, n))
+
+
+def assert_shown(error, function, code, marked):
+    """The excerpt of `code`, with the caret and its tail under `marked`."""
+    number = line_of(function, code)
+    assert error.path == __file__ and error.line == number
+    lines = str(error).splitlines()
+    assert f"{__file__}:{number}:{error.column}: error: " in lines[0]
+    assert lines[1].strip() == code
+    start = lines[1].index(marked)
+    assert lines[2] == " " * start + "^" + "~" * (len(marked) - 1)
+
+
+def test_a_line_with_a_caret():
+    error = fault(plain, [wp.zeros(2), wp.zeros(4)], IndexError, dim=4)
+    assert_shown(error, plain, "y[i] = 2.0 * x[i]", "x[i]")
+    assert "index 2 is out of bounds for axis 0 of 'x', which has size 2, in kernel 'plain', thread (2,)" in str(error)
+
+
+def test_names_and_lines_of_the_function_and_of_its_callers():
+    error = fault(through_functions, [wp.zeros(3), wp.zeros(4)], IndexError)
+    assert_shown(error, shifted, "return values[k + 3]", "values[k + 3]")
+    text = str(error)
+    assert "of 'values', which has size 3, in 'shifted', in kernel 'through_functions', thread (0,)" in text
+    first, second = line_of(outer, "shifted(table, k)"), line_of(through_functions, "outer(x, i)")
+    assert f":{first}:12: note: 'shifted' is called here, with 'table' as 'values'\n    return shifted(" in text
+    assert f":{second}:12: note: 'outer' is called here, with 'x' as 'table'\n    y[i] = outer(x, i)" in text
+
+
+def test_none_is_told_from_an_empty_array():
+    error = fault(plain, [None, wp.zeros(4)], ValueError)
+    assert_shown(error, plain, "y[i] = 2.0 * x[i]", "x[i]")
+    assert "the array 'x' is None: it was not passed to the launch, in kernel 'plain'" in str(error)
+    assert "has size 0" in str(fault(plain, [wp.zeros(0), wp.zeros(4)], IndexError))
+
+
+def test_none_inside_a_struct():
+    fields = Fields()
+    assert "the array 'fields.points' is None" in str(fault(of_struct, [fields], ValueError))
+    fields.points = wp.zeros(1)
+    assert "the array 'fields.others' is None" in str(fault(of_struct, [fields], ValueError))
+    fields.others = wp.zeros(2)
+    assert "index 5 is out of bounds for axis 0 of 'fields.others'" in str(fault(of_struct, [fields], IndexError))
+
+
+def test_division_by_zero():
+    @wp.kernel
+    def divide(n: int, x: wp.array[int]):
+        x[0] = 10 // n
+
+    error = fault(divide, [0, wp.zeros(1, dtype=int)], ZeroDivisionError)
+    assert_shown(error, divide, "x[0] = 10 // n", "10 // n")
+    assert "integer division by zero, in kernel 'divide', thread (0,)" in str(error)
+
+
+def test_an_assert_is_an_exception_in_debug_mode_and_nothing_in_release_mode():
+    x = wp.zeros(1, dtype=int)
+    error = fault(checked, [3, x], AssertionError)
+    assert_shown(error, checked, 'assert n > 3, "n is too small"', 'assert n > 3, "n is too small"')
+    assert "assertion failed: n is too small, in kernel 'checked', thread (0,)" in str(error)
+    wp.launch(checked, dim=1, inputs=[5, x])
+    assert x.list() == [2]
+    wp.config.mode = "release"
+    wp.launch(checked, dim=1, inputs=[2, x])
+    assert x.list() == [5]
+    assert "assert" not in checked.listing("ir") and "fault" not in checked.listing("llvm")
+
+
+def test_a_component_out_of_range():
+    error = fault(component, [7, wp.zeros(1)], IndexError)
+    assert_shown(error, component, "x[0] = v[n]", "v[n]")
+    assert "index 7 is out of bounds for axis 0 of 'v' (vec3f), which has size 3" in str(error)
+
+
+def test_threads_have_as_many_coordinates_as_tid():
+    @wp.kernel
+    def plane(x: wp.array2d[float]):
+        i, j = wp.tid()
+        x[i, j] = 1.0
+
+    wp.config.cpu_threads = 1
+    try:
+        error = fault(plane, [wp.zeros((2, 3))], IndexError, dim=(2, 4))
+    finally:
+        wp.config.cpu_threads = None
+    assert re.search(r"index 3 is out of bounds for axis 1 of 'x', which has size 3, .* thread \(0, 3\)", str(error))
+
+
+SOURCE = """
+import warp as wp
+
+@wp.kernel
+def moved(x: wp.array[float], at: wp.array[int]):
+    i = wp.tid()
+    x[at[i]] = 1.0
+"""
+
+
+def load(path, text):
+    path.write_text(text)
+    linecache.checkcache(str(path))
+    names = {"__name__": path.stem}
+    exec(compile(text, str(path), "exec"), names)
+    return names["moved"]
+
+
+@pytest.mark.parametrize("mode", ["debug", "release"])
+def test_a_cached_kernel_that_moved_tells_its_lines_as_they_are_now(tmp_path, mode):
+    """Debug sites and remarks come from the disk cache without lines of another day."""
+    wp.config.mode = mode
+    old = load(tmp_path / "first.py", SOURCE)
+    new = load(tmp_path / "second.py", SOURCE.replace("\n@wp", "\n# a comment\n# and another\n@wp").replace("x", "xs"))
+    old.compile()
+    report = new.compile()
+    assert report["from_cache"]
+    if mode == "release":
+        assert any(remark.startswith(f"{tmp_path / 'second.py'}:9:") for remark in report["remarks"]), report
+        return
+    error = fault(new, [wp.zeros(2), wp.array([5], dtype=int)], IndexError)
+    assert error.path == str(tmp_path / "second.py") and error.line == 9
+    assert "of 'xs'" in str(error) and "xs[at[i]] = 1.0" in str(error)

@@ -1,0 +1,106 @@
+"""wp.config and the options of decorators: what cannot be is refused when it is set."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import warp as wp
+
+
+def refused(name, value, builtin, *parts):
+    before = getattr(wp.config, name, None)
+    with pytest.raises(builtin) as caught:
+        setattr(wp.config, name, value)
+    assert isinstance(caught.value, wp.UsageError)
+    for part in (f"config.{name}: ", *parts):
+        assert part in str(caught.value)
+    assert getattr(wp.config, name, None) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    "fast_math lineinfo cache_kernels print_launches verbose quiet enable_backward verify_cuda verify_fp".split(),
+)
+def test_flags_are_true_or_false(name):
+    for value in ("yes", None, 2, 0.5, []):
+        refused(name, value, TypeError, repr(value), "expected True or False")
+    before = getattr(wp.config, name)
+    for value in (True, 1, False, 0, before):
+        setattr(wp.config, name, value)
+
+
+def test_values_out_of_range():
+    refused("mode", "foo", ValueError, "'foo'", '"release" or "debug"')
+    refused("mode", None, ValueError, "None")
+    refused("optimization_level", 4, ValueError, "from 0 to 3")
+    refused("max_unroll", -1, ValueError, "-1")
+    refused("max_unroll", "many", ValueError, "'many'")
+    refused("cpu_threads", 0, ValueError, "from 1 to")
+    refused("kernel_cache_dir", 3, TypeError, "expected the path of a folder or None")
+    refused("cuda_path", 3, TypeError, "expected a path or None")
+
+
+def test_names_that_are_no_options():
+    refused("verify_cud", True, AttributeError, "did you mean verify_cuda")
+    refused("fastmath", True, AttributeError, "did you mean fast_math?")
+    refused("zzz", 1, AttributeError, "no such option")
+    refused("version", "2.0", AttributeError, "cannot be set")
+    with pytest.raises(AttributeError, match="not deleted"):
+        del wp.config.mode
+
+
+def test_the_cache_folder_can_be_chosen(tmp_path):
+    code = """
+import sys, pathlib, warp as wp
+default = wp._weft.build_info()["cache_folder"]
+wp.config.kernel_cache_dir = pathlib.Path(sys.argv[1]) / "kernels"
+exec(compile("import warp as wp\\n@wp.kernel\\ndef k(x: wp.array[float]):\\n    x[0] = 1.0\\n", sys.argv[2], "exec"))
+k.compile()
+print(len(list((pathlib.Path(sys.argv[1]) / "kernels").rglob("*"))) > 0)
+wp.config.kernel_cache_dir = None
+print(wp._weft.build_info()["cache_folder"] == default)
+"""
+    source = tmp_path / "k.py"
+    source.write_text("import warp as wp\n@wp.kernel\ndef k(x: wp.array[float]):\n    x[0] = 1.0\n")
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), str(source)], capture_output=True, text=True, env=os.environ
+    )
+    assert result.stdout == "True\nTrue\n", result.stderr
+
+
+@wp.func
+def some_function(x: float):
+    return x
+
+
+@wp.kernel
+def some_kernel(x: wp.array[float]):
+    x[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "builtin", "part"),
+    [
+        (lambda: wp.kernel(3), TypeError, "found 3 of type int"),
+        (lambda: wp.func("f"), TypeError, "found 'f' of type str"),
+        (lambda: wp.kernel(some_kernel), TypeError, "the kernel 'some_kernel'"),
+        (lambda: wp.kernel(some_function), TypeError, "the function 'some_function' of @wp.func"),
+        (lambda: wp.func(some_kernel), TypeError, "the kernel 'some_kernel'"),
+        (lambda: wp.kernel(staticmethod(len)), TypeError, "write @staticmethod above @wp.kernel"),
+        (lambda: wp.kernel(lambda: 0, module_options={"mode": 3}), ValueError, "mode is 3"),
+        (lambda: wp.kernel(lambda: 0, module_options={"fast_math": "yes"}), TypeError, "fast_math is 'yes'"),
+        (lambda: wp.kernel(lambda: 0, module_options={"lanes": 3}), ValueError, "a power of two"),
+        (lambda: wp.kernel(lambda: 0, module_options={"max_unroll": 1.5}), ValueError, "an int from 0"),
+        (lambda: wp.kernel(lambda: 0, module_options={"optimisation_level": 1}), ValueError, "optimization_level"),
+        (lambda: wp.kernel(lambda: 0, module_options=3), TypeError, "expected a dict"),
+        (lambda: wp.constant([1]), TypeError, "of type list"),
+        (lambda: wp.struct(3), TypeError, "expected a class, found 3"),
+        (lambda: wp.launch(some_kernel, 1, {"x": 1}), TypeError, "inputs is dict"),
+        (lambda: wp.launch(some_kernel, "3", [wp.zeros(1)]), TypeError, "dim is str"),
+    ],
+)
+def test_calls_refuse_what_they_cannot_take(make, builtin, part):
+    with pytest.raises(builtin, match=part.replace("(", "\\(")) as caught:
+        make()
+    assert isinstance(caught.value, wp.UsageError)
