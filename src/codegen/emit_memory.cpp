@@ -199,12 +199,15 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
     if (address.step) {
         std::int64_t distance = constant_or(address.step, 0);
         bool forward = distance == size_of(type), backward = distance == -size_of(type);
-        if (forward || backward) {
+        if ((forward || backward) && !type.pointer) {
             llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
             llvm::Value* loaded;
             if (mask_) {
                 llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
                 loaded = with_alias(builder_.CreateMaskedLoad(lanes, pointer, alignment, mask, nothing), address.root);
+                // LLVM 22's InstCombine makes one masked load of a masked load and a select by the same mask, and puts
+                // it where the select stands: past stores to that memory.
+                loaded = behind_fence(loaded);
             } else {
                 loaded = with_alias(builder_.CreateAlignedLoad(lanes, pointer, alignment), address.root);
             }

@@ -89,6 +89,7 @@ private:
     llvm::Value* here(llvm::Value* value);
     llvm::Value* pack(llvm::Value* bits);
     llvm::Value* unpack(llvm::Value* packed);
+    llvm::Value* behind_fence(llvm::Value* vector);
     llvm::Value* spread_bool(llvm::Value* scalar);
     bool packs(llvm::Type* type) const;
     llvm::Value* any_lane(llvm::Value* mask);

@@ -103,6 +103,26 @@ llvm::Value* Emitter::unpack(llvm::Value* packed) {
     return bits;
 }
 
+// The same numbers behind a fence, which no pass looks through. A vector whose bits are no whole number of floats is
+// widened for it.
+llvm::Value* Emitter::behind_fence(llvm::Value* vector) {
+    auto* type = llvm::cast<llvm::FixedVectorType>(vector->getType());
+    unsigned bits = type->getScalarSizeInBits() * type->getNumElements();
+    if (bits % 32 != 0) {
+        llvm::Value* wide = builder_.CreateZExt(
+            builder_.CreateBitCast(vector, lanes_of(builder_.getIntNTy(type->getScalarSizeInBits()))),
+            lanes_of(builder_.getInt32Ty()));
+        llvm::Value* narrow =
+            builder_.CreateTrunc(behind_fence(wide), lanes_of(builder_.getIntNTy(type->getScalarSizeInBits())));
+        return builder_.CreateBitCast(narrow, type);
+    }
+    bool doubles = type->getScalarSizeInBits() == 64;
+    llvm::Type* number = llvm::FixedVectorType::get(doubles ? builder_.getDoubleTy() : builder_.getFloatTy(),
+                                                    bits / (doubles ? 64 : 32));
+    llvm::Value* fenced = builder_.CreateArithmeticFence(builder_.CreateBitCast(vector, number), number);
+    return builder_.CreateBitCast(fenced, type);
+}
+
 // One bool for all lanes, spread in packed form: a broadcast of i1 would go through bytes.
 llvm::Value* Emitter::spread_bool(llvm::Value* scalar) {
     bool wide = lanes_ * 32 < machine_.vector_bits;

@@ -290,3 +290,30 @@ def test_collatz_lengths():
         return steps
 
     assert run(k, count=1000) == [expected(i + 1) for i in range(1000)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("dtype", [wp.int8, wp.uint16, wp.int32, wp.int64, wp.float16, wp.float32, wp.float64])
+def test_an_element_is_read_before_the_loop_overwrites_it(dtype, lanes):
+    """LLVM merged the read with the choice of active lanes, past the store that follows the read."""
+
+    @wp.kernel(module_options={"lanes": lanes})
+    def last_but_one(counts: wp.array(dtype=int), forward: wp.array(dtype=dtype), backward: wp.array(dtype=dtype)):
+        i = wp.tid()
+        j = forward.shape[0] - 1 - i
+        a = dtype(9)
+        b = dtype(9)
+        for k in range(counts[i]):
+            a = forward[i]
+            forward[i] = dtype(k)
+            b = backward[j]
+            backward[j] = dtype(k)
+        forward[i] = a
+        backward[j] = b
+
+    counts = np.random.default_rng(5).integers(0, 6, 101).astype(np.int32)
+    forward, backward = wp.full(101, 7, dtype=dtype), wp.full(101, 7, dtype=dtype)
+    wp.launch(last_but_one, dim=101, inputs=[wp.array(counts), forward, backward])
+    expected = [9 if n == 0 else 7 if n == 1 else n - 2 for n in counts]
+    assert forward.list() == expected
+    assert backward.list() == expected[::-1]

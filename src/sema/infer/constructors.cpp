@@ -175,7 +175,7 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     return Value::runtime(builder_.make(type, parts));
 }
 
-Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& arguments, Span span) {
+Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& arguments, Span) {
     const std::string& name = type.struct_name();
     const auto& fields = type.fields();
     std::vector<const Actual*> by_field(fields.size(), nullptr);

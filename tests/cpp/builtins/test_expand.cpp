@@ -135,7 +135,9 @@ bool check(const Entry& entry, const Choice& choice) {
         EXPECT_TRUE(entry.refuse) << m.why_not;
         return false;
     }
-    if (!s.is_variadic()) EXPECT_EQ(m.result, choice.type(s.result));
+    if (!s.is_variadic()) {
+        EXPECT_EQ(m.result, choice.type(s.result));
+    }
 
     Call call{builder, values, m.types, m.sizes, {}};
     ir::Value* result = entry.expand(call);
