@@ -245,13 +245,14 @@ def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None
     for kernel in target.kernels:
         instances = kernel.overloads if kernel.is_generic else [kernel]
         if not instances:
-            raise UsageError(
-                f"{api}: the generic kernel {kernel.key!r} has no instances. help: wp.overload({kernel.key}, [types])"
+            raise usage_error(
+                f"{api}: the generic kernel {kernel.key!r} has no instances. help: wp.overload({kernel.key}, [types])",
+                ValueError,
             )
         for instance in instances:
             kernels.append((kernel.key if len(instances) == 1 else instance.signature, instance))
     if not kernels:
-        raise UsageError(f"{api}: module {target.name!r} has no kernels. help: import it first")
+        raise usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
     content = _weft.bundle(target.name, kernels)
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
     descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
