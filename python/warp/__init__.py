@@ -64,6 +64,7 @@ from warp.builtins import print_builtins
 from warp.constants import *
 from warp.decorators import constant, func, func_grad, func_replay, kernel, overload
 from warp.devices import DeviceLike, ScopedDevice
+from warp.inspection import inspect
 from warp.modules import (
     Module,
     compile_aot_module,

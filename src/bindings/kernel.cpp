@@ -35,6 +35,14 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
     return plan;
 }
 
+// What wp.config.verbose prints.
+void report_compile(const program::CompiledKernel& compiled) {
+    const KernelEntry& entry = compiled.description;
+    nb::print(nb::str("warp: kernel '{}' {} in {:.1f} ms, {} {}")
+                  .format(entry.name, compiled.from_cache ? "loaded from the cache" : "compiled", compiled.compile_ms,
+                          entry.lanes, entry.lanes == 1 ? "lane" : "lanes"));
+}
+
 // A copy of the module with all passes run: what the listings show.
 std::unique_ptr<ir::Module> lowered(PyKernel& kernel, Variant variant) {
     auto module = kernel.analyze(variant.debug);
@@ -42,14 +50,14 @@ std::unique_ptr<ir::Module> lowered(PyKernel& kernel, Variant variant) {
     return module;
 }
 
-std::string listing(PyKernel& kernel, const std::string& stage) {
+std::string listing(PyKernel& kernel, const std::string& stage, bool line_info) {
     Variant variant = kernel.configured();
     if (stage == "sema") return ir::print(*kernel.analyze(variant.debug));
     if (stage == "ir") return ir::print(*lowered(kernel, variant));
     jit::Options options;
     options.codegen.debug = variant.debug;
     options.codegen.fast_math = variant.fast_math;
-    options.codegen.line_info = variant.line_info;
+    options.codegen.line_info = variant.line_info || line_info;
     options.optimization_level = kernel.options.optimization_level.value_or(program::settings().optimization_level);
     options.codegen.lanes = kernel.options.lanes.value_or(0);
     jit::Listing which;
@@ -220,6 +228,7 @@ const program::CompiledKernel& PyKernel::compiled(Variant variant) {
             result = program::compile(std::move(module), compilation);
         }
         recording.remember(key, result);
+        if (program::settings().verbose) report_compile(*result);
     }
     if (!slot) slot = std::move(result);  // another thread may have been quicker, and be running its code
     return *slot;
@@ -296,8 +305,10 @@ void bind_kernels(nb::module_& m) {
             "Compiles the kernel now, where a launch would at its first run. Returns a dict: milliseconds, "
             "from_cache, shared (with another closure of the same function), lanes, remarks (why it was not "
             "vectorised, where it was not).")
-        .def("listing", &listing, nb::arg("stage") = "ir",
-             "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly.")
+        .def(
+            "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false,
+            "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly, with debug "
+            "information where asked for. wp.inspect() shows it beside the source.")
         .def(
             "_result_of",
             [](PyKernel& self, const std::string& name) -> nb::object {

@@ -177,13 +177,24 @@ void Emitter::emit_call_library(const Operation& operation) {
 
 // ---- the user's lines ----
 
+llvm::DIFile* Emitter::debug_file(const std::string& path) {
+    std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? debug_->createFile(path, "")
+                                      : debug_->createFile(path.substr(slash + 1), path.substr(0, slash));
+}
+
+// Functions are inlined, and may come from other files than the kernel.
+llvm::DIScope* Emitter::debug_scope(Span span) {
+    if (!span || span.source->path == (kernel_.span ? kernel_.span.source->path : "")) return subprogram_;
+    llvm::DIScope*& scope = debug_scopes_[span.source->path];
+    if (!scope) scope = debug_->createLexicalBlockFile(subprogram_, debug_file(span.source->path));
+    return scope;
+}
+
 void Emitter::open_debug_info() {
     module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     debug_ = std::make_unique<llvm::DIBuilder>(module_);
-    std::string path = kernel_.span ? kernel_.span.source->path : "<kernel>";
-    std::size_t slash = path.rfind('/');
-    llvm::DIFile* file = slash == std::string::npos ? debug_->createFile(path, "")
-                                                    : debug_->createFile(path.substr(slash + 1), path.substr(0, slash));
+    llvm::DIFile* file = debug_file(kernel_.span ? kernel_.span.source->path : "<kernel>");
     debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0);
     auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
     auto line = static_cast<unsigned>(kernel_.span.line);
@@ -197,7 +208,7 @@ void Emitter::set_location(Span span) {
     if (!subprogram_) return;
     auto line = static_cast<unsigned>(span ? span.line : kernel_.span.line);
     builder_.SetCurrentDebugLocation(
-        llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), subprogram_));
+        llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), debug_scope(span)));
 }
 
 }  // namespace weft::codegen

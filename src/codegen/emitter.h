@@ -303,6 +303,8 @@ private:
     // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
     llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               std::size_t first_axis = 0);
+    llvm::DIFile* debug_file(const std::string& path);
+    llvm::DIScope* debug_scope(Span span);
     void set_location(Span span);
 
     const ir::Function& kernel_;
@@ -345,6 +347,7 @@ private:
 
     std::unique_ptr<llvm::DIBuilder> debug_;
     llvm::DISubprogram* subprogram_ = nullptr;
+    std::map<std::string, llvm::DIScope*> debug_scopes_;  // by path
     void open_debug_info();
 };
 

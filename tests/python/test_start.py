@@ -1,6 +1,7 @@
 """Importing, initialising and configuring (S-INI)."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -106,9 +107,13 @@ def test_kernels_print_what_is_compiled_where_verbose(capfd):
     def noisy(x: wp.array[float]):
         x[0] = 1.0
 
-    wp.config.print_launches = True
+    wp.config.print_launches = wp.config.verbose = True
     try:
         wp.launch(noisy, dim=1, inputs=[wp.zeros(1)])
+        first = capfd.readouterr().out
+        wp.launch(noisy, dim=1, inputs=[wp.zeros(1)])
+        second = capfd.readouterr().out
     finally:
-        wp.config.print_launches = False
-    assert "noisy" in capfd.readouterr().out
+        wp.config.print_launches = wp.config.verbose = False
+    assert re.search(r"warp: kernel 'noisy' (compiled|loaded from the cache) in \d+\.\d ms, \d+ lanes?\n", first)
+    assert second == "kernel: noisy, dim (1,), on cpu\n"
