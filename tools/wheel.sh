@@ -31,7 +31,7 @@ export PATH="$PWD/$venv/bin:$PATH"
 
 rm -rf "$work/raw" "$work/repaired"
 pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$work/raw" \
-    -C build-dir="$work/cmake" -C install.strip=true
+    --config-settings=build-dir="$work/cmake" --config-settings=install.strip=true
 auditwheel repair --strip --wheel-dir "$work/repaired" "$work"/raw/*.whl
 wheel=$(echo "$work"/repaired/*.whl)
 
