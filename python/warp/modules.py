@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import weakref
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warp import _weft
 from warp._weft import Kernel, usage_error
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "Module",
@@ -238,6 +239,9 @@ def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None
         CompileError: a kernel has a mistake.
         UsageError: the module has no kernels, a generic kernel has no instances, or two kernels have one name.
     """
+    import tempfile  # these take longer to import than warp does
+    from pathlib import Path
+
     api = "compile_aot_module()"
     target = _module(module, api, 1)
     _weft.get_device(device)
