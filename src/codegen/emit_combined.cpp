@@ -169,6 +169,8 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
         stride = builder_.CreateMul(stride, extent);
     }
     require(builder_.CreateICmpULE(elements, i64(kPrivateBytes / size)));
+    // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
+    require(builder_.CreateICmpNE(elements, i64(0)));
     copy.numbers = builder_.CreateMul(elements, i64(size / number_size));
     require(builder_.CreateICmpUGE(threads, builder_.CreateMul(copy.numbers, i64(kThreadsPerNumber))));
     return result;
@@ -238,22 +240,14 @@ void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
         copy.memory = memory;
     }
     for (PrivateCopy& copy : copies) all_fit = builder_.CreateAnd(all_fit, fits(copy, threads));
-    // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
-    for (PrivateCopy& copy : copies) all_fit = builder_.CreateAnd(all_fit, builder_.CreateICmpNE(copy.numbers, i64(0)));
-    llvm::BasicBlock *own = new_block("private"), *shared = new_block("shared"), *after = new_block("chunk.done");
-    builder_.CreateCondBr(all_fit, own, shared);
-
-    builder_.SetInsertPoint(own);
-    for (const PrivateCopy& copy : copies) open_private_copy(copy);
-    emit_threads(begin, end);
-    for (const PrivateCopy& copy : copies) close_private_copy(copy);
-    builder_.CreateBr(after);
-
-    builder_.SetInsertPoint(shared);
-    emit_threads(begin, end);
-    builder_.CreateBr(after);
-
-    builder_.SetInsertPoint(after);
+    emit_either(
+        all_fit, "private",
+        [&] {
+            for (const PrivateCopy& copy : copies) open_private_copy(copy);
+            emit_threads(begin, end);
+            for (const PrivateCopy& copy : copies) close_private_copy(copy);
+        },
+        [&] { emit_threads(begin, end); });
     close_accumulators();
 }
 

@@ -122,18 +122,9 @@ void Emitter::emit_if(const Operation& operation) {
 }
 
 void Emitter::emit_uniform_if(const Operation& operation) {
-    llvm::Value* condition = leaf(operation.operands[0]).scalar;
-    llvm::BasicBlock *then_block = new_block("then"), *else_block = new_block("else"), *after = new_block("endif");
-    builder_.CreateCondBr(condition, then_block, else_block);
-    builder_.SetInsertPoint(then_block);
-    emit_region(operation.body(0));
-    llvm::BasicBlock* then_end = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(else_block);
-    emit_region(operation.body(1));
-    llvm::BasicBlock* else_end = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
+    auto [then_end, else_end] = emit_either(
+        leaf(operation.operands[0]).scalar, "then", [&] { emit_region(operation.body(0)); },
+        [&] { emit_region(operation.body(1)); });
     for (std::size_t i = 0; i < operation.results.size(); ++i) {
         LaneValue& then_value = value(operation.body(0).terminator()->operands[i]);
         LaneValue& else_value = value(operation.body(1).terminator()->operands[i]);

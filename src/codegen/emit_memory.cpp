@@ -289,24 +289,17 @@ LaneValue Emitter::load_run(const ir::Value* index, const std::function<LaneValu
     llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
     llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
     llvm::Value* neighbours = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
-    llvm::BasicBlock *wide = new_block("run"), *scattered = new_block("gather"), *after = new_block("run.done");
-    builder_.CreateCondBr(neighbours, wide, scattered);
-
-    builder_.SetInsertPoint(wide);
-    LaneValue saved = place;
-    place.leaves[0] = Leaf::of_linear(first, 1);
-    LaneValue at_once = load();
-    value(index) = std::move(saved);
-    for (Leaf& leaf : at_once.leaves) vector(leaf);
-    llvm::BasicBlock* from_wide = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-
-    builder_.SetInsertPoint(scattered);
-    LaneValue gathered = load();
-    llvm::BasicBlock* from_gather = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-
-    builder_.SetInsertPoint(after);
+    LaneValue at_once, gathered;
+    auto [from_wide, from_gather] = emit_either(
+        neighbours, "run",
+        [&] {
+            LaneValue saved = place;
+            place.leaves[0] = Leaf::of_linear(first, 1);
+            at_once = load();
+            value(index) = std::move(saved);
+            for (Leaf& leaf : at_once.leaves) vector(leaf);
+        },
+        [&] { gathered = load(); });
     return merge(at_once.type, true, at_once, from_wide, gathered, from_gather);
 }
 
@@ -314,8 +307,7 @@ void Emitter::emit_load(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     Type type = operation.result()->type;
     std::vector<LeafType> leaves = leaf_types(type);
-    auto load = [&] {
-        Address address = address_of(operation.operands[0], indices);
+    auto load_from = [&](Address& address) {
         LaneValue result{type, {}, {}};
         if (interleaves(address, leaves, type.size_bytes()))
             load_interleaved(address, leaves, result);
@@ -323,11 +315,19 @@ void Emitter::emit_load(const Operation& operation) {
             for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
         return result;
     };
+    auto load = [&] {
+        Address address = address_of(operation.operands[0], indices);
+        return load_from(address);
+    };
     if (!options_.debug) {
         if (const ir::Value* run = run_index(operation.operands[0], indices))
             return set(operation.result(), load_run(run, load));
-        const bool is_wide = address_of(operation.operands[0], indices).step != nullptr;
-        return set(operation.result(), is_wide ? load_full_group_plainly(load) : load());
+        Address address = address_of(operation.operands[0], indices);
+        auto load_here = [&] {
+            address.singles.clear();
+            return load_from(address);
+        };
+        return set(operation.result(), address.step ? load_full_group_plainly(load_here) : load_here());
     }
 
     llvm::Value* ok = check_access(operation, indices);
@@ -348,35 +348,21 @@ void Emitter::emit_load(const Operation& operation) {
 // after:  if group is full: access; else: masked access
 LaneValue Emitter::load_full_group_plainly(const std::function<LaneValue()>& load) {
     if (!mask_ || mask_ != group_.mask) return load();
-    llvm::BasicBlock *full = new_block("full"), *partial = new_block("partial"), *after = new_block("loaded");
-    builder_.CreateCondBr(group_.is_full, full, partial);
-    builder_.SetInsertPoint(full);
-    mask_ = nullptr;
-    LaneValue plain = load();
-    mask_ = group_.mask;
-    llvm::BasicBlock* from_full = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(partial);
-    LaneValue masked = load();
-    llvm::BasicBlock* from_partial = builder_.GetInsertBlock();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
+    LaneValue plain, masked;
+    auto [from_full, from_partial] =
+        emit_either(group_.is_full, "full", [&] { without_mask([&] { plain = load(); }); }, [&] { masked = load(); });
     return merge(plain.type, true, plain, from_full, masked, from_partial);
 }
 
 void Emitter::store_full_group_plainly(const std::function<void()>& store) {
     if (!mask_ || mask_ != group_.mask) return store();
-    llvm::BasicBlock *full = new_block("full"), *partial = new_block("partial"), *after = new_block("stored");
-    builder_.CreateCondBr(group_.is_full, full, partial);
-    builder_.SetInsertPoint(full);
+    emit_either(group_.is_full, "full", [&] { without_mask(store); }, store);
+}
+
+void Emitter::without_mask(const std::function<void()>& emit) {
     mask_ = nullptr;
-    store();
+    emit();
     mask_ = group_.mask;
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(partial);
-    store();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
 }
 
 void Emitter::emit_store(const Operation& operation) {

@@ -112,6 +112,10 @@ private:
     Phi open_phi(const LeafType& type, bool as_vector, std::int64_t step);
     void add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from);
     // Leaves of both arms at a merge block, whose phis they become. The builder stands in the merge block.
+    // if condition: a(); else: b(). The blocks in which they end, for merge().
+    std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_either(llvm::Value* condition, const char* name,
+                                                                const std::function<void()>& a,
+                                                                const std::function<void()>& b);
     LaneValue merge(Type type, bool varying, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
                     llvm::BasicBlock* from_b);
     Leaf zero_leaf(const LeafType& type, bool as_vector);
@@ -201,6 +205,7 @@ private:
     void emit_store(const ir::Operation& operation);
     LaneValue load_full_group_plainly(const std::function<LaneValue()>& load);
     void store_full_group_plainly(const std::function<void()>& store);
+    void without_mask(const std::function<void()>& emit);  // of the group
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);

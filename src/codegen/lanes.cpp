@@ -215,6 +215,23 @@ void Emitter::add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from) {
     phi.node->addIncoming(phi.packed ? pack(result) : result, from);
 }
 
+std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_either(llvm::Value* condition, const char* name,
+                                                                     const std::function<void()>& a,
+                                                                     const std::function<void()>& b) {
+    llvm::BasicBlock *first = new_block(name), *second = new_block("else"), *after = new_block("endif");
+    builder_.CreateCondBr(condition, first, second);
+    builder_.SetInsertPoint(first);
+    a();
+    llvm::BasicBlock* end_of_a = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(second);
+    b();
+    llvm::BasicBlock* end_of_b = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    return {end_of_a, end_of_b};
+}
+
 LaneValue Emitter::merge(Type type, bool as_vector, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
                          llvm::BasicBlock* from_b) {
     LaneValue result{type, {}, a.root == b.root ? a.root : MemoryRoot{}};
