@@ -93,9 +93,9 @@ public:
 
     // Memory of the caller, which must outlive the array and its copies. Strides are in bytes; without them the
     // elements lie in C order without gaps.
-    static Array wrap(void* memory, Dtype dtype, std::span<const std::int64_t> shape,
+    static Array wrap(void* ptr, Dtype dtype, std::span<const std::int64_t> shape,
                       std::span<const std::int64_t> strides = {});
-    static Array wrap(void* memory, Dtype dtype, std::initializer_list<std::int64_t> shape);
+    static Array wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> shape);
 
     explicit operator bool() const { return implementation_ != nullptr; }
     Dtype dtype() const;

@@ -41,50 +41,16 @@ const ArraySignature& signature() {
 // Memory at an address: ours to use, not to free.
 Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape& shape, Device& device) {
     constexpr const char* kApi = "array()";
-    std::int64_t size = runtime::checked_size(shape, dtype.size_bytes(), kApi);
     void* address = PyLong_AsVoidPtr(given[kPtr]);
     if (!address && PyErr_Occurred()) {
         PyErr_Clear();
         throw UsageError(kApi, "'ptr' must be an address as an integer, got " + describe(given[kPtr]),
                          ErrorCategory::type);
     }
-    if (!address && size > 0) {
-        throw UsageError(kApi, "'ptr' is 0, and the shape " + runtime::shape_text(shape) + " is not empty",
-                         ErrorCategory::value);
-    }
-    const auto alignment = static_cast<std::int64_t>(dtype.alignment());
-    if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) {
-        throw UsageError(kApi,
-                         "'ptr' is " + std::string(nb::repr(given[kPtr]).c_str()) + ", expected a multiple of " +
-                             std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
-                         ErrorCategory::value);
-    }
-    Array array;
-    array.dtype = dtype;
-    array.ndim = static_cast<int>(shape.size());
-    array.device = &device;
-    std::copy(shape.begin(), shape.end(), array.view.shape);
-    runtime::set_contiguous_strides(array);
-    if (is_given(given[kStrides])) {
-        Shape strides = shape_argument(given[kStrides], kApi);
-        if (strides.size() != shape.size()) {
-            throw UsageError(kApi,
-                             "the strides " + runtime::shape_text(strides) + " are not as many as the dimensions of " +
-                                 runtime::shape_text(shape),
-                             ErrorCategory::value);
-        }
-        for (std::int64_t stride : strides) {
-            if (stride % alignment == 0) continue;
-            throw UsageError(kApi,
-                             "the strides " + runtime::shape_text(strides) + " are in bytes, expected multiples of " +
-                                 std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
-                             ErrorCategory::value);
-        }
-        std::copy(strides.begin(), strides.end(), array.view.strides);
-    }
-    array.view.data = address;
-    auto [low, high] = array.extent();
-    std::int64_t bytes = high - low;
+    const bool has_strides = is_given(given[kStrides]);
+    const Shape strides = has_strides ? shape_argument(given[kStrides], kApi) : Shape();
+    Array array = runtime::wrap(address, dtype, shape, has_strides ? &strides : nullptr, device, kApi);
+    const std::int64_t bytes = array.buffer->size_bytes;
     if (is_given(given[kCapacity])) {
         std::int64_t capacity = integer(given[kCapacity], kApi, "capacity");
         if (capacity < bytes) {
@@ -94,13 +60,8 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
                                  std::to_string(bytes),
                              ErrorCategory::value);
         }
-        bytes = capacity;
+        array.buffer->size_bytes = capacity;
     }
-    array.buffer = std::make_shared<runtime::Buffer>();
-    array.buffer->release = [] {};  // not the pool's
-    array.buffer->data = address;
-    array.buffer->size_bytes = bytes;
-    array.buffer->device = &device;
     return array;
 }
 

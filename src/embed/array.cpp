@@ -74,33 +74,15 @@ Array Array::zeros(Dtype dtype, std::initializer_list<std::int64_t> shape) {
     return zeros(dtype, std::span(shape.begin(), shape.size()));
 }
 
-Array Array::wrap(void* memory, Dtype dtype, std::span<const std::int64_t> shape,
-                  std::span<const std::int64_t> strides) {
+Array Array::wrap(void* ptr, Dtype dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+    const runtime::Shape steps(strides.begin(), strides.end());
     return guarded([&] {
-        const Type type = Access::type(dtype);
-        const std::int64_t size = runtime::checked_size(shape, type.size_bytes(), "Array::wrap()");
-        if (!strides.empty() && strides.size() != shape.size())
-            throw UsageError("Array::wrap()", std::to_string(strides.size()) + " strides for " +
-                                                  std::to_string(shape.size()) + " dimensions");
-        if (memory == nullptr && size != 0) throw UsageError("Array::wrap()", "the memory is null");
-        const auto misaligned = [&](std::int64_t value) { return value % type.alignment() != 0; };
-        if (misaligned(reinterpret_cast<std::intptr_t>(memory)) ||
-            std::any_of(strides.begin(), strides.end(), misaligned))
-            throw UsageError("Array::wrap()", "the address and the strides of " + type.python_name() +
-                                                  " must be multiples of " + std::to_string(type.alignment()));
-        runtime::Array array;
-        array.dtype = type;
-        array.ndim = static_cast<int>(shape.size());
-        array.device = &cpu();
-        array.view.data = memory;
-        std::copy(shape.begin(), shape.end(), array.view.shape);
-        runtime::set_contiguous_strides(array);
-        std::copy(strides.begin(), strides.end(), array.view.strides);
-        return Access::array(std::move(array));
+        return Access::array(
+            runtime::wrap(ptr, Access::type(dtype), shape, strides.empty() ? nullptr : &steps, cpu(), "Array::wrap()"));
     });
 }
-Array Array::wrap(void* memory, Dtype dtype, std::initializer_list<std::int64_t> shape) {
-    return wrap(memory, dtype, std::span(shape.begin(), shape.size()));
+Array Array::wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> shape) {
+    return wrap(ptr, dtype, std::span(shape.begin(), shape.size()));
 }
 
 Dtype Array::dtype() const { return Access::dtype(get("Array::dtype()").array.dtype); }

@@ -184,6 +184,50 @@ void set_contiguous_strides(Array& array) {
     }
 }
 
+Array wrap(void* address, Type dtype, std::span<const std::int64_t> shape, const Shape* strides, Device& device,
+           std::string_view api) {
+    if (checked_size(shape, dtype.size_bytes(), api) > 0 && !address)
+        throw UsageError(api, "'ptr' is 0, and the shape " + shape_text(shape) + " is not empty", ErrorCategory::value);
+    const std::int64_t alignment = dtype.alignment();
+    const auto position = reinterpret_cast<std::uintptr_t>(address);
+    if (position % static_cast<std::uintptr_t>(alignment) != 0) {
+        throw UsageError(api,
+                         "'ptr' is " + std::to_string(position) + ", expected a multiple of " +
+                             std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
+                         ErrorCategory::value);
+    }
+    Array array;
+    array.dtype = dtype;
+    array.ndim = static_cast<int>(shape.size());
+    array.device = &device;
+    std::copy(shape.begin(), shape.end(), array.view.shape);
+    set_contiguous_strides(array);
+    if (strides) {
+        if (strides->size() != shape.size()) {
+            throw UsageError(
+                api,
+                "the strides " + shape_text(*strides) + " are not as many as the dimensions of " + shape_text(shape),
+                ErrorCategory::value);
+        }
+        for (std::int64_t stride : *strides) {
+            if (stride % alignment == 0) continue;
+            throw UsageError(api,
+                             "the strides " + shape_text(*strides) + " are in bytes, expected multiples of " +
+                                 std::to_string(alignment) + ", the alignment of " + dtype.python_name(),
+                             ErrorCategory::value);
+        }
+        std::copy(strides->begin(), strides->end(), array.view.strides);
+    }
+    array.view.data = address;
+    auto [low, high] = array.extent();
+    array.buffer = std::make_shared<Buffer>();
+    array.buffer->release = [] {};  // not the pool's
+    array.buffer->data = address;
+    array.buffer->size_bytes = high - low;
+    array.buffer->device = &device;
+    return array;
+}
+
 Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device) {
     std::int64_t count = checked_size(shape, dtype.size_bytes(), "empty()");
     Array array = with_shape(dtype, shape, device);

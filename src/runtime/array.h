@@ -59,6 +59,11 @@ std::int64_t checked_size(std::span<const std::int64_t> shape, std::int64_t elem
 // C order, no gaps.
 void set_contiguous_strides(Array& array);
 
+// Memory at an address: to use, not to free. `strides` in bytes; null for C order without gaps. Throws UsageError in
+// the name of `api` where address, shape and strides do not fit each other or the dtype.
+Array wrap(void* address, Type dtype, std::span<const std::int64_t> shape, const Shape* strides, Device& device,
+           std::string_view api);
+
 Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device);
 Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
 

@@ -87,6 +87,28 @@ void views_and_overlap(const weft::Program& program) {
     check(numbers[12] == 0.0f && numbers[11] == 11.0f, "zero and copy_from");
 }
 
+void memory_of_the_caller(const weft::Program& program) {
+    std::vector<float> numbers(24, 1.0f);
+    const std::int64_t shape[] = {4, 3}, strides[] = {24, 8};
+    const weft::Array every_second = weft::Array::wrap(numbers.data(), "float32", shape, strides);
+    program.kernel("shifted").launch({4, 3}, {every_second, every_second, weft::Array()});
+    check(numbers[6 * 2 + 2 * 1] == 1.0f + 21.0f && numbers[6 * 2 + 1] == 1.0f, "wrap with strides");
+    const weft::Array all = weft::Array::wrap(numbers.data(), "float32", {24});
+    check(all.clone().data<float>()[14] == 22.0f, "clone of wrapped memory");
+    all.slice(0, 0, 12).copy_from(all.slice(0, 12, 12));
+    check(numbers[2] == 22.0f, "copy between parts of wrapped memory");
+    all.zero();
+    check(numbers[14] == 0.0f, "zero of wrapped memory");
+    check(weft::Array::wrap(nullptr, "float32", {0}).size() == 0, "an empty array at no address");
+    auto* const odd = reinterpret_cast<std::byte*>(numbers.data()) + 2;
+    expect_error([&] { weft::Array::wrap(odd, "float32", {3}); }, {"'ptr' is", "multiple of 4"});
+    const std::int64_t odd_strides[] = {24, 6};
+    expect_error([&] { weft::Array::wrap(numbers.data(), "float32", shape, odd_strides); },
+                 {"(24, 6)", "multiples of 4"});
+    expect_error([&] { weft::Array::wrap(numbers.data(), "float32", shape, std::span(strides, 1)); },
+                 {"(24,)", "(4, 3)"});
+}
+
 void numbers_of_all_kinds(const weft::Program& program) {
     const weft::Array out = weft::Array::zeros("float64", {6});
     struct Quat {
@@ -130,7 +152,7 @@ void mistakes(const weft::Program& program, const std::string& path) {
     expect_error([&] { weft::Array().size(); }, {"none"});
     expect_error([&] { (void)x.data<double>(); }, {"8 bytes", "vec3f"});
     expect_error([&] { (void)x.slice(0, 2, 3); }, {"extent 4"});
-    expect_error([&] { weft::Array::wrap(nullptr, "float32", {3}); }, {"null"});
+    expect_error([&] { weft::Array::wrap(nullptr, "float32", {3}); }, {"Array::wrap()", "'ptr' is 0", "(3,)"});
     program.kernel("talk").launch(0, {1});
 }
 
@@ -153,6 +175,7 @@ int main(int, char** arguments) {
     const weft::Program program = weft::Program::load(arguments[1]);
     structs_and_arrays(program);
     views_and_overlap(program);
+    memory_of_the_caller(program);
     numbers_of_all_kinds(program);
     mistakes(program, arguments[1]);
     from_several_threads(program);
