@@ -42,18 +42,16 @@ Bundle read_bundle(const std::filesystem::path& path) {
 }
 
 program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
-    program::CompiledKernel result;
     if (binary.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
     const std::string name = binary.kernels.front().name;
-    result.executable = std::make_shared<runtime::Executable>(std::move(binary));
-    result.entry = result.executable->entry(name);
-    result.description = result.executable->kernel(name);
+    std::vector<Type> types;
+    std::vector<ir::ParameterEffects> effects;
     for (const BundledParameter& parameter : kernel.parameters) {
-        result.parameter_types.push_back(parameter.type);
-        result.effects.push_back({parameter.reads, parameter.writes});
+        types.push_back(parameter.type);
+        effects.push_back({parameter.reads, parameter.writes});
     }
-    result.layout = argument_layout(result.parameter_types);
-    return result;
+    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, std::move(types),
+                            std::move(effects));
 }
 
 // ---- arguments ----

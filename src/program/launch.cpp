@@ -18,6 +18,19 @@ const ArrayView& view_of(const CompiledKernel& kernel, const std::byte* block, s
 
 }  // namespace
 
+CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name,
+                       std::vector<Type> parameter_types, std::vector<ir::ParameterEffects> effects) {
+    CompiledKernel kernel;
+    kernel.entry = executable->entry(name);
+    kernel.description = executable->kernel(name);
+    kernel.executable = std::move(executable);
+    kernel.layout = argument_layout(parameter_types);
+    kernel.parameter_types = std::move(parameter_types);
+    for (const ir::ParameterEffects& effect : effects) kernel.keeps_arrays |= effect.keeps;
+    kernel.effects = std::move(effects);
+    return kernel;
+}
+
 Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name) {
     auto name = [&] { return "kernel '" + std::string(kernel_name) + "'"; };
     if (dims.empty() || dims.size() > kMaxDims) {

@@ -11,6 +11,10 @@
 
 namespace weft::program {
 
+// What launches follow, from an executable and what its kernel `name` takes.
+CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name,
+                       std::vector<Type> parameter_types, std::vector<ir::ParameterEffects> effects);
+
 // The extents of a launch, fitted to the coordinates that the kernel asks of tid().
 struct Grid {
     std::int64_t dim[kMaxDims] = {1, 1, 1, 1};

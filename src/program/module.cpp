@@ -16,6 +16,7 @@
 
 #include "ir/walk.h"
 #include "jit/cache.h"
+#include "program/launch.h"
 #include "support/error.h"
 #include "transform/pipeline.h"
 
@@ -97,14 +98,13 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOpt
     const jit::Options jit = jit_options(options);
     dump_code(function.name, module, jit);
 
-    auto compiled = std::make_shared<CompiledKernel>();
-    compiled->executable = executable_for(module, jit, key, options, compiled->from_cache);
-    compiled->entry = compiled->executable->entry(function.name);
-    compiled->description = compiled->executable->kernel(function.name);
-    for (const ir::Value* parameter : function.parameters()) compiled->parameter_types.push_back(parameter->type);
-    compiled->effects = ir::effects(function);
-    for (const ir::ParameterEffects& effect : compiled->effects) compiled->keeps_arrays |= effect.keeps;
-    compiled->layout = argument_layout(compiled->parameter_types);
+    bool from_cache = false;
+    auto executable = executable_for(module, jit, key, options, from_cache);
+    std::vector<Type> types;
+    for (const ir::Value* parameter : function.parameters()) types.push_back(parameter->type);
+    auto compiled = std::make_shared<CompiledKernel>(
+        prepare(std::move(executable), function.name, std::move(types), ir::effects(function)));
+    compiled->from_cache = from_cache;
     return compiled;
 }
 
