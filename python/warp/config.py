@@ -4,7 +4,6 @@ changes their code.
 An assignment is checked at once, and a name that is no option is an error.
 """
 
-import difflib as _difflib
 import sys
 import types as _types
 
@@ -68,7 +67,9 @@ _OPTIONS = tuple(name for name in __annotations__ if name != "version")
 def _why_not(name: str) -> str:
     if name == "version":
         return "is the version of Weft, which cannot be set"
-    near = _difflib.get_close_matches(name, _OPTIONS, n=2)
+    import difflib  # only mistakes need it
+
+    near = difflib.get_close_matches(name, _OPTIONS, n=2)
     return "there is no such option" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
