@@ -23,6 +23,7 @@ THEMES = {
     "S-INI": "core", "S-KRN": "core", "S-LCH": "core", "S-FUN": "core", "S-ARR": "core", "S-ANN": "core",
     "S-USE": "core", "S-IDX": "core", "S-TYP": "core", "S-VEC": "core", "S-MAT": "core", "S-CNV": "core",
     "S-CON": "core", "S-OPR": "core", "S-CFL": "core", "S-BLT": "language",
+    "S-FUN-002": "gradients", "S-MUL-005": "gradients", "S-STR-007": "gradients",
     "S-QUA": "language", "S-XFM": "language", "S-STR": "language", "S-MUL": "arrays",
     "S-MSH": "geometry", "S-VOL": "geometry", "S-HGR": "geometry",
     "S-DIF": "gradients", "S-JAC": "gradients", "S-GRF": "graphs", "S-STM": "cuda",
@@ -33,7 +34,7 @@ THEMES = {
     "S-LCH-007": "interop",
 }  # fmt: skip
 PROGRAM_THEMES = [
-    (1, "core"), (43, "interop"), (50, "core"), (52, "graphs"), (53, "gradients"), (60, "core"), (61, "arrays"),
+    (1, "core"), (43, "interop"), (50, "core"), (52, "graphs"), (53, "gradients"), (60, "core"), (61, "gradients"),
     (70, "core"), (79, "language"), (80, "core"), (86, "geometry"), (91, "gradients"),
 ]  # fmt: skip
 
