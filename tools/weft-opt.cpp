@@ -5,7 +5,7 @@
 //     differ weft-opt --bless file.ir...      writes it there
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
-// prints the plan for 8 lanes: the shape of every value as a comment.
+// prints the plan for 8 lanes: the shape of every value as a comment. `adjoint` takes every array to have a gradient.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -125,6 +125,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::inline_calls(*module);
         } else if (pass == "simplify") {
             for (const auto& function : module->functions) transform::simplify(*function);
+        } else if (pass == "adjoint") {
+            for (auto& function : module->functions) {
+                transform::AdjointOptions options;
+                options.gradients.assign(function->parameters().size(), transform::Gradient::used);
+                function = transform::adjoint(*function, options);
+            }
         } else if (pass.starts_with("vectorize:")) {
             const int lanes = std::atoi(pass.c_str() + std::string_view("vectorize:").size());
             if (lanes < 1) throw UsageError("weft-opt", "vectorize takes a number of lanes: vectorize:8");
@@ -132,7 +138,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
             throw UsageError("weft-opt",
-                             "there is no pass '" + pass + "'; there are inline, simplify and vectorize:LANES");
+                             "there is no pass '" + pass + "'; there are inline, simplify, adjoint and vectorize:LANES");
         }
         ir::verify(*module);
     }

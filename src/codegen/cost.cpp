@@ -43,6 +43,7 @@ double weight(Op op) {
         case Op::components:
         case Op::member:
         case Op::grad_of:
+        case Op::trail:
         case Op::slice:
         case Op::null:
         case Op::array_at:

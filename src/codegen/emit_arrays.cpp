@@ -118,6 +118,45 @@ void Emitter::emit_local_array(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
+// Trails lie interleaved as local arrays do, on a stack of their own that each worker has: what is taken last is
+// released first. All lanes get as much as the longest of them needs.
+void Emitter::emit_trail(const Operation& operation) {
+    const Type type = operation.result()->type, element = type.element();
+    const std::int64_t size = element.size_bytes();
+    Leaf count = lift({&leaf(operation.operands[0])},
+                      [&](Values v) { return cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64); });
+    llvm::Value* most = count.scalar;
+    if (count.varying()) {
+        llvm::Value *counts = count.vector, *none = llvm::Constant::getNullValue(counts->getType());
+        if (mask_) counts = builder_.CreateSelect(here(mask_), counts, none);
+        most = builder_.CreateIntMaxReduce(counts, /*IsSigned=*/true);
+    }
+    llvm::FunctionCallee take = module_.getOrInsertFunction(
+        "weft_trail_take", llvm::FunctionType::get(builder_.getPtrTy(), {builder_.getInt64Ty()}, false));
+    auto* function = llvm::cast<llvm::Function>(take.getCallee());
+    function->setOnlyAccessesInaccessibleMemory();
+    function->setDoesNotThrow();
+    function->addRetAttr(llvm::Attribute::NoAlias);
+    llvm::Value* memory = builder_.CreateCall(take, {builder_.CreateMul(most, i64(size * lanes_))});
+    if (!first_trail_) first_trail_ = memory;
+
+    LaneValue result{type, {}, {}};
+    result.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size));
+    result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
+    result.leaves.push_back(Leaf::of_scalar(most));
+    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
+    set(operation.result(), std::move(result));
+}
+
+void Emitter::release_trails() {
+    llvm::FunctionCallee release = module_.getOrInsertFunction(
+        "weft_trail_release", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, false));
+    auto* function = llvm::cast<llvm::Function>(release.getCallee());
+    function->setOnlyAccessesInaccessibleMemory();
+    function->setDoesNotThrow();
+    builder_.CreateCall(release, {first_trail_});
+}
+
 void Emitter::emit_array_at(const Operation& operation) {
     const Type type = operation.result()->type;
     LaneValue result{type, {}, {}};

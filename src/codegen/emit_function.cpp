@@ -286,10 +286,13 @@ void Emitter::find_fusable(const ir::Region& region) {
 }
 
 void Emitter::emit_region(const ir::Region& region) {
+    llvm::Value* const outer_trail = std::exchange(first_trail_, nullptr);
     for (const ir::Operation* operation : region.operations) {
         if (options_.line_info) set_location(operation->span);
         emit_operation(*operation);
     }
+    if (first_trail_) release_trails();
+    first_trail_ = outer_trail;
 }
 
 void Emitter::emit_operation(const ir::Operation& operation) {
@@ -349,6 +352,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return set(operation.result(), zero_value(operation.result()->type, false));
         case Op::local_array:
             return emit_local_array(operation);
+        case Op::trail:
+            return emit_trail(operation);
         case Op::array_at:
             return emit_array_at(operation);
         case Op::atomic_add:

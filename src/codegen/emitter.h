@@ -216,6 +216,8 @@ private:
     // ---- emit_arrays.cpp ----
     void emit_slice(const ir::Operation& operation);
     void emit_local_array(const ir::Operation& operation);
+    void emit_trail(const ir::Operation& operation);
+    void release_trails();
     void emit_array_at(const ir::Operation& operation);
     void append_packed_strides(LaneValue& array, Leaf last);
     Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
@@ -322,6 +324,7 @@ private:
     llvm::Function* function_ = nullptr;
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
+    llvm::Value* first_trail_ = nullptr;  // of the region being emitted
     KernelEntry* entry_ = nullptr;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;

@@ -74,6 +74,8 @@ public:
     Value* slice(Value* array, int axis, Value* start, Value* count = nullptr);  // without a count the axis goes
     Value* null(Type array);
     Value* local_array(Type array, std::vector<std::int64_t> shape);
+    Value* trail(Type array, Value* count);
+    Value* loaded(Value* array, std::vector<Value*> indices, Value* value);
     Value* array_at(Type array, Value* address, std::vector<Value*> extents);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);
 

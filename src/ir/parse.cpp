@@ -435,6 +435,7 @@ private:
             case Op::view:
             case Op::load:
             case Op::store:
+            case Op::loaded:
             case Op::atomic_add:
             case Op::atomic_sub:
             case Op::atomic_min:

@@ -381,6 +381,7 @@ void Printer::plain(const Operation& operation) {
             break;
         case Op::load:
         case Op::store:
+        case Op::loaded:
         case Op::atomic_add:
         case Op::atomic_sub:
         case Op::atomic_min:

@@ -386,6 +386,17 @@ Type Rules::result() const {
                 if (extent < 1) fail("the extent " + std::to_string(extent) + ", expected at least 1");
             }
             return stated_;
+        case Op::trail:
+            expect_count(1);
+            expect(type(0).is_int() && stated_.is_array() && stated_.ndim() == 1,
+                   "an integer count, for an array of one dimension");
+            return stated_;
+        case Op::loaded: {
+            const Type element = element_at();
+            expect_count(2 + static_cast<std::size_t>(type(0).ndim()));
+            expect(op_.operands.back()->type == element, "a value of type " + quoted(element));
+            return element;
+        }
         case Op::array_at:
             expect(stated_.is_array() && static_cast<int>(count()) == stated_.ndim() + 1,
                    "an address and one extent per dimension");
@@ -516,6 +527,7 @@ bool states_its_type(Op op) {
         case Op::call_library:
         case Op::null:
         case Op::local_array:
+        case Op::trail:
         case Op::array_at:
             return true;
         default:

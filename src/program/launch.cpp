@@ -119,6 +119,29 @@ bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
     return false;
 }
 
+bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block) {
+    if (has_overlap(adjoint, block)) return true;
+    std::vector<Extent> data, gradients;
+    for (std::size_t i = 0; i < adjoint.parameter_types.size(); ++i) {
+        if (!adjoint.parameter_types[i].is_array()) continue;
+        ArrayView view = view_of(adjoint, block, i);
+        data.push_back(extent(view, adjoint.parameter_types[i]));
+        if (!view.grad) continue;
+        view.data = view.grad;
+        gradients.push_back(extent(view, adjoint.parameter_types[i]));
+    }
+    const auto meet = [](const Extent& a, const Extent& b) {
+        return a.begin != a.end && b.begin != b.end && a.begin < b.end && b.begin < a.end;
+    };
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        for (std::size_t j = i + 1; j < gradients.size(); ++j)
+            if (meet(gradients[i], gradients[j])) return true;
+        for (const Extent& array : data)
+            if (meet(gradients[i], array)) return true;
+    }
+    return false;
+}
+
 bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)()) {
     if (grid.count == 0) return true;
     LaunchContext context;

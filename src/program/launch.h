@@ -39,6 +39,9 @@ Extent extent(const ArrayView& view, Type array);
 // True where an array that the kernel writes shares memory with another array argument.
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block);
 
+// Of an adjoint: the same, or a gradient shares memory with another array or gradient.
+bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block);
+
 // Runs it; prints end up in runtime/print.h's buffer. `interrupted` as in runtime/cpu/pool.h; returns false where it
 // answered true. Throws UsageError (category index, runtime ...) where a debug check failed.
 bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)() = nullptr);

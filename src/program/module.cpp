@@ -93,7 +93,8 @@ std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, co
     return std::make_shared<runtime::Executable>(std::move(binary));
 }
 
-std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOptions& options, const Digest& key) {
+std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::ParameterEffects> effects,
+                                      const CompileOptions& options, const Digest& key) {
     const ir::Function& function = *module.functions.front();
     const jit::Options jit = jit_options(options);
     dump_code(function.name, module, jit);
@@ -103,7 +104,7 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, const CompileOpt
     std::vector<Type> types;
     for (const ir::Value* parameter : function.parameters()) types.push_back(parameter->type);
     auto compiled = std::make_shared<CompiledKernel>(
-        prepare(std::move(executable), function.name, std::move(types), ir::effects(function)));
+        prepare(std::move(executable), function.name, std::move(types), std::move(effects)));
     compiled->from_cache = from_cache;
     return compiled;
 }
@@ -168,21 +169,40 @@ Compiled with_places(Compiled compiled, std::unique_ptr<ir::Module> module) {
 
 }  // namespace
 
+namespace {
+
+// What the kernel itself does to its parameters, also where the passes make it its adjoint.
+std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOptions& options) {
+    const std::string name = module.functions.front()->name;
+    const bool dumps = std::getenv("WEFT_DUMP") != nullptr;
+    dump_ir("sema", name, module);
+    std::vector<ir::ParameterEffects> effects;
+    transform::PipelineOptions pipeline;
+    if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias};
+    pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
+        if (pass == "simplify" && effects.empty()) effects = ir::effects(*after.functions.front());
+        if (dumps) dump_ir(pass, name, after);
+    };
+    transform::run_pipeline(module, pipeline);
+    return effects;
+}
+
+}  // namespace
+
+std::vector<bool> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
+    run_passes(*module, options);
+    return transform::reads_contents(*module->functions.front());
+}
+
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
     const Clock::time_point start = Clock::now();
     WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
                "the first function of a module to compile must be its kernel");
-    const std::string name = module->functions.front()->name;
-
-    dump_ir("sema", name, *module);
-    transform::PipelineOptions pipeline;
-    if (std::getenv("WEFT_DUMP") != nullptr)
-        pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) { dump_ir(pass, name, after); };
-    transform::run_pipeline(*module, pipeline);
+    std::vector<ir::ParameterEffects> effects = run_passes(*module, options);
 
     const Digest key = jit::cache_key(*module, jit_options(options));
     Compiled compiled = build_once(key, [&] {
-        auto fresh = build(*module, options, key);
+        auto fresh = build(*module, std::move(effects), options, key);
         fresh->compile_ms = since_ms(start);
         return Compiled(std::move(fresh));
     });

@@ -13,6 +13,7 @@
 #include "jit/jit.h"
 #include "runtime/cpu/executable.h"
 #include "runtime/device.h"
+#include "transform/adjoint/adjoint.h"
 #include "types/layout.h"
 
 namespace weft::program {
@@ -24,8 +25,10 @@ struct CompileOptions {
     bool cache = true;
     int optimization_level = 3;
     int lanes = 0;
-    bool dense = true;                   // false: for launches with strided arrays
-    bool noalias = true;                 // false: for launches whose arrays overlap
+    bool dense = true;    // false: for launches with strided arrays
+    bool noalias = true;  // false: for launches whose arrays overlap
+    // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
+    std::vector<transform::Gradient> gradients;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
 
     bool operator==(const CompileOptions&) const = default;
@@ -39,7 +42,7 @@ struct CompiledKernel {
     std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
     std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
-    std::vector<ir::ParameterEffects> effects;
+    std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;
@@ -48,5 +51,9 @@ struct CompiledKernel {
 
 // Analysed module (the kernel first) through transform, codegen and the cache.
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options);
+
+// Of the adjoint that options.gradients ask for: by parameter, whether it needs the array's contents from before the
+// launch. No code is made.
+std::vector<bool> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 
 }  // namespace weft::program

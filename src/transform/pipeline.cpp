@@ -14,9 +14,15 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     };
 
     if (!pass("inline", [&] { inline_calls(module); })) return;
-    pass("simplify", [&] {
+    const auto simplify_all = [&] {
         for (const auto& function : module.functions) simplify(*function);
-    });
+    };
+    if (!pass("simplify", simplify_all) || !options.adjoint) return;
+    if (!pass("adjoint", [&] {
+            for (auto& function : module.functions) function = adjoint(*function, *options.adjoint);
+        }))
+        return;
+    pass("simplify", simplify_all);
 }
 
 }  // namespace weft::transform

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "ir/ir.h"
+#include "transform/adjoint/adjoint.h"
 
 namespace weft::transform {
 
@@ -18,6 +20,8 @@ void inline_calls(ir::Module& module);
 void simplify(ir::Function& function);
 
 struct PipelineOptions {
+    // Makes each kernel its adjoint: what is known of the gradients of its parameters.
+    std::optional<AdjointOptions> adjoint;
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

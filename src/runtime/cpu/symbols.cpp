@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "runtime/cpu/fault.h"
+#include "runtime/cpu/trail.h"
 #include "runtime/print.h"
 #include "support/error.h"
 
@@ -145,6 +146,8 @@ std::unordered_map<std::string_view, void*> make_table() {
         {"__truncdfbf2", address(truncate_double_to_bfloat16)},
         {"weft_print", address(weft_print)},
         {"weft_fault", address(weft_fault)},
+        {"weft_trail_take", address(weft_trail_take)},
+        {"weft_trail_release", address(weft_trail_release)},
         {"weft_breakpoint", address(stop_in_debugger)},
     };
 }

@@ -1,7 +1,9 @@
 // Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A
 // carried value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also
-// removes values that only feed themselves round the loop.
+// removes values that only feed themselves round the loop. What is stored on a trail is needed where something is loaded
+// from it.
 #include <algorithm>
+#include <unordered_map>
 
 #include "transform/simplify/simplify.h"
 
@@ -14,9 +16,19 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
+// The trail that a store writes to and that nothing but loads and stores can reach; null for other operations.
+const Value* trail_of(const Operation& operation) {
+    if (operation.op != Op::store) return nullptr;
+    const Value* array = operation.operands[0];
+    return array->definition && array->definition->op == Op::trail ? array : nullptr;
+}
+
 class Marker {
 public:
     explicit Marker(const Function& function) : needed_(static_cast<std::size_t>(function.value_count()), false) {
+        ir::for_each_operation(function.body, [&](const Operation& operation) {
+            if (const Value* trail = trail_of(operation)) stores_[trail].push_back(&operation);
+        });
         roots(function.body);
         while (!work_.empty()) {
             const Value* value = work_.back();
@@ -40,7 +52,8 @@ private:
         for (const Operation* operation : region.operations) {
             bool effect = false;
             if (operation->regions.empty()) {
-                effect = operation->op == Op::return_ || ir::has_effects(*operation);
+                effect = operation->op == Op::return_ ||
+                         (ir::has_effects(*operation) && operation->op != Op::trail && !trail_of(*operation));
                 if (effect) {
                     for (const Value* operand : operation->operands) need(operand);
                 }
@@ -85,10 +98,18 @@ private:
         need_owners(operation.parent);
         if (operation.regions.empty()) {
             for (const Value* operand : operation.operands) need(operand);
+            if (operation.op == Op::trail) stored_on(value);
             return;
         }
         need_control(operation);
         slot(operation, value.index);
+    }
+
+    void stored_on(const Value& trail) {
+        for (const Operation* store : stores_[&trail]) {
+            need_owners(store->parent);
+            for (const Value* operand : store->operands) need(operand);
+        }
     }
 
     // Result `index` of a structured operation with all that flows into it. -1 is the counter of a for.
@@ -107,6 +128,7 @@ private:
 
     std::vector<bool> needed_;
     std::vector<const Value*> work_;
+    std::unordered_map<const Value*, std::vector<const Operation*>> stores_;  // by trail
 };
 
 class Sweeper {
@@ -117,14 +139,12 @@ public:
         bool any = false;
         std::size_t kept = 0;
         for (Operation* operation : region.operations) {
+            for (Region* inner : operation->regions) any |= this->region(*inner);
             if (!stays(*operation)) {
                 any = true;
                 continue;
             }
-            if (!operation->regions.empty()) {
-                any |= drop_slots(*operation);
-                for (Region* inner : operation->regions) any |= this->region(*inner);
-            }
+            if (!operation->regions.empty()) any |= drop_slots(*operation);
             region.operations[kept++] = operation;
         }
         region.operations.resize(kept);
@@ -133,7 +153,9 @@ public:
 
 private:
     bool stays(const Operation& operation) const {
-        if (operation.op == Op::yield || operation.op == Op::return_ || ir::has_effects(operation)) return true;
+        if (operation.op == Op::yield || operation.op == Op::return_) return true;
+        if (const Value* trail = trail_of(operation)) return marker_.needs(trail);
+        if (operation.op != Op::trail && ir::has_effects(operation)) return true;
         return std::any_of(operation.results.begin(), operation.results.end(),
                            [&](const Value* v) { return marker_.needs(v); });
     }

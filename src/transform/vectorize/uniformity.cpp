@@ -117,6 +117,7 @@ private:
                 return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
             case Op::call:
             case Op::local_array:  // each lane has its own
+            case Op::trail:
                 return kVarying;
             case Op::add:
             case Op::sub:

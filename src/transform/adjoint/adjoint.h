@@ -1,0 +1,48 @@
+// Reverse mode: the kernel that carries gradients from what a kernel wrote back to what it read.
+//
+// The adjoint of a kernel takes the same arguments. It computes the kernel's values again (the replay; nothing of the
+// user's is written) and then goes through the program backwards, region by region:
+//
+//   straight line    each operation hands the adjoint of its result on to its operands, last one first
+//   if               an if of the same condition; the chosen arm is replayed inside and reversed
+//   for, while       the replay counts the iterations and keeps what they start with on a trail; the reverse runs from
+//                    the last iteration to the first, each replayed inside from what the trail holds, and reversed
+//   load             adds to the element's gradient
+//   store            takes the element's gradient, and leaves zero: what was there before had no part in what followed
+//   atomic           adds: as a store that takes nothing away
+//
+// An adjoint is a value of the type of what it belongs to, with zeros where that has no derivative. Nothing has a
+// special case: break, continue and early return are conditions that regions carry, locals are results of regions.
+//
+// Loads in the adjoint see memory as it was before the launch. A value that the kernel may have written itself before
+// it loaded it (memory.h) is therefore not loaded again; see there.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::transform {
+
+// What is known of the gradient of one array parameter when the adjoint is made.
+enum class Gradient : std::uint8_t {
+    none,  // there is none: nothing is computed for it
+    used,
+    retained,  // stores leave it as it is, for people to look at
+};
+
+struct AdjointOptions {
+    std::vector<Gradient> gradients;  // by parameter; of those that are no arrays it says nothing
+    bool noalias = true;              // array parameters do not overlap, nor their gradients
+};
+
+// The adjoint of `kernel` (calls inlined, simplified), not simplified. Throws CompileError, at the user's line, where
+// the program has no derivative that could be computed here.
+std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options);
+
+// By parameter: whether a kernel loads from the array (or what its elements point to) itself, not from its gradient.
+// Of an adjoint: whether it needs the contents from before the launch.
+std::vector<bool> reads_contents(const ir::Function& kernel);
+
+}  // namespace weft::transform

@@ -1,0 +1,231 @@
+// Branches and loops.
+//
+// before:  %s = for %k = %lo to %hi step 1 carry (%c = %a) { %n = mul %c, %x; yield %n }
+//
+// replay:  %trail = trail %count
+//          %s = for %t = 0 to %count step 1 carry (%c = %a) { store %trail[%t], %c; %n = mul %c, %x; yield %n }
+// reverse: %da, %dx = for %j = 0 to %count step 1 carry (%d = %ds, %e = %dx0) {
+//              %c = load %trail[%count - 1 - %j]
+//              yield (mul %d, %x), (add %e, (mul %d, %c))
+//          }
+//
+// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted.
+#include <utility>
+
+#include "ir/typing.h"
+#include "support/error.h"
+#include "transform/adjoint/derivative.h"
+#include "transform/adjoint/reverse.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+std::size_t first_init(const Operation& loop) { return loop.op == Op::for_ ? 3 : 0; }
+std::size_t first_argument(const Operation& loop) { return loop.op == Op::for_ ? 1 : 0; }
+const Region& body_of(const Operation& loop) { return *loop.regions.back(); }
+
+}  // namespace
+
+// ---- replay ----
+
+// A branch or loop as it stands, without its effects. `extra` is a value more that it carries, last but for a guard.
+void Reverser::replay_structured(const Operation& operation) {
+    Operation* made = into_.new_operation(operation.op, operation.span);
+    made->guarded = operation.guarded;
+    made->parent = &b_.region();
+    for (const Value* operand : operation.operands) made->operands.push_back(copy(operand));
+    for (const Region* region : operation.regions) {
+        Region* to = into_.new_region(made);
+        for (const Value* argument : region->arguments)
+            map_.set(argument, into_.add_argument(to, argument->type, argument->name));
+        ir::Builder::Inside inside(b_, *to);
+        replay(*region, /*record=*/false);
+        b_.yield(copies(region->terminator()->operands));
+    }
+    for (const Value* result : operation.results) map_.set(result, into_.add_result(made, result->type, result->name));
+    b_.region().operations.push_back(made);
+}
+
+// The number of iterations of a for: (hi - lo) / step, rounded up; 0 where that is negative.
+Value* Reverser::trip_count(const Operation& operation) {
+    Value *lo = copy(operation.operands[0]), *hi = copy(operation.operands[1]), *step = copy(operation.operands[2]);
+    const Type type = lo->type;
+    Value *zero = b_.integer(0, type), *one = b_.integer(1, type);
+    const Operation* known = operation.operands[2]->definition;
+    if (known && known->op == Op::constant && known->numbers[0].i == 1)
+        return b_.select(b_.compare(Op::cmp_lt, lo, hi), b_.binary(Op::sub, hi, lo), zero);
+    Value *up = b_.compare(Op::cmp_gt, step, zero), *down = b_.compare(Op::cmp_lt, step, zero);
+    Value* runs =
+        b_.select(up, b_.compare(Op::cmp_lt, lo, hi), b_.binary(Op::and_, down, b_.compare(Op::cmp_gt, lo, hi)));
+    Value* rounding = b_.select(up, b_.binary(Op::sub, step, one), b_.binary(Op::add, step, one));
+    Value* distance = b_.binary(Op::add, b_.binary(Op::sub, hi, lo), rounding);
+    Value* divisor = b_.select(b_.compare(Op::cmp_eq, step, zero), one, step);
+    return b_.select(runs, b_.binary(Op::div, distance, divisor), zero);
+}
+
+// Runs the loop for the number of its iterations alone.
+Value* Reverser::counted(const Operation& operation) {
+    const Type type = operation.op == Op::for_ ? operation.operands[0]->type : i32_type();
+    const std::size_t inits = first_init(operation), arguments = first_argument(operation);
+    std::vector<Value*> start;
+    for (std::size_t i = inits; i < operation.operands.size(); ++i) start.push_back(copy(operation.operands[i]));
+    const std::size_t at = start.size() - (operation.guarded ? 1 : 0);  // a guard stays last
+    start.insert(start.begin() + static_cast<std::ptrdiff_t>(at), b_.integer(0, type));
+    Operation* made = operation.op == Op::while_
+                          ? b_.while_(std::move(start))
+                          : b_.for_(copy(operation.operands[0]), copy(operation.operands[1]),
+                                    copy(operation.operands[2]), std::move(start), operation.guarded);
+    for (std::size_t r = 0; r < operation.regions.size(); ++r) {
+        const Region& region = operation.body(r);
+        Region& to = made->body(r);
+        for (std::size_t i = 0; i < region.arguments.size(); ++i)
+            map_.set(region.arguments[i], to.arguments[i < arguments + at ? i : i + 1]);
+        ir::Builder::Inside inside(b_, to);
+        replay(region, /*record=*/false);
+        std::vector<Value*> next = copies(region.terminator()->operands);
+        if (&region == &body_of(operation)) {
+            Value* one_more = b_.binary(Op::add, to.arguments[arguments + at], b_.integer(1, type));
+            next.insert(next.begin() + static_cast<std::ptrdiff_t>(at), one_more);
+        }
+        b_.yield(std::move(next));
+    }
+    return made->result(at);
+}
+
+void Reverser::replay_loop(const Operation& operation) {
+    Recorded recorded;
+    recorded.count = operation.op == Op::for_ && !operation.guarded ? trip_count(operation) : counted(operation);
+    Value* const count = recorded.count;
+    std::vector<Value*> start;
+    for (std::size_t i = first_init(operation); i < operation.operands.size(); ++i) {
+        const Value* init = operation.operands[i];
+        start.push_back(copy(init));
+        // What is an array stays one; of those that change from iteration to iteration nothing can be kept.
+        recorded.trails.push_back(ir::holds_array(init->type) ? nullptr : b_.trail(Type::array(init->type, 1), count));
+    }
+    const Region& body = body_of(operation);
+    Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
+    {
+        ir::Builder::Inside inside(b_, made->body());
+        const std::vector<Value*>& arguments = made->body().arguments;
+        for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
+            map_.set(body.arguments[first_argument(operation) + i], arguments[1 + i]);
+            if (recorded.trails[i]) b_.store(recorded.trails[i], {arguments[0]}, arguments[1 + i]);
+        }
+        set_counter(operation, arguments[0]);
+        replay(body, /*record=*/false);
+        b_.yield(copies(body.terminator()->operands));
+    }
+    for (std::size_t i = 0; i < operation.results.size(); ++i) map_.set(operation.results[i], made->result(i));
+    recorded_[&operation] = std::move(recorded);
+}
+
+// Iteration `t` of the loop is the one that is copied from here on.
+void Reverser::set_counter(const Operation& operation, Value* t) {
+    const Region& body = body_of(operation);
+    if (operation.op == Op::for_) {
+        Value* distance = b_.binary(Op::mul, t, copy(operation.operands[2]));
+        map_.set(body.arguments[0], b_.binary(Op::add, copy(operation.operands[0]), distance));
+    }
+    if (operation.guarded) map_.set(body.arguments.back(), b_.boolean(true));
+}
+
+// ---- reverse ----
+
+void Reverser::reverse_if(const Operation& operation) {
+    std::vector<Value*> given;
+    bool any = false;
+    for (const Value* result : operation.results) {
+        given.push_back(is_active(result) ? adjoint_of(result) : nullptr);
+        any |= given.back() != nullptr;
+    }
+    if (!any && !writes_gradients(operation)) return;
+
+    Operation* made = b_.if_(copy(operation.operands[0]), {});
+    Frame arms[2];
+    for (std::size_t arm : {std::size_t{0}, std::size_t{1}}) {
+        const Region& region = operation.body(arm);
+        arms[arm].outer = frame_;
+        arms[arm].region = &region;
+        Frame* const outer = std::exchange(frame_, &arms[arm]);
+        ir::Builder::Inside inside(b_, made->body(arm));
+        replay(region, /*record=*/true);
+        for (std::size_t i = 0; i < given.size(); ++i) accumulate(region.terminator()->operands[i], given[i]);
+        reverse(region);
+        frame_ = outer;
+    }
+    std::vector<const Value*> changed = changed_outside(arms[0]);
+    for (const Value* value : changed_outside(arms[1]))
+        if (!arms[0].adjoints.contains(value)) changed.push_back(value);
+    for (std::size_t arm : {std::size_t{0}, std::size_t{1}}) {
+        Frame* const outer = std::exchange(frame_, &arms[arm]);
+        ir::Builder::Inside inside(b_, made->body(arm));
+        std::vector<Value*> yields;
+        for (const Value* value : changed) yields.push_back(adjoint_or_zero(value));
+        b_.yield(std::move(yields));
+        frame_ = outer;
+    }
+    for (const Value* value : changed) set_adjoint(value, into_.add_result(made, value->type));
+}
+
+void Reverser::reverse_loop(const Operation& operation) {
+    const Region& body = body_of(operation);
+    const std::size_t arguments = first_argument(operation);
+    std::vector<std::size_t> smooth;  // carried values that have an adjoint
+    std::vector<Value*> start;
+    bool any = false;
+    for (std::size_t i = 0; i < operation.results.size(); ++i) {
+        const Value* argument = body.arguments[arguments + i];
+        if (!is_active(argument) && !is_active(operation.results[i])) continue;
+        smooth.push_back(i);
+        any |= adjoint_of(operation.results[i]) != nullptr;
+        start.push_back(adjoint_or_zero(operation.results[i]));
+    }
+    if (!any && !writes_gradients(operation)) return;
+
+    const Recorded recorded = recorded_.at(&operation);
+    const Type counting = recorded.count->type;
+    Operation* made = b_.for_(b_.integer(0, counting), recorded.count, b_.integer(1, counting), std::move(start));
+    Region& to = made->body();
+    Frame frame;
+    frame.outer = frame_;
+    frame.region = &body;
+    frame.loop = &to;
+    Frame* const outer = std::exchange(frame_, &frame);
+    {
+        ir::Builder::Inside inside(b_, to);
+        Value* last = b_.binary(Op::sub, recorded.count, b_.integer(1, counting));
+        Value* t = b_.binary(Op::sub, last, to.arguments[0]);
+        for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
+            const Value* argument = body.arguments[arguments + i];
+            if (!recorded.trails[i]) fail(operation, "the loop changes which array " + name_of(*argument) + " is");
+            map_.set(argument, b_.load(recorded.trails[i], {t}));
+        }
+        set_counter(operation, t);
+        replay(body, /*record=*/true);
+        for (std::size_t k = 0; k < smooth.size(); ++k)
+            accumulate(body.terminator()->operands[smooth[k]], to.arguments[1 + k]);
+        reverse(body);
+        std::vector<Value*> next;
+        for (const std::size_t i : smooth) next.push_back(adjoint_or_zero(body.arguments[arguments + i]));
+        for (const Value* value : frame.carried) next.push_back(frame.adjoints.at(value));
+        b_.yield(std::move(next));
+    }
+    frame_ = outer;
+
+    // What is carried besides came up inside: it starts as it is here, before the loop.
+    b_.region().operations.pop_back();
+    for (const Value* value : frame.carried) made->operands.push_back(adjoint_or_zero(value));
+    b_.region().operations.push_back(made);
+    for (const Value* value : frame.carried) set_adjoint(value, into_.add_result(made, value->type));
+    for (std::size_t k = 0; k < smooth.size(); ++k)
+        accumulate(operation.operands[first_init(operation) + smooth[k]], made->result(k));
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,161 @@
+#include "transform/adjoint/derivative.h"
+
+#include <functional>
+#include <numbers>
+
+#include "ir/expression.h"
+
+namespace weft::transform {
+namespace {
+
+using namespace ir::staged;
+using ir::Op;
+using ir::Value;
+
+// The rule for scalars: x, y are the operands, r the result.
+using Rule = std::function<E(std::span<const E> operands, E r, E d)>;
+
+// A rule with comparisons is written component by component.
+Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Value* result, Value* d,
+                     const Rule& rule) {
+    std::vector<E> parts;
+    for (int i = 0; i < d->type.components(); ++i) {
+        std::vector<E> scalars;
+        for (Value* operand : operands) scalars.push_back(E(builder, operand).component(i));
+        parts.push_back(rule(scalars, E(builder, result).component(i), E(builder, d).component(i)));
+    }
+    return d->type.is_scalar() ? parts[0].value() : make(d->type, parts).value();
+}
+
+// The rule whose factor may be infinite where d is zero.
+Rule guarded(Rule rule) {
+    return [rule = std::move(rule)](std::span<const E> operands, E r, E d) {
+        return select(compare(Op::cmp_eq, d, d.zero()), 0.0, rule(operands, r, d));
+    };
+}
+
+E square(E x) { return x * x; }
+
+}  // namespace
+
+bool is_smooth(Type type) {
+    if (type.is_scalar() || type.is_numeric_aggregate()) return info(type.scalar()).is_float();
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields())
+            if (is_smooth(field.type)) return true;
+    } else if (type.is(Kind::tuple)) {
+        for (Type element : type.elements())
+            if (is_smooth(element)) return true;
+    }
+    return false;
+}
+
+Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operands, Value* result, std::size_t which,
+                     Value* derivative) {
+    const E d(builder, derivative), r(builder, result);
+    const auto operand = [&](std::size_t i) { return E(builder, operands[i]); };
+    const E x = operand(0);
+    const auto scalars = [&](const Rule& rule) { return by_components(builder, operands, result, derivative, rule); };
+    const auto number = [&](double value) {
+        return x.type().is_scalar() ? x.number(value) : splat(x.type(), x.number(value));
+    };
+    constexpr double kTwoOverSqrtPi = 2.0 * std::numbers::inv_sqrtpi;
+    using Operands = std::span<const E>;
+
+    switch (op) {
+        case Op::neg:
+            return -d;
+        case Op::abs:
+            return scalars([](Operands o, E, E g) { return select(o[0] > 0, g, select(o[0] < 0, -g, 0.0)); });
+        case Op::sqrt:
+            return scalars(guarded([](Operands, E q, E g) { return g * 0.5 / q; }));
+        case Op::cbrt:
+            return scalars(guarded([](Operands, E q, E g) { return g / (3.0 * square(q)); }));
+        case Op::sin:
+            return d * cos(x);
+        case Op::cos:
+            return -(d * sin(x));
+        case Op::tan:
+            return d * (number(1.0) + square(r));
+        // Constant outside of [-1, 1], and taken to be so at the ends, where the derivative inside is infinite.
+        case Op::asin:
+        case Op::acos:
+            return scalars([op](Operands o, E, E g) {
+                const E inside = 1.0 - square(o[0]) > 0;
+                const E slope = g / sqrt(select(inside, 1.0 - square(o[0]), 1.0));
+                return select(inside, op == Op::asin ? slope : -slope, 0.0);
+            });
+        case Op::atan:
+            return d / (number(1.0) + square(x));
+        case Op::sinh:
+            return d * unary(Op::cosh, x);
+        case Op::cosh:
+            return d * unary(Op::sinh, x);
+        case Op::tanh:
+            return d * (number(1.0) - square(r));
+        case Op::exp:
+            return scalars(guarded([](Operands, E q, E g) { return g * q; }));
+        case Op::log:
+            return scalars(guarded([](Operands o, E, E g) { return g / o[0]; }));
+        case Op::log2:
+            return scalars(guarded([](Operands o, E, E g) { return g * std::numbers::log2e / o[0]; }));
+        case Op::log10:
+            return scalars(guarded([](Operands o, E, E g) { return g * std::numbers::log10e / o[0]; }));
+        case Op::erf:
+            return d * number(kTwoOverSqrtPi) * exp(-square(x));
+        case Op::erfc:
+            return -(d * number(kTwoOverSqrtPi) * exp(-square(x)));
+        case Op::erfinv:
+            return scalars(guarded([](Operands, E q, E g) { return g / kTwoOverSqrtPi * exp(square(q)); }));
+        case Op::erfcinv:
+            return scalars(guarded([](Operands, E q, E g) { return -(g / kTwoOverSqrtPi * exp(square(q))); }));
+
+        case Op::add:
+            return d;
+        case Op::sub:
+            return which == 0 ? d : -d;
+        case Op::mul:
+            return d * operand(1 - which);
+        case Op::div:
+            if (which == 0) return scalars(guarded([](Operands o, E, E g) { return g / o[1]; }));
+            return scalars(guarded([](Operands o, E q, E g) { return -(g * q / o[1]); }));
+        case Op::rem:
+            if (which == 0) return d;
+            return scalars(guarded([](Operands o, E, E g) { return -(g * trunc(o[0] / o[1])); }));
+        // Ties belong to the first; a NaN is not chosen where the other is a number.
+        case Op::min:
+        case Op::max:
+            return scalars([op, which](Operands o, E, E g) {
+                const E first = compare(op == Op::min ? Op::cmp_le : Op::cmp_ge, o[0], o[1]) ||
+                                o[1].wrap(o[1].builder().classify(Op::isnan, o[1]));
+                return which == 0 ? select(first, g, 0.0) : select(first, 0.0, g);
+            });
+        case Op::pow:
+            if (which == 0) {
+                return scalars([](Operands o, E, E g) {
+                    const E silent = compare(Op::cmp_eq, g, g.zero()) || compare(Op::cmp_eq, o[1], g.zero());
+                    return select(silent, 0.0, g * o[1] * pow(o[0], o[1] - 1.0));
+                });
+            }
+            return scalars([](Operands o, E q, E g) {
+                const E silent = compare(Op::cmp_eq, g, g.zero()) || compare(Op::cmp_eq, o[0], g.zero());
+                return select(silent, 0.0, g * q * log(select(silent, 1.0, o[0])));
+            });
+        case Op::atan2:
+            return scalars([which](Operands o, E, E g) {
+                const E s = square(o[0]) + square(o[1]), is_origin = compare(Op::cmp_eq, s, s.zero());
+                const E slope = which == 0 ? g * o[1] : -(g * o[0]);
+                return select(is_origin, 0.0, slope / select(is_origin, 1.0, s));
+            });
+        case Op::copysign:
+            if (which == 1) return nullptr;
+            return d * binary(Op::copysign, number(1.0), x) * binary(Op::copysign, number(1.0), operand(1));
+        case Op::fma:
+            return which == 2 ? d : d * operand(1 - which);
+        // Constant but for their steps: floor, ceil, trunc, round, rint. The rest takes integers.
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace weft::transform

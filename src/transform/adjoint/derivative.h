@@ -1,0 +1,20 @@
+// The first derivative of every operation that works component by component: the one statement of the rules, read by
+// reverse mode and by forward mode. The conventions at kinks and singular points are those of docs/gradients.md.
+#pragma once
+
+#include <span>
+
+#include "ir/builder.h"
+
+namespace weft::transform {
+
+// True for types that have a derivative: floats and what has a float among its parts. Arrays have none: what they show
+// has.
+bool is_smooth(Type type);
+
+// d · ∂result/∂operand `which`, component by component; null where that is zero everywhere. `op` is a unary or binary
+// operation or fma. Zero times an infinite derivative is zero: a branch that was not taken contributes nothing.
+ir::Value* times_partial(ir::Builder& builder, ir::Op op, std::span<ir::Value* const> operands, ir::Value* result,
+                         std::size_t which, ir::Value* d);
+
+}  // namespace weft::transform

@@ -1,0 +1,269 @@
+// Loads, stores and atomics.
+//
+// The gradient of an array's element collects what every reader of the element asks for. An element that no other
+// thread can be asked for is added to plainly; all others by atomics.
+#include <array>
+
+#include "ir/typing.h"
+#include "support/error.h"
+#include "transform/adjoint/derivative.h"
+#include "transform/adjoint/reverse.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+bool writes(Op op) { return op == Op::store || is_atomic(op); }
+
+// The array that this one is a part of, as far as that is known: a parameter, or where the trail ends.
+const Value* root_of(const Value* array) {
+    while (array->definition) {
+        switch (array->definition->op) {
+            case Op::view:
+            case Op::slice:
+            case Op::components:
+            case Op::member:
+            case Op::grad_of:
+                array = array->definition->operands[0];
+                break;
+            default:
+                return array;
+        }
+    }
+    return array;
+}
+
+// Whether one of the two may show memory of the other.
+bool may_overlap(const Value* a, const Value* b, bool noalias) {
+    if (a == b) return true;
+    const auto is_local = [](const Value* v) {
+        return v->definition && (v->definition->op == Op::local_array || v->definition->op == Op::trail);
+    };
+    if (is_local(a) || is_local(b)) return false;
+    const bool parameters = !a->definition && !b->definition && a->region == b->region;
+    return !(noalias && parameters);
+}
+
+}  // namespace
+
+std::string Reverser::name_of(const Value& array) const {
+    const Value* root = root_of(&array);
+    return root->name.empty() ? "" : "'" + root->name + "'";
+}
+
+std::vector<Value*> Reverser::copies(const std::vector<Value*>& values) const {
+    std::vector<Value*> result;
+    for (const Value* value : values) result.push_back(copy(value));
+    return result;
+}
+
+std::vector<Value*> Reverser::indices_of(const Operation& operation) const {
+    std::vector<Value*> indices;
+    const int ndim = operation.operands[0]->type.ndim();
+    for (int i = 1; i <= ndim; ++i) indices.push_back(copy(operation.operands[static_cast<std::size_t>(i)]));
+    return indices;
+}
+
+// ---- which arrays have gradients ----
+
+Gradient Reverser::gradient_of(const Value* array) const {
+    if (!is_smooth(array->type.element())) return Gradient::none;
+    const Value* root = root_of(array);
+    if (root->definition) {
+        const Op op = root->definition->op;
+        return op == Op::null || op == Op::array_at || op == Op::trail ? Gradient::none : Gradient::used;
+    }
+    for (std::size_t i = 0; i < source_.parameters().size(); ++i)
+        if (source_.parameters()[i] == root && root->type.is_array()) return options_.gradients[i];
+    return Gradient::used;
+}
+
+bool Reverser::has_gradient(const Value* array) const { return gradient_of(array) != Gradient::none; }
+
+// Of parameters it is known; of arrays that came out of memory or a struct, the launch knows.
+bool Reverser::may_lack_gradient(const Value* array) const {
+    const Value* root = root_of(array);
+    return root->definition || root->region != &source_.body || !root->type.is_array();
+}
+
+bool Reverser::writes_gradients(const Operation& operation) const {
+    for (const Region* region : operation.regions)
+        for (const Operation* inner : region->operations)
+            if ((writes(inner->op) && has_gradient(inner->operands[0])) || writes_gradients(*inner)) return true;
+    return false;
+}
+
+// ---- what the kernel may have written itself ----
+
+void Reverser::find_stale_loads() {
+    std::vector<const Value*> written;
+    const auto find_written = [&](const auto& self, const Region& region) -> void {
+        for (const Operation* operation : region.operations) {
+            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
+            for (const Region* inner : operation->regions) self(self, *inner);
+        }
+    };
+    const auto walk = [&](const auto& self, const Region& region) -> void {
+        for (const Operation* operation : region.operations) {
+            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
+            if (operation->op == Op::load) {
+                for (const Value* root : written)
+                    if (may_overlap(root, root_of(operation->operands[0]), options_.noalias)) {
+                        stale_.insert(operation);
+                        break;
+                    }
+            }
+            // What a later iteration writes, an earlier one has written before the load comes round again.
+            if (operation->op == Op::for_ || operation->op == Op::while_)
+                for (const Region* inner : operation->regions) find_written(find_written, *inner);
+            for (const Region* inner : operation->regions) self(self, *inner);
+        }
+    };
+    walk(walk, source_.body);
+}
+
+// ---- elements that belong to one thread ----
+
+// Where the thread's coordinates stand among the indices of an access, if all of them do: such an element is this
+// thread's own, as far as accesses have its coordinates in the same places.
+std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) const {
+    std::vector<const Value*> indices;
+    const std::size_t ndim = static_cast<std::size_t>(access.operands[0]->type.ndim());
+    indices.assign(access.operands.begin() + 1, access.operands.begin() + 1 + static_cast<std::ptrdiff_t>(ndim));
+    for (const Value* array = access.operands[0]; array->definition; array = array->definition->operands[0]) {
+        const Operation& part = *array->definition;
+        if (part.op == Op::view)
+            indices.insert(indices.begin(), part.operands.begin() + 1, part.operands.end());
+        else if (part.op != Op::components && part.op != Op::member)
+            return std::nullopt;
+    }
+    OwnPlace place;
+    place.fill(-1);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const Operation* index = indices[i]->definition;
+        if (!index || index->op != Op::tid) continue;
+        int& axis = place[static_cast<std::size_t>(index->ints[0])];
+        if (axis < 0) axis = static_cast<int>(i);
+    }
+    if (source_.tid_rank == 0) return std::nullopt;
+    for (int axis = 0; axis < source_.tid_rank; ++axis)
+        if (place[static_cast<std::size_t>(axis)] < 0) return std::nullopt;
+    return place;
+}
+
+void Reverser::find_own_accesses() {
+    bool any_unknown = false;
+    ir::for_each_operation(source_.body, [&](const Operation& operation) {
+        if (operation.op != Op::load && operation.op != Op::loaded && !writes(operation.op)) return;
+        if (!has_gradient(operation.operands[0])) return;
+        const Value* root = root_of(operation.operands[0]);
+        any_unknown |= root->definition != nullptr || root->region != &source_.body;
+        const std::optional<OwnPlace> place = own_place(operation);
+        const auto [at, fresh] = own_.try_emplace(root, place);
+        if (!fresh && at->second != place) at->second.reset();
+    });
+    if (any_unknown || !options_.noalias) own_.clear();
+}
+
+bool Reverser::is_own(const Operation& access) const {
+    const auto found = own_.find(root_of(access.operands[0]));
+    return found != own_.end() && found->second.has_value();
+}
+
+// ---- reverse ----
+
+void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indices, Value* d, bool own) {
+    if (d->type.is_struct()) {
+        const auto& fields = d->type.fields();
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            if (!is_smooth(fields[i].type)) continue;
+            add_to_gradient(b_.member(gradient, static_cast<int>(i)), indices,
+                            b_.extract(d, {static_cast<std::int64_t>(i)}), own);
+        }
+    } else if (own) {
+        b_.store(gradient, indices, b_.binary(Op::add, b_.load(gradient, indices), d));
+    } else {
+        b_.atomic(Op::atomic_add, gradient, indices, {d});
+    }
+}
+
+// Runs `body`, which gives values of these types, where the array has a gradient; zeros otherwise.
+std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::vector<Type>& types,
+                                               const std::function<std::vector<Value*>(Value* gradient)>& body) {
+    Value* gradient = b_.grad_of(copy(array));
+    if (!may_lack_gradient(array)) return body(gradient);
+    Operation* made = b_.if_(b_.is_null(gradient), types);
+    {
+        ir::Builder::Inside inside(b_, made->body(0));
+        std::vector<Value*> zeros;
+        for (const Type type : types) zeros.push_back(zero(type));
+        b_.yield(std::move(zeros));
+    }
+    ir::Builder::Inside inside(b_, made->body(1));
+    b_.yield(body(gradient));
+    return made->results;
+}
+
+void Reverser::reverse_load(const Operation& operation, Value* d) {
+    const Value* array = operation.operands[0];
+    if (!has_gradient(array)) return;
+    where_it_has_one(array, {}, [&](Value* gradient) -> std::vector<Value*> {
+        add_to_gradient(gradient, indices_of(operation), d, is_own(operation));
+        return {};
+    });
+}
+
+void Reverser::reverse_store(const Operation& operation) {
+    const Value *array = operation.operands[0], *value = operation.operands.back();
+    const Gradient kind = gradient_of(array);
+    if (kind == Gradient::none) return;
+    const std::vector<Value*> taken = where_it_has_one(array, {value->type}, [&](Value* gradient) {
+        const std::vector<Value*> indices = indices_of(operation);
+        Value* d = b_.load(gradient, indices);
+        if (kind != Gradient::retained) b_.store(gradient, indices, zero(value->type));
+        return std::vector<Value*>{d};
+    });
+    accumulate(value, taken[0]);
+}
+
+void Reverser::reverse_atomic(const Operation& operation) {
+    const Value *array = operation.operands[0], *value = operation.operands.back();
+    if (!has_gradient(array)) return;
+    if (operation.op != Op::atomic_add && operation.op != Op::atomic_sub) {
+        fail(operation, "it depends on which thread gave the value that " + name_of(*array) + " ends up with");
+    }
+    if (!is_active(value)) return;
+    const std::vector<Value*> read = where_it_has_one(array, {value->type}, [&](Value* gradient) {
+        return std::vector<Value*>{b_.load(gradient, indices_of(operation))};
+    });
+    accumulate(value, operation.op == Op::atomic_add ? read[0] : b_.unary(Op::neg, read[0]));
+}
+
+std::vector<bool> reads_contents(const ir::Function& kernel) {
+    std::vector<bool> reads(kernel.parameters().size(), false);
+    const auto from_gradient = [](const Value* array) {
+        for (; array->definition; array = array->definition->operands[0]) {
+            if (array->definition->op == Op::grad_of) return true;
+            if (array->definition->operands.empty()) break;
+        }
+        return false;
+    };
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op != Op::load || from_gradient(operation.operands[0])) return;
+        const Value* root = root_of(operation.operands[0]);
+        for (std::size_t i = 0; i < reads.size(); ++i) {
+            // What came out of memory or a struct may lead anywhere but to the parameters.
+            const Value* parameter = kernel.parameters()[i];
+            if (parameter == root || (root->definition && !parameter->type.is_array())) reads[i] = true;
+        }
+    });
+    return reads;
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,338 @@
+#include "transform/adjoint/reverse.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "transform/adjoint/derivative.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
+    WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
+               "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+    auto made = std::make_unique<ir::Function>();
+    made->name = kernel.name;
+    made->is_kernel = true;
+    made->tid_rank = kernel.tid_rank;
+    made->span = kernel.span;
+    Reverser(kernel, options, *made).run();
+    return made;
+}
+
+const Region* region_of(const Value* value) { return value->definition ? value->definition->parent : value->region; }
+
+Reverser::Reverser(const ir::Function& source, const AdjointOptions& options, ir::Function& into)
+    : source_(source), options_(options), into_(into), b_(into, into.body), map_(source) {
+    find_stale_loads();
+    find_own_accesses();
+    find_active();
+}
+
+void Reverser::run() {
+    for (const Value* parameter : source_.parameters())
+        map_.set(parameter, into_.add_argument(&into_.body, parameter->type, parameter->name));
+    Frame frame;
+    frame.region = &source_.body;
+    frame_ = &frame;
+    replay(source_.body, /*record=*/true);
+    reverse(source_.body);
+    b_.return_({});
+}
+
+void Reverser::fail(const Operation& operation, const std::string& what, const std::string& help) const {
+    std::vector<Note> notes;
+    if (!help.empty()) notes.push_back({Note::Kind::help, help, {}});
+    throw CompileError(operation.span, "kernel '" + source_.name + "' has no gradient: " + what, std::move(notes));
+}
+
+// ---- what a gradient depends on ----
+
+// A value is active where some gradient is: what is computed from loads of arrays that have one. Adjoints of others are
+// not looked at.
+void Reverser::find_active() {
+    active_.assign(static_cast<std::size_t>(source_.value_count()), false);
+    bool changed = true;
+    const auto mark = [&](const Value* value, bool by) {
+        if (!by || is_active(value) || !is_smooth(value->type)) return;
+        active_[static_cast<std::size_t>(value->id)] = true;
+        changed = true;
+    };
+    const auto flow = [&](const std::vector<Value*>& from, std::size_t first, const std::vector<Value*>& to,
+                          std::size_t first_to) {
+        for (std::size_t i = 0; first + i < from.size() && first_to + i < to.size(); ++i)
+            mark(to[first_to + i], is_active(from[first + i]));
+    };
+    while (changed) {
+        changed = false;
+        ir::for_each_operation(source_.body, [&](const Operation& operation) {
+            if (operation.op == Op::load || operation.op == Op::loaded)
+                return mark(operation.result(), has_gradient(operation.operands[0]));
+            if (operation.regions.empty()) {
+                for (const Value* result : operation.results)
+                    for (const Value* operand : operation.operands) mark(result, is_active(operand));
+                return;
+            }
+            const std::size_t inits = operation.op == Op::for_ ? 3 : 0, arguments = operation.op == Op::for_ ? 1 : 0;
+            for (const Region* region : operation.regions) {
+                const bool gives = operation.op != Op::while_ || region == operation.regions[1];
+                if (operation.op != Op::if_) {
+                    flow(operation.operands, inits, region->arguments, arguments);
+                    flow(operation.regions.back()->terminator()->operands, 0, region->arguments, arguments);
+                }
+                if (gives) flow(region->terminator()->operands, 0, operation.results, 0);
+            }
+            if (operation.op != Op::if_) flow(operation.operands, inits, operation.results, 0);
+        });
+    }
+}
+
+// ---- adjoints ----
+
+Value* Reverser::zero(Type type) {
+    if (type.is_struct() || type.is(Kind::tuple)) {
+        std::vector<Value*> parts;
+        if (type.is_struct())
+            for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
+        else
+            for (const Type element : type.elements()) parts.push_back(zero(element));
+        return b_.make(type, std::move(parts));
+    }
+    return type.is_array() ? b_.null(type) : b_.zero(type);
+}
+
+Value* Reverser::sum(Value* a, Value* b) {
+    const Type type = a->type;
+    if (!type.is_struct() && !type.is(Kind::tuple)) return b_.binary(Op::add, a, b);
+    std::vector<Value*> parts;
+    const std::size_t count = type.is_struct() ? type.fields().size() : type.elements().size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Type part = type.is_struct() ? type.fields()[i].type : type.elements()[i];
+        const std::vector<std::int64_t> path{static_cast<std::int64_t>(i)};
+        parts.push_back(is_smooth(part) ? sum(b_.extract(a, path), b_.extract(b, path)) : zero(part));
+    }
+    return b_.make(type, std::move(parts));
+}
+
+Value* Reverser::adjoint_of(const Value* source) {
+    std::vector<Frame*> loops;  // that the value must be carried round, innermost first
+    Value* found = nullptr;
+    for (Frame* frame = frame_; frame; frame = frame->outer) {
+        if (const auto at = frame->adjoints.find(source); at != frame->adjoints.end()) {
+            found = at->second;
+            break;
+        }
+        if (region_of(source) == frame->region) break;
+        if (frame->loop) loops.push_back(frame);
+    }
+    for (std::size_t i = loops.size(); i-- > 0;) {
+        Frame& frame = *loops[i];
+        found = into_.add_argument(frame.loop, source->type);
+        frame.adjoints[source] = found;
+        frame.carried.push_back(source);
+    }
+    return found;
+}
+
+Value* Reverser::adjoint_or_zero(const Value* source) {
+    Value* adjoint = adjoint_of(source);
+    return adjoint ? adjoint : zero(source->type);
+}
+
+void Reverser::accumulate(const Value* source, Value* contribution) {
+    if (!contribution || !is_active(source)) return;
+    Value* present = adjoint_of(source);
+    set_adjoint(source, present ? sum(present, contribution) : contribution);
+}
+
+std::vector<const Value*> Reverser::changed_outside(const Frame& frame) const {
+    std::vector<const Value*> values;
+    for (const auto& [value, adjoint] : frame.adjoints)
+        if (region_of(value) != frame.region) values.push_back(value);
+    std::sort(values.begin(), values.end(), [](const Value* a, const Value* b) { return a->id < b->id; });
+    return values;
+}
+
+// ---- straight-line code ----
+
+void Reverser::replay(const Region& region, bool record) {
+    for (const Operation* operation : region.operations) {
+        b_.span = operation->span;
+        switch (operation->op) {
+            case Op::store:
+            case Op::print:
+            case Op::assert_:
+            case Op::yield:
+            case Op::return_:
+                break;
+            case Op::if_:
+                replay_structured(*operation);
+                break;
+            case Op::for_:
+            case Op::while_:
+                if (record)
+                    replay_loop(*operation);
+                else
+                    replay_structured(*operation);
+                break;
+            case Op::loaded:
+                map_.set(operation->result(), copy(operation->operands.back()));
+                break;
+            default: {
+                if (operation->op >= Op::atomic_add && operation->op <= Op::atomic_cas) break;
+                if (stale_.contains(operation)) {
+                    fail(*operation,
+                         "this reads " + name_of(*operation->operands[0]) + " after the kernel may have written there");
+                }
+                Operation* made = ir::clone(into_, *operation, map_);
+                made->inlined = nullptr;
+                made->parent = &b_.region();
+                b_.region().operations.push_back(made);
+            }
+        }
+    }
+}
+
+void Reverser::reverse(const Region& region) {
+    for (std::size_t i = region.operations.size(); i-- > 0;) {
+        b_.span = region.operations[i]->span;
+        reverse(*region.operations[i]);
+    }
+}
+
+void Reverser::reverse(const Operation& operation) {
+    switch (operation.op) {
+        case Op::if_:
+            return reverse_if(operation);
+        case Op::for_:
+        case Op::while_:
+            return reverse_loop(operation);
+        case Op::store:
+            return reverse_store(operation);
+        case Op::atomic_add:
+        case Op::atomic_sub:
+        case Op::atomic_min:
+        case Op::atomic_max:
+        case Op::atomic_exch:
+        case Op::atomic_cas:
+            return reverse_atomic(operation);
+        default:
+            break;
+    }
+    if (operation.results.size() != 1 || !is_active(operation.result())) return;
+    Value* d = adjoint_of(operation.result());
+    if (!d) return;
+    switch (operation.op) {
+        case Op::load:
+        case Op::loaded:
+            return reverse_load(operation, d);
+        case Op::select: {
+            Value *condition = copy(operation.operands[0]), *nothing = zero(d->type);
+            accumulate(operation.operands[1], b_.select(condition, d, nothing));
+            return accumulate(operation.operands[2], b_.select(condition, nothing, d));
+        }
+        case Op::cast:
+            return accumulate(operation.operands[0], is_smooth(operation.operands[0]->type)
+                                                         ? b_.cast(d, operation.operands[0]->type.scalar())
+                                                         : nullptr);
+        case Op::make:
+        case Op::splat:
+        case Op::extract:
+        case Op::insert:
+        case Op::extract_at:
+        case Op::insert_at:
+        case Op::reduce_add:
+        case Op::transpose:
+            return reverse_parts(operation, d);
+        case Op::matmul:
+            return reverse_product(operation, d);
+        default:
+            break;
+    }
+    const bool by_components = ir::op_class(operation.op) == ir::OpClass::unary ||
+                               ir::op_class(operation.op) == ir::OpClass::binary || operation.op == Op::fma;
+    WEFT_CHECK(by_components, std::string("adjoint: no rule for '") + ir::op_name(operation.op) + "'");
+    std::vector<Value*> operands;
+    for (const Value* operand : operation.operands) operands.push_back(copy(operand));
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (is_active(operation.operands[i]))
+            accumulate(operation.operands[i],
+                       times_partial(b_, operation.op, operands, copy(operation.result()), i, d));
+    }
+}
+
+void Reverser::reverse_parts(const Operation& operation, Value* d) {
+    const auto& operands = operation.operands;
+    std::vector<Value*> indices;
+    const auto copy_indices = [&](std::size_t first) {
+        for (std::size_t i = first; i < operands.size(); ++i) indices.push_back(copy(operands[i]));
+    };
+    switch (operation.op) {
+        case Op::make: {
+            const Type type = operation.result()->type;
+            for (std::size_t i = 0; i < operands.size(); ++i) {
+                const auto at = static_cast<std::int64_t>(i);
+                std::vector<std::int64_t> path{at};
+                if (type.is_matrix()) path = {at / type.cols(), at % type.cols()};
+                if (is_active(operands[i])) accumulate(operands[i], b_.extract(d, path));
+            }
+            return;
+        }
+        case Op::splat:
+            return accumulate(operands[0], b_.reduce_add(d));
+        case Op::reduce_add:
+            return accumulate(operands[0], b_.splat(operands[0]->type, d));
+        case Op::transpose:
+            return accumulate(operands[0], b_.transpose(d));
+        case Op::extract: {
+            if (!is_active(operands[0])) return;
+            Value* whole = adjoint_or_zero(operands[0]);
+            Value* part = sum(b_.extract(whole, operation.ints), d);
+            return set_adjoint(operands[0], b_.insert(whole, part, operation.ints));
+        }
+        case Op::insert:
+            accumulate(operands[1], b_.extract(d, operation.ints));
+            return accumulate(operands[0], b_.insert(d, zero(operands[1]->type), operation.ints));
+        case Op::extract_at: {
+            if (!is_active(operands[0])) return;
+            copy_indices(1);
+            Value* whole = adjoint_or_zero(operands[0]);
+            Value* part = sum(b_.extract_at(whole, indices), d);
+            return set_adjoint(operands[0], b_.insert_at(whole, part, indices));
+        }
+        default:  // insert_at
+            copy_indices(2);
+            accumulate(operands[1], b_.extract_at(d, indices));
+            return accumulate(operands[0], b_.insert_at(d, zero(operands[1]->type), indices));
+    }
+}
+
+// c = a b:  a' = c' bᵀ and b' = aᵀ c', with outer products where one of them is a vector.
+void Reverser::reverse_product(const Operation& operation, Value* d) {
+    const Value *left = operation.operands[0], *right = operation.operands[1];
+    Value *a = copy(left), *b = copy(right);
+    const auto outer = [&](Value* column, Value* row) {
+        std::vector<Value*> entries;
+        for (std::int64_t i = 0; i < column->type.components(); ++i)
+            for (std::int64_t j = 0; j < row->type.components(); ++j)
+                entries.push_back(b_.binary(Op::mul, b_.extract(column, {i}), b_.extract(row, {j})));
+        return b_.make(Type::matrix(d->type.scalar(), column->type.components(), row->type.components()),
+                       std::move(entries));
+    };
+    if (left->type.is_matrix() && right->type.is_matrix()) {
+        if (is_active(left)) accumulate(left, b_.matmul(d, b_.transpose(b)));
+        if (is_active(right)) accumulate(right, b_.matmul(b_.transpose(a), d));
+    } else if (left->type.is_matrix()) {
+        if (is_active(left)) accumulate(left, outer(d, b));
+        if (is_active(right)) accumulate(right, b_.matmul(b_.transpose(a), d));
+    } else {
+        if (is_active(left)) accumulate(left, b_.matmul(b, d));
+        if (is_active(right)) accumulate(right, outer(a, d));
+    }
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,115 @@
+// The inside of adjoint(), cut by subject. Reading order: reverse.cpp (values and straight-line code), control.cpp
+// (branches and loops), memory.cpp (loads, stores, atomics).
+//
+// `source` names things of the kernel that is differentiated, which stays as it is; what is made goes to the end of the
+// region that the builder stands in.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/walk.h"
+#include "transform/adjoint/adjoint.h"
+#include "weft/array_view.h"
+
+namespace weft::transform {
+
+class Reverser {
+public:
+    Reverser(const ir::Function& source, const AdjointOptions& options, ir::Function& into);
+
+    void run();
+
+private:
+    // Adjoints of source values while one region is reversed. Those of values from outside are found through `outer`;
+    // what is added to them here stays here until the region is left.
+    struct Frame {
+        Frame* outer = nullptr;
+        const ir::Region* region = nullptr;  // of the source
+        ir::Region* loop = nullptr;          // the body of the reverse loop, where the region is a loop's
+        std::unordered_map<const ir::Value*, ir::Value*> adjoints;
+        std::vector<const ir::Value*> carried;  // from outside, in the order of the loop's arguments for them
+    };
+
+    // What the replay of a loop leaves for its reverse.
+    struct Recorded {
+        ir::Value* count = nullptr;      // iterations
+        std::vector<ir::Value*> trails;  // by carried value: what each iteration started with
+    };
+
+    // ---- reverse.cpp: values ----
+    void find_active();
+    bool is_active(const ir::Value* source) const { return active_[static_cast<std::size_t>(source->id)]; }
+    ir::Value* copy(const ir::Value* source) const { return map_[const_cast<ir::Value*>(source)]; }
+    ir::Value* adjoint_of(const ir::Value* source);  // null: zero
+    ir::Value* adjoint_or_zero(const ir::Value* source);
+    void set_adjoint(const ir::Value* source, ir::Value* adjoint) { frame_->adjoints[source] = adjoint; }
+    void accumulate(const ir::Value* source, ir::Value* contribution);
+    ir::Value* sum(ir::Value* a, ir::Value* b);
+    ir::Value* zero(Type type);
+    // Adjoints that a region changed of values from outside it, in a fixed order.
+    std::vector<const ir::Value*> changed_outside(const Frame& frame) const;
+
+    // ---- reverse.cpp: straight-line code ----
+    // Copies the region's operations, without effects; loops standing in it directly are recorded.
+    void replay(const ir::Region& region, bool record);
+    void reverse(const ir::Region& region);
+    void reverse(const ir::Operation& operation);
+    void reverse_parts(const ir::Operation& operation, ir::Value* d);
+    void reverse_product(const ir::Operation& operation, ir::Value* d);
+
+    // ---- control.cpp ----
+    void replay_structured(const ir::Operation& operation);
+    void replay_loop(const ir::Operation& operation);
+    ir::Value* trip_count(const ir::Operation& operation);
+    ir::Value* counted(const ir::Operation& operation);
+    void set_counter(const ir::Operation& operation, ir::Value* t);
+    void reverse_if(const ir::Operation& operation);
+    void reverse_loop(const ir::Operation& operation);
+
+    // ---- memory.cpp ----
+    // The position of each coordinate of the thread among the indices.
+    using OwnPlace = std::array<int, kMaxDims>;
+    // Whether the kernel may have written the element before this load reads it.
+    void find_stale_loads();
+    Gradient gradient_of(const ir::Value* array) const;
+    bool has_gradient(const ir::Value* array) const;  // false: it surely has none
+    bool may_lack_gradient(const ir::Value* array) const;
+    bool writes_gradients(const ir::Operation& operation) const;  // its reverse would, in its regions
+    std::optional<OwnPlace> own_place(const ir::Operation& access) const;
+    void find_own_accesses();
+    bool is_own(const ir::Operation& access) const;
+    std::vector<ir::Value*> where_it_has_one(const ir::Value* array, const std::vector<Type>& types,
+                                             const std::function<std::vector<ir::Value*>(ir::Value* gradient)>& body);
+    void reverse_load(const ir::Operation& operation, ir::Value* d);
+    void reverse_store(const ir::Operation& operation);
+    void reverse_atomic(const ir::Operation& operation);
+    void add_to_gradient(ir::Value* gradient, const std::vector<ir::Value*>& indices, ir::Value* d, bool own);
+    std::vector<ir::Value*> indices_of(const ir::Operation& operation) const;
+    std::vector<ir::Value*> copies(const std::vector<ir::Value*>& values) const;
+    std::string name_of(const ir::Value& array) const;
+
+    [[noreturn]] void fail(const ir::Operation& operation, const std::string& what, const std::string& help = {}) const;
+
+    const ir::Function& source_;
+    const AdjointOptions& options_;
+    ir::Function& into_;
+    ir::Builder b_;
+    ir::ValueMap map_;
+    Frame* frame_ = nullptr;
+    std::unordered_map<const ir::Operation*, Recorded> recorded_;
+    std::unordered_set<const ir::Operation*> stale_;
+    std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
+    std::vector<bool> active_;                                           // by id
+};
+
+// The region that a value belongs to.
+const ir::Region* region_of(const ir::Value* value);
+
+}  // namespace weft::transform
