@@ -90,6 +90,7 @@ _PYTHON_TYPES = {"float": float, "int": int}
 
 # Found in these modules when first asked for.
 _LATER = {
+    "Tape": "warp.tape",
     "adj_batched_matmul": "warp.products",
     "adj_matmul": "warp.products",
     "batched_matmul": "warp.products",

@@ -277,7 +277,7 @@ def launch_map(function: Any, key: Any, name: str, values: list[Any], out: Any, 
     outputs = _outputs(mapping, out, shape, sources, api)
     # An output that shares memory with an input in another order is written when all is read.
     results = [
-        _weft.empty(shape, target.dtype, device=target.device)
+        _weft.empty(shape, target.dtype, device=target.device, requires_grad=target.requires_grad)
         if any(_overlaps(target, source) for source in sources)
         else target
         for target in outputs

@@ -22,10 +22,10 @@ struct PyArray {
     runtime::Array array;
     bool is_annotation = false;
     bool requires_grad = false;
-    bool pinned = false;        // what was asked for; on the CPU there is no difference
-    std::uint64_t version = 0;  // counts writes from the host and launches
-    nb::object dtype;  // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
-    nb::object grad;   // another array, or null
+    bool retain_grad = false;  // what overwrites the array leaves its gradient as it is
+    bool pinned = false;       // what was asked for; on the CPU there is no difference
+    nb::object dtype;          // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
+    nb::object grad;           // another array, or null
 };
 
 // The array inside a Python object, or null where it is something else. No conversion.

@@ -5,6 +5,7 @@
 
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
+#include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/values.h"
 
@@ -187,6 +188,30 @@ void write_view(const Array& view, PyObject* value) {
     write_foreign(view, value, "array[]");
 }
 
+// What a tape is told of `array[key] = value`.
+void record_assignment(PyArray& array, const Selection& selection, PyObject* value) {
+    const auto part = [&](const Array& of) {
+        Array selected = select(of, selection);
+        if (selected.ndim == 0) {  // one element
+            selected.ndim = 1;
+            selected.view.shape[0] = 1;
+            selected.view.strides[0] = selected.dtype.size_bytes();
+        }
+        return selected;
+    };
+    nb::object written = nb::steal(make_view(array, part));
+    const Array& to = value_of(written.ptr()).array;
+    PyArray* from = array_pointer(value);
+    const bool moves = from && from->array.dtype == to.dtype && std::ranges::equal(from->array.shape(), to.shape());
+    if (from && from->requires_grad && !moves) {
+        throw UsageError("array[]",
+                         "a tape is recording, and the assignment of an array that requires a gradient converts or "
+                         "repeats its elements, which is not recorded. help: assign an array of the same dtype and "
+                         "shape, or launch a kernel");
+    }
+    record_write(written.ptr(), moves ? value : nullptr);
+}
+
 }  // namespace
 
 nb::object function_of(const char* module, PyObject*& kept, const char* name) {
@@ -234,16 +259,18 @@ int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
             PyArray& array = memory_of(self, "array[]");
             if (has_arrays(key)) {
                 indexed_function("from_key")(nb::handle(self), nb::handle(key)).attr("assign")(nb::handle(value));
-                ++array.version;
+                count_write(array);
                 return 0;
             }
-            Array part = select(array.array, read_selection(array.array, key));
+            const Selection selection = read_selection(array.array, key);
+            Array part = select(array.array, selection);
+            if (active_tape()) record_assignment(array, selection, value);
             if (part.ndim == 0) {
                 write_element(part, value);
             } else {
                 write_view(part, value);
             }
-            ++array.version;
+            count_write(array);
             return 0;
         },
         -1);

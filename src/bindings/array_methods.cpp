@@ -5,6 +5,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
+#include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/values.h"
 
@@ -37,9 +38,10 @@ void fill_array(PyArray& array, PyObject* value, const char* api) {
         throw_unfit(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
                     value, array.array.dtype);
     }
+    record_write(array);
     moving(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
     if (array.array.dtype.is_struct()) keep_arrays(value, *array.array.buffer);
-    ++array.version;
+    count_write(array);
 }
 
 namespace {
@@ -69,19 +71,6 @@ Array run_of(const Array& array, std::int64_t offset, std::int64_t count, const 
     return runtime::slice(runtime::reshape(array, Shape{array.size()}), 0, offset, count, 1);
 }
 
-void copy_arrays(const Array& to, const Array& from, std::int64_t to_offset, std::int64_t from_offset,
-                 std::int64_t count, const char* api) {
-    bool same_shape = std::equal(to.shape().begin(), to.shape().end(), from.shape().begin(), from.shape().end());
-    if (to_offset == 0 && from_offset == 0 && same_shape && (count == 0 || count == from.size())) {
-        moving(from.size_bytes(), [&] { runtime::copy(to, from); });
-        return;
-    }
-    if (count == 0) count = std::max<std::int64_t>(0, from.size() - from_offset);
-    Array source = run_of(from, from_offset, count, api, "the source");
-    Array destination = run_of(to, to_offset, count, api, "the destination");
-    moving(source.size_bytes(), [&] { runtime::copy(destination, source); });
-}
-
 }  // namespace
 
 void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
@@ -92,12 +81,31 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
                              to.array.dtype.python_name() + ". help: src.astype() converts, src.view() reinterprets",
                          ErrorCategory::type);
     }
-    copy_arrays(to.array, from.array, to_offset, from_offset, count, api);
-    ++to.version;
-    if (to.requires_grad && from.requires_grad) {
+    const bool is_whole = to_offset == 0 && from_offset == 0 &&
+                          std::ranges::equal(to.array.shape(), from.array.shape()) &&
+                          (count == 0 || count == from.array.size());
+    if (count == 0) count = std::max<std::int64_t>(0, from.array.size() - from_offset);
+    const auto target = [&](const Array& of) {
+        return is_whole ? of : run_of(of, to_offset, count, api, "the destination");
+    };
+    const auto source = [&](const Array& of) {
+        return is_whole ? of : run_of(of, from_offset, count, api, "the source");
+    };
+    const auto move = [&](const Array& into, const Array& of) {
+        const Array read = source(of), written = target(into);
+        moving(read.size_bytes(), [&] { runtime::copy(written, read); });
+    };
+    if (active_tape()) {
+        nb::object read = nb::steal(make_view(from, source)), written = nb::steal(make_view(to, target));
+        record_write(written.ptr(), read.ptr());
+    }
+    move(to.array, from.array);
+    count_write(to);
+    // A tape carries the gradient back, and not along.
+    if (!active_tape() && to.requires_grad && from.requires_grad) {
         PyArray& gradient = value_of(to.grad.ptr());
-        copy_arrays(gradient.array, value_of(from.grad.ptr()).array, to_offset, from_offset, count, api);
-        ++gradient.version;
+        move(gradient.array, value_of(from.grad.ptr()).array);
+        count_write(gradient);
     }
 }
 
@@ -255,8 +263,9 @@ PyObject* fill(PyObject* self, PyObject* value) {
 PyObject* zero(PyObject* self, PyObject*) {
     return guarded([&] {
         PyArray& array = memory_of(self, "array.zero_()");
+        record_write(array);
         moving(array.array.size_bytes(), [&] { runtime::zero(array.array); });
-        ++array.version;
+        count_write(array);
         return self_again(self);
     });
 }

@@ -177,6 +177,17 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
         -1);
 }
 
+PyObject* get_retain_grad(PyObject* self, void*) { return PyBool_FromLong(value_of(self).retain_grad); }
+
+int set_retain_grad(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            memory_of(self, "array.retain_grad").retain_grad = flag(value, false);
+            return 0;
+        },
+        -1);
+}
+
 PyGetSetDef attributes[] = {
     {"dtype", get_dtype, nullptr, "Type of an element.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions, without those of an element.", nullptr},
@@ -197,6 +208,10 @@ PyGetSetDef attributes[] = {
     {"grad", get_grad, set_grad, "The array of gradients, or None.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad,
      "Whether gradients are kept. Setting it makes a gradient of zeros, or drops it.", nullptr},
+    {"retain_grad", get_retain_grad, set_retain_grad,
+     "Whether the gradient is still there after the backward pass of the launch that wrote the array, to be looked at. "
+     "Otherwise that pass leaves zeros: what is overwritten has no part in what follows.",
+     nullptr},
     {"__array_interface__", array_interface, nullptr, "NumPy's description of the memory.", nullptr},
     {"__cuda_array_interface__", cuda_array_interface, nullptr, "Description of CUDA memory.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/array_object.h"
+#include "bindings/recording.h"
 #include "bindings/types.h"
 #include "runtime/primitives/matmul.h"
 #include "runtime/primitives/primitives.h"
@@ -21,7 +22,7 @@ nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::han
     if (!out.is_none()) {
         PyArray& to = array_of(out);
         runtime::write_totals(totals, of, to.array);
-        ++to.version;
+        count_write(to);
         return nb::borrow(out);
     }
     nb::list values;
@@ -63,14 +64,14 @@ void bind_array_primitives(nb::module_& m) {
         PyArray& target = array_of(to);
         const Array& source = array_of(from).array;
         moving(source.size_bytes(), [&] { runtime::scan(source, target.array, inclusive); });
-        ++target.version;
+        count_write(target);
     });
     primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
         moving(count * key_array.array.dtype.size_bytes(),
                [&] { runtime::sort_pairs(key_array.array, value_array.array, count); });
-        ++key_array.version;
-        ++value_array.version;
+        count_write(key_array);
+        count_write(value_array);
     });
     primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
                                        std::int64_t count) {
@@ -90,8 +91,8 @@ void bind_array_primitives(nb::module_& m) {
         }
         moving(key_array.array.size_bytes(),
                [&] { runtime::sort_segments(key_array.array, value_array.array, segments); });
-        ++key_array.version;
-        ++value_array.version;
+        count_write(key_array);
+        count_write(value_array);
     });
     primitives.def("encode_runs", [](nb::handle values, std::int64_t count, nb::handle run_values,
                                      nb::handle run_lengths) {
@@ -99,8 +100,8 @@ void bind_array_primitives(nb::module_& m) {
         const Array& source = array_of(values).array;
         std::int64_t runs = 0;
         moving(source.size_bytes(), [&] { runs = runtime::encode_runs(source, count, found.array, lengths.array); });
-        ++found.version;
-        ++lengths.version;
+        count_write(found);
+        count_write(lengths);
         return runs;
     });
     primitives.def(
@@ -112,7 +113,7 @@ void bind_array_primitives(nb::module_& m) {
             // Worth releasing the GIL by the work, which is more than the bytes.
             moving(to.array.size() * left.view.shape[left.ndim - 1],
                    [&] { runtime::matmul(left, right, added, to.array, alpha, beta); });
-            ++to.version;
+            count_write(to);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));
     // A view of the same elements with another shape: axes of one element, and missing ones in front, are repeated.

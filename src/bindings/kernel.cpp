@@ -198,6 +198,9 @@ std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
 void PyKernel::forget_variants() {
     for (auto& variant : variants_)
         if (variant) retired_.push_back(std::move(variant));
+    for (auto& [key, adjoint] : adjoints_)
+        if (adjoint.compiled) retired_.push_back(std::move(adjoint.compiled));
+    adjoints_.clear();
 }
 
 void PyKernel::set_options(const KernelOptions& changed) {
@@ -206,32 +209,70 @@ void PyKernel::set_options(const KernelOptions& changed) {
     for (const auto& [types, made] : instances_) kernel_pointer(made)->set_options(changed);
 }
 
+void PyKernel::follow_redefinitions() {
+    if (redefinitions_ == frontend::function_redefinitions()) return;
+    redefinitions_ = frontend::function_redefinitions();
+    forget_variants();
+}
+
 const program::CompiledKernel& PyKernel::compiled(Variant variant) {
-    if (redefinitions_ != frontend::function_redefinitions()) {
-        redefinitions_ = frontend::function_redefinitions();
-        forget_variants();
-    }
+    follow_redefinitions();
     auto& slot = variants_[variant.index()];
     if (slot) return *slot;
-    parameters();
-    // A closure of the same factory may have been compiled with the same captured values.
-    const sema::Options analysis = sema_options(variant.debug);
-    const program::CompileOptions compilation = compile_options(variant);
-    const std::string key = program::reuse_key(*source_, types_, analysis, compilation);
-    std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
-    was_shared_ = result != nullptr;
-    if (!result) {
-        program::Recording recording(source_);
-        auto module = sema::analyze(recording.kernel(), analysis, types_);
-        {
-            nb::gil_scoped_release release;
-            result = program::compile(std::move(module), compilation);
-        }
-        recording.remember(key, result);
-        if (program::settings().verbose) report_compile(*result);
-    }
+    auto result = compile(variant, compile_options(variant));
     if (!slot) slot = std::move(result);  // another thread may have been quicker, and be running its code
     return *slot;
+}
+
+// A closure of the same factory may have been compiled with the same captured values.
+std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant,
+                                                                 const program::CompileOptions& options) {
+    parameters();
+    const sema::Options analysis = sema_options(variant.debug);
+    const std::string key = program::reuse_key(*source_, types_, analysis, options);
+    std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
+    was_shared_ = result != nullptr;
+    if (result) return result;
+    program::Recording recording(source_);
+    auto module = sema::analyze(recording.kernel(), analysis, types_);
+    {
+        nb::gil_scoped_release release;
+        result = program::compile(std::move(module), options);
+    }
+    recording.remember(key, result);
+    if (program::settings().verbose) report_compile(*result);
+    return result;
+}
+
+PyKernel::Adjoint& PyKernel::adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients) {
+    follow_redefinitions();
+    if (!options.enable_backward) {
+        throw UsageError("kernel '" + key + "'",
+                         "was declared with enable_backward=False, and a gradient is asked for. help: leave "
+                         "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
+    }
+    return adjoints_[{variant.index(), gradients}];
+}
+
+const program::CompiledKernel& PyKernel::adjoint(Variant variant, const std::vector<transform::Gradient>& gradients) {
+    Adjoint& slot = adjoint_slot(variant, gradients);
+    if (slot.compiled) return *slot.compiled;
+    program::CompileOptions options = compile_options(variant);
+    options.gradients = gradients;
+    auto result = compile(variant, options);
+    Adjoint& after = adjoint_slot(variant, gradients);  // compiling lets other threads run
+    if (!after.compiled) after.compiled = std::move(result);
+    return *after.compiled;
+}
+
+const std::vector<bool>& PyKernel::adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients) {
+    Adjoint& slot = adjoint_slot(variant, gradients);
+    if (slot.reads.empty() && !gradients.empty()) {
+        program::CompileOptions options = compile_options(variant);
+        options.gradients = gradients;
+        slot.reads = program::adjoint_reads(analyze(variant.debug), options);
+    }
+    return slot.reads;
 }
 
 nb::list PyKernel::instances() const {

@@ -71,6 +71,10 @@ public:
     Variant configured() const;
     // Compiled at the first call of each variant.
     const program::CompiledKernel& compiled(Variant variant);
+    // The adjoint for these gradients (one for each parameter), compiled at the first call.
+    const program::CompiledKernel& adjoint(Variant variant, const std::vector<transform::Gradient>& gradients);
+    // By parameter, whether that adjoint needs the contents of the array from before the launch.
+    const std::vector<bool>& adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients);
     // Whether the latest compile found the code of another closure of the same factory.
     bool was_shared() const { return was_shared_; }
     // Other options for this kernel and its instances; what was compiled with others is not used any more.
@@ -97,7 +101,16 @@ private:
     std::int64_t block_bytes_ = -1;
     sema::Options sema_options(bool debug) const;
     program::CompileOptions compile_options(Variant variant) const;
+    std::shared_ptr<const program::CompiledKernel> compile(Variant variant, const program::CompileOptions& options);
     void forget_variants();
+    void follow_redefinitions();
+
+    struct Adjoint {
+        std::vector<bool> reads;  // empty where nobody has asked
+        std::shared_ptr<const program::CompiledKernel> compiled;
+    };
+    Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);
+    std::map<std::pair<std::size_t, std::vector<transform::Gradient>>, Adjoint> adjoints_;
 
     std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;
     // Compiled before a function was redefined or options changed: launches and recorded launches may still use them.

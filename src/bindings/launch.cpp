@@ -9,7 +9,7 @@
 //   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
 //   5. run; the GIL is released where the estimate says that it is worth it
 //   6. what the kernel printed goes to sys.stdout; a fault or Ctrl-C is raised
-#include "program/launch.h"
+#include "bindings/launch.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -21,10 +21,12 @@
 #include <memory>
 #include <vector>
 
-#include "bindings/array.h"
+#include "bindings/arguments.h"
+#include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/fastcall.h"
 #include "bindings/kernel.h"
+#include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -35,216 +37,8 @@
 namespace weft::bindings {
 namespace {
 
-constexpr std::size_t kInlineBlockBytes = 2048;
-
 // Shorter launches keep the GIL: releasing and taking it again costs more than others could do meanwhile.
 constexpr double kReleaseGilNs = 5000.0;
-
-// ---- the argument block ----
-
-// Bytes for the arguments of one launch: on the stack unless there are dozens of arrays.
-class Block {
-public:
-    explicit Block(std::size_t size_bytes) {
-        if (size_bytes > kInlineBlockBytes) heap_.reset(new std::byte[size_bytes]);
-    }
-    std::byte* data() { return heap_ ? heap_.get() : inline_; }
-
-private:
-    alignas(64) std::byte inline_[kInlineBlockBytes];
-    std::unique_ptr<std::byte[]> heap_;
-};
-
-// "argument 2 'points' of kernel 'integrate'", counted from 1 as people do.
-std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index) {
-    return "argument " + std::to_string(index + 1) + " '" + parameter.name + "' of kernel '" + kernel.key + "'";
-}
-
-[[noreturn]] void throw_wrong_array(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index,
-                                    const PyArray& given) {
-    std::string found = given.is_annotation ? "an annotation (wp.array without data)"
-                                            : Type::array(given.array.dtype, given.array.ndim).python_name();
-    std::string help;
-    if (given.array.ndim != parameter.ndim) {
-        help =
-            "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " + std::to_string(parameter.ndim);
-    } else if (given.array.dtype != parameter.element) {
-        help = ". help: convert it with .astype(), or annotate the parameter as " +
-               Type::array(given.array.dtype, given.array.ndim).python_name();
-    }
-    throw UsageError(
-        "launch()",
-        subject(kernel, parameter, index) + " is " + found + ", expected " + parameter.type.python_name() + help,
-        ErrorCategory::type);
-}
-
-void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
-                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders) {
-    if (PyArray* given = array_pointer(value)) {
-        const runtime::Array& array = given->array;
-        if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
-            throw_wrong_array(kernel, parameter, index, *given);
-        }
-        if (array.device != &device) {
-            throw UsageError("launch()", subject(kernel, parameter, index) + " is " + parameter.type.python_name() +
-                                             " on '" + array.device->alias + "', the launch is on '" + device.alias +
-                                             "'. help: " + parameter.name + ".to('" + device.alias + "')");
-        }
-        std::memcpy(to, &array.view, sizeof(ArrayView));
-        return;
-    }
-    if (value.is_none()) {  // an empty array: S-LCH-013
-        ArrayView empty;
-        std::memcpy(to, &empty, sizeof empty);
-        return;
-    }
-    std::string name = subject(kernel, parameter, index);
-    auto foreign = foreign_array(value, parameter.element, parameter.ndim, "launch()", name);
-    if (!foreign) {
-        throw UsageError("launch()",
-                         name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
-                             ". help: wp.array(...), a NumPy array or an object with __array_interface__",
-                         ErrorCategory::type);
-    }
-    std::memcpy(to, &foreign->view, sizeof(ArrayView));
-    holders.push_back(std::move(*foreign));
-}
-
-// The arrays in a struct: on this launch's device, and alive as long as the block points to them.
-void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
-                        runtime::Device& device, std::vector<runtime::Array>& holders) {
-    for (PyArray* array : arrays_in(value)) {
-        if (array->array.device != &device) {
-            throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
-                                             array->array.device->alias + "', the launch is on '" + device.alias + "'");
-        }
-        holders.push_back(array->array);
-        if (array->requires_grad) holders.push_back(array_pointer(array->grad)->array);
-    }
-}
-
-void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
-                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders) {
-    std::byte* to = block + parameter.offset;
-    switch (parameter.filler) {
-        case ParameterPlan::Filler::array:
-            pack_array(kernel, parameter, index, value, device, to, holders);
-            return;
-        case ParameterPlan::Filler::f32:
-            if (PyFloat_CheckExact(value)) {
-                const double wide = PyFloat_AS_DOUBLE(value);
-                const auto number = static_cast<float>(wide);
-                if (std::isfinite(number) != std::isfinite(wide)) break;  // too large
-                std::memcpy(to, &number, sizeof number);
-                return;
-            }
-            break;
-        case ParameterPlan::Filler::i32:
-            if (PyLong_CheckExact(value)) {
-                int overflow = 0;
-                long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-                if (!overflow && number == static_cast<std::int32_t>(number)) {
-                    auto narrow = static_cast<std::int32_t>(number);
-                    std::memcpy(to, &narrow, sizeof narrow);
-                    return;
-                }
-            }
-            break;
-        case ParameterPlan::Filler::value:
-            break;
-    }
-    if (!write_value(value, parameter.type, to)) {
-        throw_unfit(
-            "launch()",
-            subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name(),
-            value, parameter.type);
-    }
-    if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
-}
-
-// ---- dimensions ----
-
-bool read_extent(PyObject* object, std::int64_t& extent) {
-    if (PyLong_CheckExact(object)) {
-        extent = PyLong_AsLongLong(object);
-    } else if (PyIndex_Check(object)) {
-        nb::object index = nb::steal(PyNumber_Index(object));
-        if (!index.is_valid()) {  // a NumPy array of several extents
-            PyErr_Clear();
-            return false;
-        }
-        extent = PyLong_AsLongLong(index.ptr());
-    } else {
-        return false;
-    }
-    if (extent == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        throw UsageError("launch()",
-                         "dim " + std::string(nb::repr(nb::handle(object)).c_str()) + " does not fit into 64 bits",
-                         ErrorCategory::value);
-    }
-    return true;
-}
-
-struct Dimensions {
-    std::int64_t extents[8];
-    std::size_t count = 0;
-    std::span<const std::int64_t> span() const { return {extents, count}; }
-};
-
-Dimensions read_dimensions(PyObject* dim) {
-    Dimensions result;
-    if (read_extent(dim, result.extents[0])) {
-        result.count = 1;
-        return result;
-    }
-    const bool is_list = !PyUnicode_Check(dim) && !PyDict_Check(dim) && !PyAnySet_Check(dim);
-    nb::object items = nb::steal(is_list ? PySequence_Fast(dim, "") : nullptr);
-    if (!items.is_valid()) {
-        PyErr_Clear();
-        throw UsageError("launch()", "dim is " + describe(dim) + ", expected an int or a tuple of 1 to 4 ints",
-                         ErrorCategory::type);
-    }
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
-    if (count < 1 || count > kMaxDims) {
-        throw UsageError("launch()", "dim has " + std::to_string(count) + " extents, expected 1 to 4",
-                         ErrorCategory::value);
-    }
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), i);
-        if (!read_extent(item, result.extents[i])) {
-            throw UsageError("launch()", "dim[" + std::to_string(i) + "] is " + describe(item) + ", expected an int",
-                             ErrorCategory::type);
-        }
-    }
-    result.count = static_cast<std::size_t>(count);
-    return result;
-}
-
-// A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
-Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block) {
-    auto fail = [&](const std::string& why) {
-        throw UsageError("launch()",
-                         "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
-                             ". help: dim=n or dim=(n, m)",
-                         ErrorCategory::type);
-    };
-    for (const ParameterPlan& parameter : kernel.parameters()) {
-        if (parameter.filler != ParameterPlan::Filler::array) continue;
-        if (parameter.ndim != tid_rank) {
-            fail("its first array '" + parameter.name + "' has " + std::to_string(parameter.ndim) +
-                 " dimensions, and wp.tid() is " +
-                 (tid_rank == 0 ? std::string("not used") : "unpacked to " + std::to_string(tid_rank) + " names"));
-        }
-        auto* view = reinterpret_cast<const ArrayView*>(block + parameter.offset);
-        Dimensions result;
-        result.count = static_cast<std::size_t>(parameter.ndim);
-        std::copy(view->shape, view->shape + parameter.ndim, result.extents);
-        return result;
-    }
-    fail("it has no array parameter");
-    return {};
-}
 
 // ---- running ----
 
@@ -263,32 +57,14 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block) 
     return *compiled;
 }
 
-void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid) {
-    if (grid.count == 0) return;
-    bool finished = true;
-    try {
-        if (compiled.description.cost * static_cast<double>(grid.count) > kReleaseGilNs) {
-            nb::gil_scoped_release release;
-            finished = program::run(compiled, block, grid, &interrupted);
-        } else {
-            finished = program::run(compiled, block, grid);
-        }
-    } catch (...) {
-        flush_prints();
-        throw;
-    }
-    flush_prints();
-    if (!finished) throw nb::python_error();
-}
-
 // Arrays that the kernel wrote count one more version (the tape compares them).
 void count_writes(const program::CompiledKernel& compiled, PyObject* const* values) {
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         if (!compiled.effects[i].writes) continue;
         if (compiled.parameter_types[i].is_struct()) {
-            for (PyArray* array : arrays_in(values[i])) ++array->version;
+            for (PyArray* array : arrays_in(values[i])) count_write(*array);
         } else if (PyArray* array = array_pointer(values[i])) {
-            ++array->version;
+            count_write(*array);
         }
     }
 }
@@ -325,6 +101,18 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
             if (holds_arrays(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
         }
     }
+}
+
+// ---- the tape ----
+
+void record_launch(const nb::object& kernel, const Dimensions& dims, std::span<PyObject* const> values,
+                   PyObject* device) {
+    nb::list given;
+    for (PyObject* value : values) given.append(nb::handle(value));
+    nb::list extents;
+    for (const std::int64_t extent : dims.span()) extents.append(extent);
+    nb::handle(active_tape())
+        .attr("_record_launch")(kernel, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none());
 }
 
 // ---- recorded launches ----
@@ -386,13 +174,18 @@ public:
     }
 
     void launch() {
+        if (active_tape()) {
+            std::vector<PyObject*> values;
+            for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
+            record_launch(kernel_object_, dims_, values, nullptr);
+        }
         if (compiled_->keeps_arrays) {
             std::vector<PyObject*> values;
             for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
             keep_stored_arrays(*compiled_, values.data(), holders_);
         }
         execute(*compiled_, block_.data(), grid_);
-        for (const nb::object& array : written_) ++array_pointer(array)->version;
+        for (const nb::object& array : written_) count_write(*array_pointer(array));
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -489,14 +282,13 @@ private:
     std::vector<PyObject*> joined_;
 };
 
-void check_count(PyKernel& kernel, std::size_t given) {
-    std::size_t expected = kernel.parameters().size();
-    if (given == expected) return;
-    throw UsageError("launch()",
-                     "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
-                         " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
-                         std::to_string(expected),
-                     ErrorCategory::type);
+// adjoint=True: python/warp/tape.py decides which gradients are worked on.
+nb::object launch_adjoint(const Slots& slots) {
+    static PyObject* module = nullptr;
+    const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
+    return function_of("warp.tape", module, "launch_adjoint")(given(kKernel), given(kDim), given(kInputs),
+                                                              given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
+                                                              given(kDevice));
 }
 
 nb::object launch(const Slots& slots) {
@@ -506,11 +298,7 @@ nb::object launch(const Slots& slots) {
             "launch()", "the kernel is " + describe(slots[kKernel]) + ", expected a function decorated with @wp.kernel",
             ErrorCategory::type);
     }
-    if (flag(slots[kAdjoint], false)) {
-        throw UsageError("launch()",
-                         "adjoint=True: this version of Weft compiles no backward kernels yet; launch "
-                         "without adjoint");
-    }
+    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots);
     if (is_given(slots[kStream])) {
         throw UsageError("launch()",
                          "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
@@ -549,7 +337,14 @@ nb::object launch(const Slots& slots) {
             ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
-    execute(compiled, block.data(), grid);
+    const bool is_recorded = active_tape() && flag(slots[kRecordTape], true);
+    if (is_recorded) record_launch(kernel_object, dims, {values.data(), values.count()}, slots[kDevice]);
+    try {
+        execute(compiled, block.data(), grid);
+    } catch (...) {
+        if (is_recorded) nb::handle(active_tape()).attr("_forget_last")();
+        throw;
+    }
     count_writes(compiled, values.data());
     return nb::none();
 }
@@ -588,6 +383,24 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 }  // namespace
 
+void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid) {
+    if (grid.count == 0) return;
+    bool finished = true;
+    try {
+        if (compiled.description.cost * static_cast<double>(grid.count) > kReleaseGilNs) {
+            nb::gil_scoped_release release;
+            finished = program::run(compiled, block, grid, &interrupted);
+        } else {
+            finished = program::run(compiled, block, grid);
+        }
+    } catch (...) {
+        flush_prints();
+        throw;
+    }
+    flush_prints();
+    if (!finished) throw nb::python_error();
+}
+
 void flush_prints() {
     if (!runtime::has_prints()) return;
     std::string text = runtime::take_prints();
@@ -599,6 +412,8 @@ void flush_prints() {
 void bind_launch(nb::module_& m) {
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
+    bind_adjoint(m);
+    bind_recording(m);
     nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
         .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")
         .def(

@@ -22,6 +22,7 @@ struct Buffer {
     std::int64_t size_bytes = 0;
     Device* device = nullptr;
     std::function<void()> release;  // empty: the pool's own memory
+    std::uint64_t version = 0;      // counts writes by launches and by the host
     References references;          // what array fields of structs in this memory point to
 
     ~Buffer();

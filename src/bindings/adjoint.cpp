@@ -1,0 +1,155 @@
+// Launches of adjoints, as python/warp/tape.py asks for them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <vector>
+
+#include "bindings/arguments.h"
+#include "bindings/array.h"
+#include "bindings/device.h"
+#include "bindings/launch.h"
+#include "bindings/structs.h"
+#include "bindings/types.h"
+#include "bindings/values.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using transform::Gradient;
+
+struct Arguments {
+    std::vector<PyObject*> values;
+    Block block;
+    std::vector<runtime::Array> holders;
+    std::vector<Gradient> gradients;
+
+    Arguments(PyKernel& kernel, nb::list given, runtime::Device& device)
+        : block(static_cast<std::size_t>(kernel.block_bytes())) {
+        const auto& parameters = kernel.parameters();
+        check_count(kernel, nb::len(given));
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            values.push_back(nb::handle(given[i]).ptr());
+            pack_argument(kernel, parameters[i], i, values.back(), device, block.data(), holders);
+        }
+    }
+
+    ArrayView* view(const ParameterPlan& parameter) {
+        if (parameter.filler != ParameterPlan::Filler::array) return nullptr;
+        return reinterpret_cast<ArrayView*>(block.data() + parameter.offset);
+    }
+
+    void find_gradients(PyKernel& kernel) {
+        const auto& parameters = kernel.parameters();
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            const ArrayView* of = view(parameters[i]);
+            const PyArray* array = array_pointer(values[i]);
+            const bool retains = array && array->retain_grad;
+            gradients.push_back(!of || !of->grad ? Gradient::none : retains ? Gradient::retained : Gradient::used);
+        }
+    }
+};
+
+// The kernel that a launch with these values runs.
+nb::object kernel_for(nb::handle object, nb::list values) {
+    PyKernel* kernel = kernel_pointer(object);
+    if (!kernel) {
+        throw UsageError("launch()",
+                         "the kernel is " + describe(object) + ", expected a function decorated with @wp.kernel",
+                         ErrorCategory::type);
+    }
+    if (!kernel->is_generic()) return nb::borrow(object);
+    std::vector<PyObject*> given;
+    for (nb::handle value : values) given.push_back(value.ptr());
+    return kernel->instance_for(given);
+}
+
+// The view of `with`, an array like `view`'s: the same shape and strides.
+void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::string& what) {
+    const runtime::Array& array = array_pointer(with)->array;
+    for (int axis = 0; axis < ndim; ++axis)
+        WEFT_CHECK(array.view.shape[axis] == view.shape[axis] && array.view.strides[axis] == view.strides[axis],
+                   what + " is laid out in another way than the array");
+    return array.view.data;
+}
+
+void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list contents, nb::list gradients,
+                 nb::handle device_object) {
+    nb::object holder = kernel_for(kernel_object, values);
+    PyKernel& kernel = *kernel_pointer(holder);
+    runtime::Device& device = device_from_python(device_object, "launch()");
+    Arguments arguments(kernel, values, device);
+    const auto& parameters = kernel.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        ArrayView* view = arguments.view(parameters[i]);
+        if (!view) continue;
+        const nb::handle copy = contents[i], gradient = gradients[i];
+        if (!copy.is_none()) view->data = data_like(*view, copy, parameters[i].ndim, "a copy");
+        if (!gradient.is_none()) view->grad = data_like(*view, gradient, parameters[i].ndim, "a gradient");
+    }
+    arguments.find_gradients(kernel);
+
+    Variant variant = kernel.configured();
+    const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
+    variant.strided = program::needs_strided(*compiled, arguments.block.data());
+    variant.overlapping = program::has_gradient_overlap(*compiled, arguments.block.data());
+    if (variant.strided || variant.overlapping) compiled = &kernel.adjoint(variant, arguments.gradients);
+    const int tid_rank = compiled->description.tid_rank;
+    const Dimensions dims =
+        dim.is_none() ? infer_dimensions(kernel, tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
+    execute(*compiled, arguments.block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
+}
+
+// (which values' contents the adjoint needs from before the launch, which values the kernel writes)
+nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
+    nb::object holder = kernel_for(kernel_object, values);
+    PyKernel& kernel = *kernel_pointer(holder);
+    Arguments arguments(kernel, values, device_from_python(device_object, "launch()"));
+    arguments.find_gradients(kernel);
+    Variant variant = kernel.configured();
+    const program::CompiledKernel& compiled = kernel.compiled(variant);
+    bool any = false;
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        const bool may_have_gradients =
+            arguments.gradients[i] != Gradient::none || !arrays_in(arguments.values[i]).empty();
+        any |= compiled.effects[i].writes && may_have_gradients;
+    }
+    nb::list reads, writes;
+    variant.overlapping = program::has_gradient_overlap(compiled, arguments.block.data());
+    const std::vector<bool> needed =
+        any ? kernel.adjoint_reads(variant, arguments.gradients) : std::vector<bool>(compiled.effects.size(), false);
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        reads.append(static_cast<bool>(needed[i]));
+        writes.append(compiled.effects[i].writes);
+    }
+    return nb::make_tuple(reads, writes, any);
+}
+
+}  // namespace
+
+void bind_adjoint(nb::module_& m) {
+    m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("contents"),
+          nb::arg("gradients"), nb::arg("device").none(),
+          "Runs the adjoint of a kernel. `contents` are arrays to be read in place of the values (None: the value "
+          "itself), `gradients` arrays in place of their gradients (None: array.grad); both laid out as the values.");
+    m.def(
+        "launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
+        "By argument: whether the adjoint of the launch needs its contents from before, and whether the launch writes "
+        "it; then whether there is an adjoint: the launch writes something that may have a gradient.");
+    m.def(
+        "field_names",
+        [](nb::handle value) {
+            std::vector<std::string> names;
+            if (const StructValue* of = struct_pointer(value))
+                for (const Type::Field& field : of->type().fields()) names.push_back(field.name);
+            return names;
+        },
+        nb::arg("value"), "The fields of a struct instance.");
+    m.def(
+        "arrays_in", [](nb::handle value) { return array_objects_in(value); }, nb::arg("value"),
+        "The arrays in the fields of a struct.");
+}
+
+}  // namespace weft::bindings

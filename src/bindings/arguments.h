@@ -1,0 +1,50 @@
+// What a launch is given, brought into the form that machine code takes: the argument block and the grid.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bindings/kernel.h"
+#include "runtime/array.h"
+
+namespace weft::bindings {
+
+constexpr std::size_t kInlineBlockBytes = 2048;
+
+// ---- the argument block ----
+
+// Bytes for the arguments of one launch: on the stack unless there are dozens of arrays.
+class Block {
+public:
+    explicit Block(std::size_t size_bytes) {
+        if (size_bytes > kInlineBlockBytes) heap_.reset(new std::byte[size_bytes]);
+    }
+    std::byte* data() { return heap_ ? heap_.get() : inline_; }
+
+private:
+    alignas(64) std::byte inline_[kInlineBlockBytes];
+    std::unique_ptr<std::byte[]> heap_;
+};
+
+// Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive.
+// Throws UsageError where the value does not fit the parameter.
+void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders);
+
+struct Dimensions {
+    std::int64_t extents[8];
+    std::size_t count = 0;
+    std::span<const std::int64_t> span() const { return {extents, count}; }
+};
+
+// Throws UsageError where a kernel gets more or fewer arguments than it takes.
+void check_count(PyKernel& kernel, std::size_t given);
+
+// dim=: an int, or 1 to 4 of them.
+Dimensions read_dimensions(PyObject* dim);
+// A launch without dim: the shape of the first array, where it fits what tid() is unpacked to.
+Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block);
+
+}  // namespace weft::bindings

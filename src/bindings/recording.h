@@ -1,0 +1,24 @@
+// What the tape (python/warp/tape.py) is told while it records: launches, and what the host writes to arrays. Where no
+// tape records, all this is one comparison.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "bindings/array.h"
+
+namespace weft::bindings {
+
+// The tape that records at present; null where none does.
+PyObject* active_tape();
+
+// Counts a write to the array's memory: a tape that kept copies compares.
+void count_write(PyArray& array);
+
+// Before the host writes all elements of `to`: with those of `from`, in the same order, or, where that is null, with
+// numbers that come from nowhere.
+void record_write(PyObject* to, PyObject* from);
+void record_write(PyArray& to, PyArray* from = nullptr);
+
+void bind_recording(nb::module_& m);
+
+}  // namespace weft::bindings

@@ -1,0 +1,216 @@
+"""Gradients of single kernels: control flow, locals, memory."""
+
+import numpy as np
+import pytest
+import warp as wp
+from differences import check_program
+
+RNG = np.random.default_rng(7)
+
+
+def launched(kernel, *arguments, dim, out=None):
+    y = wp.zeros(out or dim, dtype=wp.float64, requires_grad=True)
+    wp.launch(kernel, dim=dim, inputs=[*arguments, y])
+    return y
+
+
+@wp.kernel
+def power_with_break(x: wp.array[wp.float64], n: int, y: wp.array[wp.float64]):
+    i = wp.tid()
+    s = wp.float64(1.0)
+    for _k in range(n):
+        if s > wp.float64(100.0):
+            break
+        s *= x[i]
+    y[i] = s
+
+
+@pytest.mark.seed("S-DIF-016")
+def test_a_loop_that_changes_a_local_and_breaks():
+    check_program(lambda x: launched(power_with_break, x, 9, dim=23), [RNG.uniform(1.1, 3.0, 23)])
+
+
+def test_the_product_in_a_dynamic_loop_has_the_derivative_twelve():
+    @wp.kernel
+    def cube(x: wp.array[float], n: int, y: wp.array[float]):
+        s = float(1.0)
+        for _k in range(n):
+            s = s * x[0]
+        y[0] = s
+
+    x, y = wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(cube, dim=1, inputs=[x, 3, y])
+    tape.backward(y)
+    assert x.grad.numpy()[0] == 12.0
+
+
+@wp.kernel
+def squares_until(x: wp.array[wp.float64], limits: wp.array[int], y: wp.array[wp.float64]):
+    i = wp.tid()
+    s = x[i]
+    k = int(0)
+    while s < wp.float64(100.0) and k < limits[i]:
+        t = wp.float64(0.0)
+        for _j in range(k):
+            t = t * wp.sin(s) + s * x[(i + 1) % 19]
+        s = s * s + t * wp.float64(0.01)
+        k += 1
+    y[i] = s
+
+
+def test_while_with_a_nested_loop_of_changing_length():
+    limits = (np.arange(19) % 5).astype(np.int32)
+    check_program(lambda x, n: launched(squares_until, x, n, dim=19), [RNG.uniform(1.1, 3.0, 19), limits])
+
+
+@wp.kernel
+def components(x: wp.array[wp.vec3d], y: wp.array[wp.float64]):
+    i = wp.tid()
+    v = x[i]
+    v[0] = v[1] * v[2]
+    v[0] = v[0] * v[0]
+    w = wp.outer(v, x[i]) @ v
+    w[i % 3] += v[1]
+    y[i] = wp.length(w) + wp.dot(v, w) + wp.normalize(v)[0]
+
+
+def test_component_assignment_static_and_dynamic():
+    check_program(lambda x: launched(components, x, dim=20), [RNG.uniform(0.5, 1.5, (20, 3))], dtypes={0: wp.vec3d})
+
+
+@wp.kernel
+def maximum_with_continue(x: wp.array2d[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    best = x[i, 0]
+    at = int(0)
+    for j in range(x.shape[1]):
+        if x[i, j] <= best:
+            continue
+        best = x[i, j]
+        at = j
+    y[i] = best * wp.float64(at + 1)
+
+
+def test_continue_with_the_place_of_a_maximum():
+    check_program(lambda x: launched(maximum_with_continue, x, dim=9), [RNG.standard_normal((9, 8))])
+
+
+@wp.func
+def early(x: wp.float64, limit: wp.float64):
+    if x > limit:
+        return x * x
+    for k in range(4):
+        if x * wp.float64(k) > limit:
+            return x * wp.float64(k)
+    return wp.sin(x)
+
+
+@wp.kernel
+def early_returns(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    if i % 5 == 4:
+        return
+    y[i] = early(x[i], wp.float64(1.0)) + (x[i] if x[i] < wp.float64(0.2) else wp.exp(x[i]))
+
+
+def test_early_returns_of_kernel_and_function():
+    check_program(lambda x: launched(early_returns, x, dim=31), [RNG.uniform(0.0, 1.5, 31)])
+
+
+@wp.kernel
+def neighbours(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    n = x.shape[0]
+    y[i] = x[(i + 1) % n] * x[wp.max(i - 1, 0)] - x[i] * x[i]
+
+
+def test_neighbours_share_gradients():
+    check_program(lambda x: launched(neighbours, x, dim=40), [RNG.standard_normal(40)])
+
+
+@wp.kernel
+def indexed_sum(x: wp.array[wp.float64], at: wp.array[int], y: wp.array[wp.float64]):
+    i = wp.tid()
+    wp.atomic_add(y, at[i], x[i] * x[i])
+    wp.atomic_sub(y, 0, wp.sin(x[i]))
+
+
+def test_atomic_sums():
+    at = RNG.integers(0, 4, 50).astype(np.int32)
+    check_program(lambda x, at: launched(indexed_sum, x, at, dim=50, out=4), [RNG.standard_normal(50), at])
+
+
+@wp.struct
+class Body:
+    position: wp.vec3d
+    mass: wp.float64
+    kind: int
+
+
+@wp.func
+def moved(b: Body, by: wp.float64):
+    result = Body()
+    result.position = b.position * by
+    result.mass = b.mass + wp.dot(b.position, b.position)
+    result.kind = b.kind + 1
+    return result
+
+
+@wp.kernel
+def bodies(x: wp.array[wp.vec3d], m: wp.array[wp.float64], kept: wp.array[Body], y: wp.array[wp.float64]):
+    i = wp.tid()
+    b = Body()
+    b.position = x[i]
+    b.mass = m[i]
+    b.position[1] = b.mass * b.position[0]
+    b = moved(b, m[i])
+    kept[i] = b
+
+
+@wp.kernel
+def weigh(kept: wp.array[Body], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = kept[i].mass * kept[i].position[2] + kept[i].position[1]
+
+
+@pytest.mark.seed("S-STR-007")
+def test_arrays_of_structs_between_two_kernels():
+    def program(x, m):
+        kept = wp.zeros(11, dtype=Body, requires_grad=True)
+        y = wp.zeros(11, dtype=wp.float64, requires_grad=True)
+        wp.launch(bodies, dim=11, inputs=[x, m, kept, y])
+        wp.launch(weigh, dim=11, inputs=[kept, y])
+        return y
+
+    check_program(program, [RNG.standard_normal((11, 3)), RNG.uniform(1, 2, 11)], dtypes={0: wp.vec3d})
+
+
+def test_integers_pass_no_gradient():
+    @wp.kernel
+    def rounded(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = float(int(x[i])) * 2.0 + wp.floor(x[i])
+
+    x, y = wp.array([2.5, -1.25], dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(rounded, dim=2, inputs=[x, y])
+    tape.backward(grads={y: wp.ones(2)})
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_every_number_of_lanes_gives_the_gradient(lanes):
+    @wp.kernel(module_options={"lanes": lanes})
+    def kernel(x: wp.array[wp.float64], n: wp.array[int], y: wp.array[wp.float64]):
+        i = wp.tid()
+        s = x[i]
+        for k in range(n[i]):
+            if k % 3 == 2:
+                s = wp.sin(s) * x[i]
+            else:
+                s += s * s * wp.float64(0.1)
+        y[i] = s
+
+    n = RNG.integers(0, 9, 45).astype(np.int32)
+    check_program(lambda x, n: launched(kernel, x, n, dim=45), [RNG.uniform(0.1, 1.0, 45), n])

@@ -1,0 +1,259 @@
+"""wp.Tape: what it records, what it keeps, what it refuses."""
+
+import numpy as np
+import pytest
+import warp as wp
+from differences import check_program
+
+RNG = np.random.default_rng(3)
+
+
+@wp.kernel
+def square(x: wp.array[wp.float64]):
+    i = wp.tid()
+    x[i] = x[i] * x[i]
+
+
+@wp.kernel
+def multiply(a: wp.array[wp.float64], b: wp.array[wp.float64], c: wp.array[wp.float64]):
+    i = wp.tid()
+    c[i] = a[i] * b[i]
+
+
+@wp.kernel
+def total(x: wp.array[wp.float64], loss: wp.array[wp.float64]):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, x[i])
+
+
+def doubles(values, **options):
+    return wp.array(np.asarray(values, dtype=np.float64), dtype=wp.float64, **options)
+
+
+@pytest.mark.seed("S-DIF-018")
+def test_squaring_in_place_keeps_just_what_is_overwritten():
+    x = doubles([2.0, 3.0], requires_grad=True)
+    loss = doubles([0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        for _ in range(3):
+            wp.launch(square, dim=2, inputs=[x])
+        wp.launch(total, dim=2, inputs=[x, loss])
+    tape.backward(loss)
+    np.testing.assert_allclose(x.grad.numpy(), 8.0 * np.array([2.0, 3.0]) ** 7)
+    assert tape.memory.copies == 3 and tape.memory.bytes == 3 * 16
+
+
+def test_what_is_not_overwritten_is_not_copied():
+    a, b, c = (doubles(RNG.standard_normal(5), requires_grad=True) for _ in range(3))
+    loss = doubles([0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=5, inputs=[a, b, c])
+        wp.launch(total, dim=5, inputs=[c, loss])
+    tape.backward(loss)
+    np.testing.assert_array_equal(a.grad.numpy(), b.numpy())
+    assert tape.memory.copies == 0
+
+
+@pytest.mark.seed("S-DIF-011")
+def test_a_tape_recorded_once_uses_the_present_contents():
+    a, b, c = (doubles(RNG.standard_normal(5), requires_grad=True) for _ in range(3))
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=5, inputs=[a, b, c])
+    for step in range(3):
+        b.assign(np.full(5, float(step)))
+        tape.backward(grads={c: doubles(np.ones(5))})
+        np.testing.assert_array_equal(a.grad.numpy(), np.full(5, float(step)))
+        tape.zero()
+
+
+@pytest.mark.seed("S-DIF-010")
+@pytest.mark.seed("P-89")
+def test_gradients_add_up_until_they_are_zeroed():
+    a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=2, inputs=[a, b, c])
+    seed = doubles([1.0, 1.0])
+    tape.backward(grads={c: seed})
+    tape.backward(grads={c: seed})
+    np.testing.assert_array_equal(tape.gradients[a].numpy(), [2.0, 4.0])
+    assert tape.adjoints[a] is a.grad and tape.get_adjoint(a) is a.grad
+    tape.zero()
+    np.testing.assert_array_equal(a.grad.numpy(), [0.0, 0.0])
+    np.testing.assert_array_equal(seed.numpy(), [1.0, 1.0])
+
+
+@pytest.mark.seed("S-DIF-012")
+def test_the_gradient_in_memory_that_the_caller_brought():
+    memory = np.zeros(2)
+    a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
+    a.grad = wp.array(memory, dtype=wp.float64, copy=False)
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=2, inputs=[a, b, c])
+    tape.backward(grads={c: doubles([1.0, 1.0])})
+    np.testing.assert_array_equal(memory, [1.0, 2.0])
+    tape.zero()
+    np.testing.assert_array_equal(memory, [0.0, 0.0])
+
+
+def test_copies_clones_fills_slices_and_operators_are_recorded():
+    def program(x):
+        z = wp.clone(x, requires_grad=True)
+        z.fill_(1.0)
+        wp.copy(z, x)
+        wp.launch(square, dim=6, inputs=[z])
+        wp.copy(z, x, dest_offset=2, src_offset=1, count=3)
+        z[0:2] = x[4:6]
+        z[5] = 7.0
+        wp.launch(square, dim=3, inputs=[z[1:4]])
+        return z * 3.0 + x * z
+
+    check_program(program, [RNG.standard_normal(6)])
+
+
+@pytest.mark.seed("S-DIF-013")
+def test_what_is_outside_the_tape_is_not_recorded():
+    a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=2, inputs=[a, b, c], record_tape=False)
+        wp.launch(multiply, dim=2, inputs=[a, b, c])
+    wp.launch(multiply, dim=2, inputs=[a, b, c])
+    assert len(tape.launches) == 1
+
+
+@pytest.mark.seed("S-DIF-014")
+def test_a_second_tape_cannot_be_entered():
+    with wp.Tape():
+        with pytest.raises(RuntimeError, match="another tape is recording"):
+            with wp.Tape():
+                pass
+    with wp.Tape():
+        pass
+
+
+def test_record_func_runs_in_its_place():
+    a, b, c = (doubles([3.0], requires_grad=True) for _ in range(3))
+
+    def by_hand():
+        a.grad.assign(a.grad.numpy() + 5.0 * b.grad.numpy())
+
+    with wp.Tape() as tape:
+        b.assign(a.numpy() * 5.0)
+        tape.record_func(by_hand, [a, b])
+        wp.launch(multiply, dim=1, inputs=[b, b, c])
+    tape.backward(grads={c: doubles([1.0])})
+    assert a.grad.numpy()[0] == 5.0 * 2.0 * 15.0
+    with pytest.raises(TypeError, match="expected a function"):
+        tape.record_func(None, [a])
+
+
+def test_an_array_that_was_kept_must_not_be_written_outside_the_tape():
+    x = doubles([2.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x])
+    tape.backward(grads={x: doubles([1.0])})
+    assert x.grad.numpy()[0] == 4.0
+    x.fill_(1.0)
+    with pytest.raises(RuntimeError, match="written outside of the tape"):
+        tape.backward(grads={x: doubles([1.0])})
+
+
+def test_recorded_launches_are_on_the_tape():
+    x = doubles([2.0], requires_grad=True)
+    command = wp.launch(square, dim=1, inputs=[x], record_cmd=True)
+    with wp.Tape() as tape:
+        command.launch()
+        command.launch()
+    tape.backward(grads={x: doubles([1.0])})
+    assert x.grad.numpy()[0] == 32.0
+
+
+def test_retained_gradients_stay():
+    x, y, z = (doubles([2.0], requires_grad=True) for _ in range(3))
+    y.retain_grad = True
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=1, inputs=[x, x, y])
+        wp.launch(multiply, dim=1, inputs=[y, y, z])
+    tape.backward(grads={z: doubles([1.0])})
+    assert x.grad.numpy()[0] == 2 * 4 * 2 * 2 and y.grad.numpy()[0] == 8.0
+
+
+@pytest.mark.seed("S-DIF-006")
+def test_wrong_starts_are_refused():
+    x, y = doubles([2.0, 1.0], requires_grad=True), doubles([0.0])
+    tape = wp.Tape()
+    with pytest.raises(RuntimeError, match="recorded nothing"):
+        tape.backward(x)
+    with tape:
+        wp.launch(square, dim=2, inputs=[x])
+    with pytest.raises(ValueError, match=r"shape \(2,\), expected one element"):
+        tape.backward(x)
+    with pytest.raises(ValueError, match="requires_grad=True"):
+        tape.backward(y)
+    with pytest.raises(TypeError, match="expected an array of one element"):
+        tape.backward(3.0)
+    with pytest.raises(TypeError, match="float32"):
+        tape.backward(grads={x: wp.zeros(2)})
+    with pytest.raises(ValueError, match=r"\(3,\)"):
+        tape.backward(grads={x: doubles([1.0, 2.0, 3.0])})
+    with pytest.raises(ValueError, match="that has none"):
+        tape.backward(grads={y: doubles([1.0])})
+    tape.reset()
+    with pytest.raises(RuntimeError, match="was reset"):
+        tape.backward(grads={x: x})
+
+
+def test_a_kernel_without_backward_is_refused_when_it_is_recorded():
+    @wp.kernel(enable_backward=False)
+    def one_way(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = x[i]
+
+    x, y = wp.zeros(2, requires_grad=True), wp.zeros(2, requires_grad=True)
+    with wp.Tape():
+        wp.launch(one_way, dim=2, inputs=[x, wp.zeros(2)])
+        with pytest.raises(RuntimeError, match="enable_backward=False"):
+            wp.launch(one_way, dim=2, inputs=[x, y])
+
+
+@pytest.mark.seed("S-LCH-005")
+@pytest.mark.seed("S-DIF-019")
+def test_the_adjoint_of_one_launch_without_a_tape():
+    a, b, c = doubles([1.0, 2.0]), doubles([3.0, 4.0]), doubles([0.0, 0.0])
+    adj_a, adj_c = doubles([0.5, 0.5]), doubles([1.0, 10.0])
+    wp.launch(multiply, dim=2, inputs=[a, b], outputs=[c])
+    wp.launch(multiply, dim=2, inputs=[a, b], outputs=[c], adj_inputs=[adj_a, None], adj_outputs=[adj_c], adjoint=True)
+    np.testing.assert_array_equal(adj_a.numpy(), [3.5, 40.5])
+    np.testing.assert_array_equal(adj_c.numpy(), [1.0, 10.0])
+    with pytest.raises(ValueError, match=r"shape \(3,\)"):
+        wp.launch(multiply, dim=2, inputs=[a, b, c], adj_inputs=[doubles([1, 2, 3])], adjoint=True)
+
+
+def test_a_long_rollout_that_reuses_two_buffers():
+    @wp.kernel
+    def step(a: wp.array[wp.float64], b: wp.array[wp.float64]):
+        i = wp.tid()
+        b[i] = a[i] + wp.float64(0.001) * wp.sin(a[i])
+
+    x = doubles(RNG.uniform(0, 3, 4), requires_grad=True)
+    y = wp.zeros_like(x)
+    start = x.numpy().copy()
+    with wp.Tape() as tape:
+        for _ in range(500):
+            wp.launch(step, dim=4, inputs=[x, y])
+            wp.launch(step, dim=4, inputs=[y, x])
+    tape.backward(grads={x: doubles(np.ones(4))})
+    value, slope = start, np.ones(4)
+    for _ in range(1000):
+        slope = slope * (1 + 0.001 * np.cos(value))
+        value = value + 0.001 * np.sin(value)
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-12)
+    assert tape.memory.copies == 999  # each but the last state of y, which nothing overwrites
+
+
+def test_the_tape_as_a_graph(tmp_path):
+    a, b, c = (doubles([1.0], requires_grad=True) for _ in range(3))
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=1, inputs=[a, b, c])
+    text = tape.visualize(str(tmp_path / "tape.dot"), array_labels={a: "first"})
+    assert (tmp_path / "tape.dot").read_text() == text
+    assert text.startswith("digraph") and "first" in text and "multiply" in text and text.count("->") == 3
