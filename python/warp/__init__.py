@@ -102,7 +102,7 @@ _LATER = {
 
 def __getattr__(name: str):
     # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
-    if name in ("context", "utils"):
+    if name in ("autograd", "context", "utils"):
         import importlib
 
         return importlib.import_module(f"warp.{name}")
@@ -128,4 +128,6 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_PYTHON_TYPES, "utils", *types.type_names(), *_weft.builtin_names()})
+    return sorted(
+        {*globals(), *_LATER, *_PYTHON_TYPES, "autograd", "utils", *types.type_names(), *_weft.builtin_names()}
+    )

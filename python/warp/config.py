@@ -47,13 +47,20 @@ quiet: bool = True
 """Nothing is printed at start-up in any case."""
 
 enable_backward: bool = True
-"""Backward code is compiled when a gradient is first asked for, so True costs nothing."""
+"""False means that no gradient will be asked for of kernels that are declared afterwards, unless they, or their module,
+say otherwise. Backward code is compiled when a gradient is first asked for, so True costs nothing."""
 
 verify_cuda: bool = False
 """Checks the CUDA context after each launch on a CUDA device."""
 
 verify_fp: bool = False
-"""Accepted for programs of earlier releases."""
+"""Looks after each launch, and after each adjoint, for elements that have become NaN or infinite, and raises a
+UsageError that names the kernel, the array, the element and the value. For finding mistakes: it copies what is
+written."""
+
+verify_autograd_array_access: bool = False
+"""Accepted for programs of earlier releases: gradients are right where arrays are overwritten, nothing is to be looked
+for."""
 
 cuda_path: str | None = None
 host_path: str | None = None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from warp import _weft
+from warp import _weft, config
 from warp._weft import Function, Kernel, usage_error
 from warp.modules import Module, check_options, code_options, module_named
 
@@ -96,13 +96,16 @@ def kernel(
     def make(function: Callable) -> Kernel:
         function = _python_function(function, "kernel()")
         owner = _module_of(function, module, function.__name__)
-        options = {**owner.options, **own_options} if owner.options else own_options
+        own = dict(own_options)
+        if not config.enable_backward and "enable_backward" not in {**owner.options, **own}:
+            own["enable_backward"] = False
+        options = {**owner.options, **own} if owner.options else own
         made = Kernel(function, function.__name__, owner, code_options(options))
         made.__doc__ = function.__doc__
         made.__name__ = function.__name__
         made.__qualname__ = function.__qualname__
         made.__wrapped__ = function
-        made.own_options = own_options
+        made.own_options = own
         made.launch_bounds = bounds
         made.grid_stride = grid_stride
         owner._add(made)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import array, type_name, usage_error
+from warp._weft import array, primitives, type_name, usage_error
 
 __all__ = ["from_key", "indexedarray"]
 
@@ -125,8 +125,12 @@ class _Members:
     def contiguous(self) -> array:
         """The chosen elements as an array of their own."""
         values, chosen = self._raw()
-        result = _weft.empty(self.shape, self.dtype, device=self.device)
-        if result.size:
+        result = _weft.empty(self.shape, self.dtype, device=self.device, requires_grad=self.data.requires_grad)
+        if result.size and _weft.active_tape() is not None:
+            from warp.copy_kernels import gathers
+
+            _weft.launch(gathers[self.ndim - 1], self.shape, [self], [result])
+        elif result.size:
             raw = result
             if values.dtype != object and _weft.type_info(self.dtype) is not None:
                 info = _weft.type_info(self.dtype)
@@ -149,9 +153,14 @@ class _Members:
             value = value.contiguous()
         if not isinstance(value, (array, np.ndarray, list)):
             value = _weft.full(1, value, self.dtype, device=self.device)
+        elif isinstance(value, array) and value.requires_grad and value.dtype is not self.dtype:
+            value = value.astype(self.dtype)
         elif not isinstance(value, array) or value.dtype is not self.dtype:
             value = array(value, dtype=self.dtype, device=self.device)
         if self.size == 0:
+            return self
+        if _weft.active_tape() is not None:
+            _scatter(self, value)
             return self
         info = _weft.type_info(self.dtype)
         if info is not None and info["numpy"] is None:
@@ -163,6 +172,7 @@ class _Members:
             raise usage_error(
                 f"array[]: cannot store an array of shape {value.shape} in elements of shape {self.shape}", ValueError
             ) from error
+        _weft.count_write(self.data)
         return self
 
     def fill_(self, value: Any) -> Any:
@@ -204,6 +214,31 @@ class _Members:
         return f"indexed{self.contiguous()!r}"
 
     __str__ = __repr__
+
+
+def _scatter(to: Any, value: array) -> None:
+    """``to.assign(value)`` by a kernel, which a tape records."""
+    from warp.copy_kernels import scatters
+    from warp.mapping import broadcast_shape
+
+    if broadcast_shape([value.shape, to.shape], "array[]") != to.shape:
+        raise usage_error(
+            f"array[]: cannot store an array of shape {value.shape} in elements of shape {to.shape}", ValueError
+        )
+    if primitives.overlap(value, to.data):
+        value = _weft.clone(value)
+    value = primitives.broadcast(value, to.shape)
+    # Of an element that is chosen several times the last assignment stays: the others are not made.
+    last = []
+    for part in to.indices:
+        chosen = part.numpy()
+        at = np.zeros(chosen.max() + 1, dtype=np.int64)
+        at[chosen] = np.arange(chosen.size)
+        last.append(np.unique(at[chosen]))
+    if any(kept.size < part.size for kept, part in zip(last, to.indices, strict=True)):
+        value = indexedarray(value, list(last)).contiguous()
+        to = _narrowed(to, tuple(last))
+    _weft.launch(scatters[to.ndim - 1], to.shape, [value], [to])
 
 
 def _narrowed(source: Any, key: tuple) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, type_name, usage_error
+from warp.recording import Operation, recorded
 
 __all__ = ["adj_batched_matmul", "adj_matmul", "batched_matmul", "matmul"]
 
@@ -67,7 +68,35 @@ def _multiply(api: str, a: Any, b: Any, c: Any, d: Any, alpha: Any, beta: Any, d
     alpha, beta = _number(api, "alpha", alpha), _number(api, "beta", beta)
     shapes = {"a": batch + "mk", "b": batch + "kn", "c": batch + "mn", "d": batch + "mn"}
     _check(api, {"a": a, "b": b, "c": c, "d": d}, 2 + len(batch), shapes, device)
-    primitives.matmul(a, b, c, d, alpha, beta)
+    _run(api, a, b, c if beta != 0.0 else None, d, alpha, beta)
+
+
+def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, beta: float) -> None:
+    """The product itself, and its entry on a tape."""
+
+    def backward(operation: Operation) -> None:
+        gradient = operation.gradient(d)
+        if gradient is None:
+            return
+        turned = (0, 2, 1) if a.ndim == 3 else (1, 0)
+        if a.grad is not None:
+            primitives.matmul(gradient, operation.contents("b").transpose(turned), a.grad, a.grad, alpha, 1.0)
+        if b.grad is not None:
+            primitives.matmul(operation.contents("a").transpose(turned), gradient, b.grad, b.grad, alpha, 1.0)
+        if c is not None and c.grad is not None:
+            gradient *= beta
+            c.grad += gradient
+
+    needs = {}
+    if d.grad is not None:
+        if b.grad is not None:
+            needs["a"] = a
+        if a.grad is not None:
+            needs["b"] = b
+    reads = [a, b] if c is None else [a, b, c]
+    recorded(
+        api, lambda: primitives.matmul(a, b, c, d, alpha, beta), reads=reads, writes=[d], needs=needs, backward=backward
+    )
 
 
 def _matmul(
@@ -192,5 +221,5 @@ def product(a: Any, b: Any) -> Any:
         return NotImplemented
     _check("a @ b", {"a": a, "b": b}, 2, {"a": "mk", "b": "kn"}, None)
     result = _weft.empty((a.shape[0], b.shape[1]), a.dtype, device=a.device, requires_grad=True)
-    primitives.matmul(a, b, None, result, 1.0, 0.0)
+    _run("a @ b", a, b, None, result, 1.0, 0.0)
     return result

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import array, usage_error
+from warp.recording import Function, Launch, Need, Write, arrays_of, gradients_of
 
 __all__ = ["Tape"]
 
@@ -27,124 +28,10 @@ class Memory(NamedTuple):
     peak_bytes: int
 
 
-class _Need:
-    """That an entry reads an array and its adjoint does so again."""
-
-    __slots__ = ("array", "begin", "copy", "end")
-
-    def __init__(self, needed: array):
-        self.array = needed
-        _, self.begin, self.end, _ = _weft.memory_of(needed)
-        self.copy: array | None = None  # of the contents that the entry saw; None while the array still has them
-
-    def contents(self) -> array:
-        return self.array if self.copy is None else self.copy
-
-
-def _arrays_of(value: Any) -> list[array]:
-    return [value] if isinstance(value, array) else _weft.arrays_in(value)
-
-
-class _Launch:
-    """One launch. ``needs`` has what the adjoint reads, by argument."""
-
-    def __init__(self, kernel: Any, dim: Any, values: list, device: Any, writes: list[bool], is_smooth: bool):
-        self.kernel, self.dim, self.values, self.device = kernel, dim, values, device
-        self.writes, self.is_smooth = writes, is_smooth
-        self.needs: dict[int, list[_Need]] = {}
-
-    def arrays(self) -> Iterator[array]:
-        for value in self.values:
-            yield from _arrays_of(value)
-
-    def uses(self) -> Iterator[tuple[array, bool]]:
-        for value, is_written in zip(self.values, self.writes, strict=True):
-            for one in _arrays_of(value):
-                yield one, is_written
-
-    def backward(self) -> None:
-        if not self.is_smooth:
-            return
-        values, contents = list(self.values), [None] * len(self.values)
-        for i, needs in self.needs.items():
-            if isinstance(values[i], array):
-                contents[i] = needs[0].copy
-            elif any(need.copy is not None for need in needs):
-                values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
-        _weft.run_adjoint(self.kernel, self.dim, values, contents, [None] * len(values), self.device)
-
-    def __repr__(self) -> str:
-        return f"<launch of {self.kernel.key}, dim {self.dim}>"
-
-
-def _with_contents(struct: Any, copies: dict[int, array | None]) -> Any:
-    """The struct with its arrays' contents as they were; the gradients are those that the arrays have."""
-    result = type(struct)()
-    for name in _weft.field_names(struct):
-        value = getattr(struct, name)
-        if isinstance(value, array) and (copy := copies.get(id(value))) is not None:
-            copy.grad = value.grad
-            value = copy
-        elif not isinstance(value, array) and _weft.arrays_in(value):
-            value = _with_contents(value, copies)
-        setattr(result, name, value)
-    return result
-
-
-class _Write:
-    """A copy by the host, or, without a source, numbers from elsewhere."""
-
-    def __init__(self, to: array, source: array | None):
-        self.to, self.source = to, source
-
-    def arrays(self) -> Iterator[array]:
-        yield self.to
-        if self.source is not None:
-            yield self.source
-
-    def uses(self) -> Iterator[tuple[array, bool]]:
-        yield self.to, True
-        if self.source is not None:
-            yield self.source, False
-
-    def backward(self) -> None:
-        if self.to.grad is None:
-            return
-        if self.source is None or self.source.grad is None:
-            if not self.to.retain_grad:
-                self.to.grad.zero_()
-            return
-        source = self.source if self.source.dtype is self.to.dtype else self.source.view(self.to.dtype)
-        from warp.copy_kernels import kernels
-
-        _weft.run_adjoint(kernels[self.to.ndim - 1], self.to.shape, [source, self.to], [None] * 2, [None] * 2, None)
-
-    def __repr__(self) -> str:
-        return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"
-
-
-class _Function:
-    """What the user does by hand: record_func()."""
-
-    def __init__(self, backward: Callable[[], Any], arrays: list[array]):
-        self._backward, self._arrays = backward, arrays
-
-    def arrays(self) -> Iterator[array]:
-        yield from self._arrays
-
-    def uses(self) -> Iterator[tuple[array, bool]]:
-        for one in self._arrays:
-            yield one, False
-
-    def backward(self) -> None:
-        self._backward()
-
-    def __repr__(self) -> str:
-        return f"<function {getattr(self._backward, '__name__', self._backward)}>"
-
-
 class Tape:
     """Records launches, copies and array operations, and computes gradients by running them backwards.
+
+    It records what the thread that entered it does; each thread can have a tape of its own.
 
     ::
 
@@ -155,7 +42,8 @@ class Tape:
         print(x.grad)
 
     Gradients are added to what the arrays' gradients hold; :meth:`zero` clears them. The gradient of an array that
-    something recorded overwrites is used up on the way (zero afterwards), unless ``array.retain_grad`` is set.
+    something recorded overwrites is used up on the way (zero afterwards), unless ``array.retain_grad`` is set: then it
+    is that of the last pass.
     """
 
     def __init__(self) -> None:
@@ -175,24 +63,28 @@ class Tape:
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any) -> None:
         reads, writes, is_smooth = _weft.launch_needs(kernel, values, device)
-        entry = _Launch(kernel, dim, values, device, writes, is_smooth)
+        entry = Launch(kernel, dim, values, device, writes, is_smooth)
+        values = entry.values
         for i, value in enumerate(values):
-            if reads[i] and _arrays_of(value):
-                entry.needs[i] = [_Need(one) for one in _arrays_of(value)]
+            if reads[i] and arrays_of(value):
+                entry.needs[i] = [Need(one) for one in arrays_of(value)]
         self._append(
             entry,
             [need for needs in entry.needs.values() for need in needs],
-            [one for i, value in enumerate(values) if writes[i] for one in _arrays_of(value)],
+            [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
         )
 
     def _record_write(self, to: array, source: array | None) -> None:
-        self._append(_Write(to, source), [], [to])
+        self._append(Write(to, source), [], [to])
 
-    def _append(self, entry: Any, needs: list[_Need], written: list[array]) -> None:
+    def _append(self, entry: Any, needs: list[Need], written: list[array]) -> None:
         """Adds an entry that is about to run: keeps what it overwrites and somebody needs."""
+        self._is_reset = False
+        self._last = needs, {buffer: self._versions.get(buffer) for buffer in {_weft.memory_of(w)[0] for w in written}}
         for need in needs:
             self._needs.setdefault(_weft.memory_of(need.array)[0], []).append(need)
         for one in written:
+            self._written[id(one)] = one
             buffer, begin, end, _ = _weft.memory_of(one)
             waiting = self._needs.get(buffer, [])
             copies: dict[tuple, array] = {}
@@ -221,10 +113,18 @@ class Tape:
                 self._versions[buffer] = (one, before + 1)
 
     def _forget_last(self) -> None:
-        """What was recorded last has failed."""
+        """What was recorded last has failed: it needs nothing, and has not counted its writes."""
         self._entries.pop()
+        needs, versions = self._last
+        for waiting in self._needs.values():
+            waiting[:] = [need for need in waiting if need not in needs]
+        for buffer, before in versions.items():
+            if before is None:
+                self._versions.pop(buffer, None)
+            else:
+                self._versions[buffer] = before
 
-    def _keep(self, need: _Need) -> array:
+    def _keep(self, need: Need) -> array:
         copy = _weft.keep(need.array)
         self._memory = Memory(
             self._memory.copies + 1,
@@ -248,8 +148,7 @@ class Tape:
         """
         if not callable(backward):
             raise usage_error(f"Tape.record_func(): expected a function, got {backward!r}", TypeError)
-        self._is_reset = False
-        self._append(_Function(backward, list(arrays)), [], [])
+        self._append(Function(backward, list(arrays)), [], [])
 
     # ---- going back ----
 
@@ -268,8 +167,19 @@ class Tape:
         if not self._entries:
             why = "was reset" if self._is_reset else "has recorded nothing"
             raise usage_error(f"Tape.backward(): the tape {why}. help: record in 'with tape:' again", RuntimeError)
+        if self._is_running:
+            raise usage_error(
+                "Tape.backward(): this tape is on its way back already; a function of record_func() must not run its "
+                "own tape backward",
+                RuntimeError,
+            )
         self._check_versions()
         with self._paused():
+            if loss is not None or grads:
+                # What is kept to be looked at is the gradient of this pass, and has no part in it.
+                for one in self._written.values():
+                    if one.retain_grad and one.grad is not None:
+                        one.grad.zero_()
             if loss is not None:
                 self._check_loss(loss)
                 loss.grad.fill_(1)
@@ -336,10 +246,12 @@ class Tape:
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
         recording = _weft.active_tape()
+        was_running, self._is_running = self._is_running, True
         _weft.set_active_tape(None)
         try:
             yield
         finally:
+            self._is_running = was_running
             _weft.set_active_tape(recording)
 
     # ---- looking at it ----
@@ -348,9 +260,15 @@ class Tape:
         return list({id(one): one for entry in self._entries for one in entry.arrays()}.values())
 
     @property
-    def gradients(self) -> dict[array, array]:
-        """The gradient of each array on the tape that has one: ``tape.gradients[a]`` is ``a.grad``."""
-        return {one: one.grad for one in self._arrays() if one.grad is not None}
+    def gradients(self) -> dict[Any, Any]:
+        """The gradient of each array on the tape that has one: ``tape.gradients[a]`` is ``a.grad``. For a struct that a
+        launch took, an instance with the gradients of its arrays."""
+        found: dict[Any, Any] = {one: one.grad for one in self._arrays() if one.grad is not None}
+        for entry in self._entries:
+            for struct in getattr(entry, "structs", ()):
+                if any(one.grad is not None for one in _weft.arrays_in(struct)):
+                    found[struct] = gradients_of(struct)
+        return found
 
     @property
     def adjoints(self) -> dict[array, array]:
@@ -367,11 +285,14 @@ class Tape:
         """The copies of arrays that the tape keeps because they were overwritten, and their bytes."""
         return self._memory
 
-    def get_adjoint(self, a: array) -> array | None:
-        """The gradient of an array; None where it has none."""
-        if not isinstance(a, array):
-            raise usage_error(f"Tape.get_adjoint(): expected an array, got {a!r}", TypeError)
-        return a.grad
+    def get_adjoint(self, a: Any) -> Any:
+        """The gradient of an array, None where it has none; of a struct, an instance whose arrays are the gradients of
+        its arrays, and whose numbers are zero."""
+        if isinstance(a, array):
+            return a.grad
+        if _weft.field_names(a):
+            return gradients_of(a)
+        raise usage_error(f"Tape.get_adjoint(): expected an array or a struct, got {a!r}", TypeError)
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
@@ -383,9 +304,12 @@ class Tape:
         """Forgets what was recorded, and gives back the copies."""
         self._is_reset = hasattr(self, "_entries")
         self._entries: list[Any] = []
-        self._needs: dict[int, list[_Need]] = {}  # by buffer: contents that are needed and still there
+        self._needs: dict[int, list[Need]] = {}  # by buffer: contents that are needed and still there
         self._kept: dict[int, array] = {}  # by buffer: an array of which contents were kept
         self._versions: dict[int, tuple[array, int]] = {}  # by buffer: writes when the last recorded one is done
+        self._written: dict[int, array] = {}  # by id
+        self._last: tuple[list[Need], dict] = ([], {})  # what the last entry needs; the versions before it
+        self._is_running = False
         self._memory = Memory(0, 0, getattr(self, "_memory", Memory(0, 0, 0)).peak_bytes)
         self.loss: array | None = None
 

@@ -5,10 +5,14 @@ All of them run on the CPU's threads, and give the same result for any number of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, usage_error
+from warp.recording import Operation, recorded
 from warp.types import type_components, type_is_scalar, type_is_value, type_scalar_type
 
 __all__ = [
@@ -70,8 +74,27 @@ def _count(api: str, name: str, count: Any, most: int) -> int:
 # ---- sums ----
 
 
-def _reduced(api: str, values: array, dtype: Any, axis: int | None, out: array | None, reduce: Any) -> Any:
-    """What array_sum and array_inner share: the axis, the shape of the result, and where it goes."""
+def _is_smooth(value: array) -> bool:
+    """Whether it has a gradient that is more than zeros."""
+    info = _weft.type_info(value.dtype)
+    return value.grad is not None and info is not None and info["scalar_kind"] == "float"
+
+
+def _reduced(
+    api: str,
+    reads: dict[str, array],
+    dtype: Any,
+    axis: int | None,
+    out: array | None,
+    reduce: Callable[[int, array | None], Any],
+    derivative: Callable[[array, Operation], list[tuple[array, array]]],
+) -> Any:
+    """What array_sum and array_inner share: the axis, the shape of the result, where it goes, and the way back.
+
+    ``derivative`` gives (gradient, what to add to it) from the gradient of the sums, in the scalar type of the values
+    and with a 1 in place of the axis.
+    """
+    values = next(iter(reads.values()))
     if axis is not None:
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise usage_error(f"{api}: 'axis' must be an integer or None, got {axis!r}", TypeError)
@@ -84,7 +107,8 @@ def _reduced(api: str, values: array, dtype: Any, axis: int | None, out: array |
         axis %= values.ndim
     shape = (1,) if axis is None else tuple(1 if i == axis else n for i, n in enumerate(values.shape))
     if out is None and axis is not None:
-        out = _weft.empty(shape, dtype, device=values.device)
+        requires_grad = any(_is_smooth(read) for read in reads.values())
+        out = _weft.empty(shape, dtype, device=values.device, requires_grad=requires_grad)
     if out is not None:
         _check_array(api, "out", out)
         _check_numbers(api, "out", out)
@@ -97,7 +121,23 @@ def _reduced(api: str, values: array, dtype: Any, axis: int | None, out: array |
         squeezed = tuple(n for i, n in enumerate(values.shape) if i != axis)
         if out.shape != shape and (axis is None or out.shape != squeezed):
             raise usage_error(f"{api}: 'out' has the shape {out.shape}, expected {shape}", ValueError)
-        return reduce(-1 if axis is None else axis, out)
+
+        def backward(operation: Operation) -> None:
+            gradient = operation.gradient(out)
+            if gradient is None or not any(_is_smooth(read) for read in reads.values()):
+                return
+            gradient = gradient.contiguous().reshape(shape).astype(dtype)
+            for to, part in derivative(gradient, operation):
+                to += part
+
+        return recorded(
+            api,
+            lambda: reduce(-1 if axis is None else axis, out),
+            reads=list(reads.values()),
+            writes=[out],
+            needs=reads if len(reads) > 1 and out.grad is not None else {},
+            backward=backward,
+        )
     numbers = reduce(-1, None)
     return numbers[0] if type_is_scalar(dtype) else dtype(*numbers)
 
@@ -126,7 +166,15 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     if value_count is not None:
         _check_line(api, "values", values)
         values = values[: _count(api, "value_count", value_count, values.size)]
-    return _reduced(api, values, values.dtype, axis, out, lambda index, to: primitives.sum(values, index, to))
+    return _reduced(
+        api,
+        {"values": values},
+        values.dtype,
+        axis,
+        out,
+        lambda index, to: primitives.sum(values, index, to),
+        lambda gradient, operation: [(values.grad, gradient)],
+    )
 
 
 def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
@@ -156,7 +204,13 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     if a.shape != b.shape:
         raise usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
     dtype = type_scalar_type(a.dtype)
-    return _reduced(api, a, dtype, axis, out, lambda index, to: primitives.inner(a, b, index, to))
+
+    def derivative(gradient: array, operation: Operation) -> list[tuple[array, array]]:
+        pairs = ((a, operation.contents("b")), (b, operation.contents("a")))
+        return [(of.grad, gradient * other) for of, other in pairs if of.grad is not None]
+
+    reads = {"a": a, "b": b}
+    return _reduced(api, reads, dtype, axis, out, lambda index, to: primitives.inner(a, b, index, to), derivative)
 
 
 # ---- scans ----
@@ -183,11 +237,49 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
             f"{api}: 'in_array' has {in_array.size} elements and 'out_array' {out_array.size}; expected as many",
             ValueError,
         )
-    if in_array.size:
-        primitives.scan(in_array, out_array, bool(inclusive))
+    if in_array.size == 0:
+        return
+
+    def backward(operation: Operation) -> None:
+        gradient = operation.gradient(out_array)
+        if gradient is None or not _is_smooth(in_array):
+            return
+        # An element is in all sums from its own on: they are added up from the end.
+        sums = _weft.empty(gradient.shape, gradient.dtype, device=gradient.device)
+        primitives.scan(gradient[::-1], sums, bool(inclusive))
+        in_array.grad += sums[::-1]
+
+    recorded(
+        api,
+        lambda: primitives.scan(in_array, out_array, bool(inclusive)),
+        reads=[in_array],
+        writes=[out_array],
+        backward=backward,
+    )
 
 
 # ---- sorts ----
+
+
+def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[array, array], None]) -> None:
+    """``sort(keys, values)`` in place, with the way back: gradients go where their pairs came from."""
+    pairs = [one[:count] for one in (keys, values)]
+
+    def run() -> array | None:
+        order = None
+        if _weft.active_tape() is not None and any(one.grad is not None for one in pairs):
+            order = _weft.array(np.arange(count, dtype=np.int32), device=keys.device)
+            sort(_weft.keep(pairs[0]), order)
+        sort(keys, values)
+        return order
+
+    def backward(operation: Operation) -> None:
+        for one in pairs:
+            gradient = operation.gradient(one)
+            if gradient is not None:
+                one.grad[operation.result] = gradient
+
+    recorded(api, run, reads=pairs, writes=pairs, backward=backward)
 
 
 def _check_pairs(api: str, keys: array, values: array) -> None:
@@ -218,7 +310,8 @@ def radix_sort_pairs(keys: array, values: array, count: int) -> None:
     _check_pairs(api, keys, values)
     if count is None:
         raise usage_error(f"{api}: 'count' must be an integer, got None", TypeError)
-    primitives.sort_pairs(keys, values, _count(api, "count", count, min(keys.size, values.size)))
+    count = _count(api, "count", count, min(keys.size, values.size))
+    _sorted(api, keys, values, count, lambda keys, values: primitives.sort_pairs(keys, values, count))
 
 
 def segmented_sort_pairs(
@@ -258,7 +351,9 @@ def segmented_sort_pairs(
     elif starts.size != ends.size:
         raise usage_error(f"{api}: there are {starts.size} segment starts and {ends.size} ends", ValueError)
     if starts.size:
-        primitives.sort_segments(keys, values, starts, ends, count)
+        _sorted(
+            api, keys, values, count, lambda keys, values: primitives.sort_segments(keys, values, starts, ends, count)
+        )
 
 
 # ---- runs ----
@@ -301,7 +396,21 @@ def runlength_encode(
             raise usage_error(
                 f"{api}: 'run_count' must be one int32, got {_name(run_count)} of shape {run_count.shape}", TypeError
             )
-    runs = primitives.encode_runs(values, _count(api, "value_count", value_count, values.size), run_values, run_lengths)
+    count = _count(api, "value_count", value_count, values.size)
+
+    def run() -> tuple[int, np.ndarray]:
+        runs = primitives.encode_runs(values, count, run_values, run_lengths)
+        ends = np.cumsum(run_lengths.numpy()[:runs])
+        return runs, np.concatenate([[0], ends[:-1]]) if runs else ends
+
+    def backward(operation: Operation) -> None:
+        runs, starts = operation.result
+        gradient = operation.gradient(run_values[:runs])
+        if gradient is not None and values.grad is not None and runs:
+            # The value of a run is its first element.
+            values.grad[starts] = values.grad[starts] + gradient
+
+    runs, _ = recorded(api, run, reads=[values], writes=[run_values, run_lengths], backward=backward)
     if run_count is None:
         return runs
     run_count.fill_(runs)

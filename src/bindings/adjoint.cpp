@@ -9,10 +9,12 @@
 #include "bindings/arguments.h"
 #include "bindings/array.h"
 #include "bindings/device.h"
+#include "bindings/finite.h"
 #include "bindings/launch.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "program/settings.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -99,7 +101,20 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
         dim.is_none() ? infer_dimensions(kernel, tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
-    execute(*compiled, arguments.block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
+    const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel.key);
+    if (!program::settings().verify_fp) return execute(*compiled, arguments.block.data(), grid);
+    FiniteCheck check;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const auto watch = [&](const std::string& name, nb::handle gradient) {
+            if (const PyArray* array = array_pointer(gradient)) check.watch(name, array->array);
+        };
+        if (PyArray* array = array_pointer(values[i]))
+            watch(parameters[i].name, nb::handle(gradients[i]).is_none() ? nb::handle(array->grad) : gradients[i]);
+        for (const NamedArray& field : named_arrays_in(values[i]))
+            watch(parameters[i].name + field.name, field.array->grad);
+    }
+    execute(*compiled, arguments.block.data(), grid);
+    check.check("the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 
 // (which values' contents the adjoint needs from before the launch, which values the kernel writes)

@@ -3,6 +3,7 @@
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
+#include "bindings/recording.h"
 
 namespace weft::bindings {
 namespace {
@@ -91,6 +92,18 @@ void release_by(runtime::Buffer& buffer, PyObject* deleter) {
     };
 }
 
+// A tape is told that the new array is made of another one, where both require gradients.
+void record_origin(nb::handle made, nb::handle data) {
+    const PyArray* from = array_pointer(data);
+    if (!from || !from->requires_grad || !value_of(made.ptr()).requires_grad) return;
+    nb::object source = nb::borrow(data);
+    const PyArray& to = value_of(made.ptr());
+    if (from->array.dtype != to.array.dtype) source = source.attr("astype")(dtype_of(value_of(made.ptr())));
+    if (!std::ranges::equal(array_pointer(source)->array.shape(), to.array.shape()))
+        source = source.attr("contiguous")().attr("reshape")(made.attr("shape"));
+    made.attr("assign")(source);
+}
+
 PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int fixed_ndim) {
     constexpr const char* kApi = "array()";
     int ndim = fixed_ndim;
@@ -153,6 +166,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     runtime::BufferPtr buffer = array.buffer;
     nb::object result = nb::steal(finish(std::move(array), options, type));
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
+    if (active_tape() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
     // Last of all: where something is wrong, the memory stays the caller's.
     if (deleter) release_by(*buffer, deleter);
     return result.release().ptr();

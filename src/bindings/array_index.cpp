@@ -259,7 +259,6 @@ int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
             PyArray& array = memory_of(self, "array[]");
             if (has_arrays(key)) {
                 indexed_function("from_key")(nb::handle(self), nb::handle(key)).attr("assign")(nb::handle(value));
-                count_write(array);
                 return 0;
             }
             const Selection selection = read_selection(array.array, key);

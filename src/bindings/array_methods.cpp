@@ -199,13 +199,21 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
     });
 }
 
+bool is_float(Type type) { return (type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float(); }
+
 PyObject* astype(PyObject* self, PyObject* dtype) {
     return guarded([&] {
         constexpr const char* kApi = "array.astype()";
         PyArray& array = memory_of(self, kApi);
         Type type = require_dtype(dtype, kApi);
-        Options options{array.array.device, false, array.pinned};
-        return finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options);
+        Options options{array.array.device, array.requires_grad && is_float(type), array.pinned};
+        nb::object result =
+            nb::steal(finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options));
+        if (active_tape() && options.requires_grad) {  // the same again, by a kernel, which has an adjoint
+            static PyObject* module = nullptr;
+            function_of("warp.utils", module, "array_cast")(nb::handle(self), result);
+        }
+        return result.release().ptr();
     });
 }
 
@@ -281,6 +289,9 @@ PyObject* assign(PyObject* self, PyObject* source) {
         PyArray* given = array_pointer(source);
         if (given && same_memory(memory_of(source, kApi).array.dtype, array.array.dtype)) {
             copy_elements(array, *given, 0, 0, 0, kApi);
+        } else if (given && given->requires_grad && active_tape()) {
+            nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
+            copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         } else {
             PyArray converted;
             converted.array =
@@ -426,7 +437,7 @@ PyMethodDef array_methods[] = {
          "to($self, device, requires_grad=None)\n--\n\nThe array itself if it is on this device, else a copy there."),
     {"astype", astype, METH_O,
      "astype($self, dtype)\n--\n\n"
-     "A copy with the numbers converted to another dtype."},
+     "A copy with the numbers converted to another dtype. Floats made of floats require a gradient where these do."},
     {"numpy", numpy_method, METH_NOARGS,
      "numpy($self)\n--\n\n"
      "A NumPy array over the same memory; vectors and matrices add their dimensions at the end."},

@@ -152,6 +152,14 @@ PyObject* get_grad(PyObject* self, void*) {
     return grad;
 }
 
+// True and False, NumPy's too; anything else has a truth that nobody means.
+bool truth(PyObject* value, const char* api) {
+    if (!value) throw UsageError(api, "cannot be deleted. help: set it to False", ErrorCategory::attribute);
+    if (PyBool_Check(value)) return value == Py_True;
+    if (std::strncmp(Py_TYPE(value)->tp_name, "numpy.bool", 10) == 0) return PyObject_IsTrue(value) == 1;
+    throw UsageError(api, "is set to " + describe(value) + ", expected True or False", ErrorCategory::type);
+}
+
 int set_grad(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
@@ -167,7 +175,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
             PyArray& array = memory_of(self, "array.requires_grad");
-            if (!flag(value, false)) {
+            if (!truth(value, "array.requires_grad")) {
                 set_gradient(array, Py_None, "array.requires_grad");
             } else if (!array.requires_grad) {
                 allocate_gradient(array);
@@ -182,7 +190,7 @@ PyObject* get_retain_grad(PyObject* self, void*) { return PyBool_FromLong(value_
 int set_retain_grad(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
-            memory_of(self, "array.retain_grad").retain_grad = flag(value, false);
+            memory_of(self, "array.retain_grad").retain_grad = truth(value, "array.retain_grad");
             return 0;
         },
         -1);

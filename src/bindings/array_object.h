@@ -48,6 +48,7 @@ PyObject* make_view(PyArray& of, View&& view) {
     PyObject* result = make_array(view(of.array));
     PyArray& made = value_of(result);
     made.pinned = of.pinned;
+    made.retain_grad = of.retain_grad;
     if (!of.requires_grad) return result;
     nb::object owned = nb::steal(result);
     made.requires_grad = true;

@@ -118,17 +118,17 @@ void bind_array_primitives(nb::module_& m) {
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));
     // A view of the same elements with another shape: axes of one element, and missing ones in front, are repeated.
     primitives.def("broadcast", [](nb::handle array, const std::vector<std::int64_t>& shape) {
-        const Array& from = array_of(array).array;
-        Array view = from;
-        view.ndim = static_cast<int>(shape.size());
-        for (int i = 0; i < view.ndim; ++i) {
-            int axis = i - (view.ndim - from.ndim);
-            bool repeated = axis < 0 || (from.view.shape[axis] == 1 && shape[static_cast<std::size_t>(i)] != 1);
-            view.view.shape[i] = shape[static_cast<std::size_t>(i)];
-            view.view.strides[i] = repeated ? 0 : from.view.strides[axis];
-        }
-        view.view.grad = nullptr;
-        return nb::steal(make_array(std::move(view)));
+        return nb::steal(make_view(array_of(array), [&](const Array& from) {
+            Array view = from;
+            view.ndim = static_cast<int>(shape.size());
+            for (int i = 0; i < view.ndim; ++i) {
+                int axis = i - (view.ndim - from.ndim);
+                bool repeated = axis < 0 || (from.view.shape[axis] == 1 && shape[static_cast<std::size_t>(i)] != 1);
+                view.view.shape[i] = shape[static_cast<std::size_t>(i)];
+                view.view.strides[i] = repeated ? 0 : from.view.strides[axis];
+            }
+            return view;
+        }));
     });
     primitives.def("overlap",
                    [](nb::handle a, nb::handle b) { return runtime::overlap(array_of(a).array, array_of(b).array); });

@@ -25,6 +25,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/fastcall.h"
+#include "bindings/finite.h"
 #include "bindings/kernel.h"
 #include "bindings/recording.h"
 #include "bindings/structs.h"
@@ -69,6 +70,31 @@ void count_writes(const program::CompiledKernel& compiled, PyObject* const* valu
     }
 }
 
+// What verify_fp looks at: the arrays that the kernel writes, before it does.
+FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values) {
+    FiniteCheck check;
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        if (!compiled.effects[i].writes) continue;
+        const std::string& name = kernel.parameters()[i].name;
+        if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
+        for (const NamedArray& field : named_arrays_in(values[i])) check.watch(name + field.name, field.array->array);
+    }
+    return check;
+}
+
+// Runs it, and counts what it writes.
+void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const std::byte* block,
+                const program::Grid& grid, PyObject* const* values) {
+    if (program::settings().verify_fp) {
+        const FiniteCheck check = written_arrays(kernel, compiled, values);
+        execute(compiled, block, grid);
+        check.check("kernel '" + kernel.key + "'", "");
+    } else {
+        execute(compiled, block, grid);
+    }
+    count_writes(compiled, values);
+}
+
 // ---- arrays of structs that hold arrays ----
 
 bool may_hold(Type structure, Type element) {
@@ -105,14 +131,24 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
 
 // ---- the tape ----
 
-void record_launch(const nb::object& kernel, const Dimensions& dims, std::span<PyObject* const> values,
-                   PyObject* device) {
+// Records the launch where a tape does so, and runs it. What fails is not on the tape.
+template <typename Run>
+void recorded(bool records, const nb::object& kernel, const Dimensions& dims, std::span<PyObject* const> values,
+              PyObject* device, Run&& run) {
+    if (!records || !active_tape()) return run();
     nb::list given;
     for (PyObject* value : values) given.append(nb::handle(value));
     nb::list extents;
     for (const std::int64_t extent : dims.span()) extents.append(extent);
-    nb::handle(active_tape())
-        .attr("_record_launch")(kernel, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none());
+    const nb::object tape = nb::borrow(active_tape());
+    tape.attr("_record_launch")(kernel, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none());
+    try {
+        run();
+    } catch (...) {
+        nb::error_scope keep;
+        tape.attr("_forget_last")();
+        throw;
+    }
 }
 
 // ---- recorded launches ----
@@ -174,18 +210,16 @@ public:
     }
 
     void launch() {
-        if (active_tape()) {
-            std::vector<PyObject*> values;
-            for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
-            record_launch(kernel_object_, dims_, values, nullptr);
+        if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
+            execute(*compiled_, block_.data(), grid_);
+            for (const nb::object& array : written_) count_write(*array_pointer(array));
+            return;
         }
-        if (compiled_->keeps_arrays) {
-            std::vector<PyObject*> values;
-            for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
-            keep_stored_arrays(*compiled_, values.data(), holders_);
-        }
-        execute(*compiled_, block_.data(), grid_);
-        for (const nb::object& array : written_) count_write(*array_pointer(array));
+        std::vector<PyObject*> values;
+        for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
+        if (compiled_->keeps_arrays) keep_stored_arrays(*compiled_, values.data(), holders_);
+        recorded(true, kernel_object_, dims_, values, nullptr,
+                 [&] { run_launch(*kernel_, *compiled_, block_.data(), grid_, values.data()); });
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -337,15 +371,8 @@ nb::object launch(const Slots& slots) {
             ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
-    const bool is_recorded = active_tape() && flag(slots[kRecordTape], true);
-    if (is_recorded) record_launch(kernel_object, dims, {values.data(), values.count()}, slots[kDevice]);
-    try {
-        execute(compiled, block.data(), grid);
-    } catch (...) {
-        if (is_recorded) nb::handle(active_tape()).attr("_forget_last")();
-        throw;
-    }
-    count_writes(compiled, values.data());
+    recorded(flag(slots[kRecordTape], true), kernel_object, dims, {values.data(), values.count()}, slots[kDevice],
+             [&] { run_launch(*kernel, compiled, block.data(), grid, values.data()); });
     return nb::none();
 }
 

@@ -8,7 +8,8 @@
 namespace weft::bindings {
 namespace {
 
-PyObject* tape = nullptr;  // owned
+// A tape records what the thread that entered it does, and nothing that others do meanwhile.
+thread_local PyObject* tape = nullptr;  // owned
 
 // (buffer, first byte, one past the last, writes so far): which memory an array shows, and how often it was written.
 nb::tuple memory_of_array(nb::handle object) {
@@ -58,7 +59,9 @@ void record_write(PyArray& to, PyArray* from) {
 }
 
 void bind_recording(nb::module_& m) {
-    m.def("active_tape", [] { return tape ? nb::borrow(tape) : nb::none(); }, "The tape that records, or None.");
+    m.def(
+        "active_tape", [] { return tape ? nb::borrow(tape) : nb::none(); },
+        "The tape that records in this thread, or None.");
     m.def(
         "set_active_tape",
         [](nb::handle next) {
@@ -66,8 +69,11 @@ void bind_recording(nb::module_& m) {
             tape = next.is_none() ? nullptr : next.inc_ref().ptr();
             Py_XDECREF(before);
         },
-        nb::arg("tape").none(), "Makes a tape record, or none.");
+        nb::arg("tape").none(), "Makes a tape record what this thread does, or none.");
     m.def("memory_of", &memory_of_array, nb::arg("array"));
+    m.def(
+        "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
+        nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
 }
 

@@ -8,7 +8,7 @@
 
 namespace weft::bindings {
 
-// The tape that records at present; null where none does.
+// The tape that records what this thread does; null where none does.
 PyObject* active_tape();
 
 // Counts a write to the array's memory: a tape that kept copies compares.

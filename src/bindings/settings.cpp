@@ -76,7 +76,10 @@ void set_option(const std::string& name, nb::handle value) {
         settings.cache_folder = value.is_none() ? std::string() : as_path(value, name, "the path of a folder");
     } else if (name == "cpu_threads") {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
-    } else if (name == "quiet" || name == "enable_backward" || name == "verify_cuda" || name == "verify_fp") {
+    } else if (name == "verify_fp") {
+        settings.verify_fp = as_bool(value, name);
+    } else if (name == "quiet" || name == "enable_backward" || name == "verify_cuda" ||
+               name == "verify_autograd_array_access") {
         as_bool(value, name);  // accepted, and nothing else to set
     } else if (name == "cuda_path" || name == "host_path" || name == "host_compiler") {
         if (!value.is_none()) as_path(value, name, "a path");

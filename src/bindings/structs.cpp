@@ -243,6 +243,31 @@ std::vector<PyArray*> arrays_in(nb::handle value) {
     return result;
 }
 
+namespace {
+
+void name_arrays(Type type, std::int64_t offset, const std::string& prefix, std::span<StructValue::Slot> slots,
+                 std::vector<NamedArray>& result) {
+    for (const Type::Field& field : type.fields()) {
+        const std::string name = prefix + "." + field.name;
+        if (field.type.is_struct()) {
+            name_arrays(field.type, offset + field.offset, name, slots, result);
+        } else if (field.type.is_array()) {
+            for (const StructValue::Slot& slot : slots)
+                if (slot.offset == offset + field.offset && slot.array.is_valid())
+                    result.push_back({name, array_pointer(slot.array)});
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<NamedArray> named_arrays_in(nb::handle value) {
+    std::vector<NamedArray> result;
+    if (StructValue* found = struct_pointer(value))
+        name_arrays(found->type(), found->offset(), "", found->slots(), result);
+    return result;
+}
+
 std::vector<nb::object> array_objects_in(nb::handle value) {
     std::vector<nb::object> result;
     if (StructValue* found = struct_pointer(value)) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bindings/array.h"
@@ -69,6 +70,12 @@ bool holds_arrays(Type type);
 // The arrays in the fields of a struct instance; none for other values.
 std::vector<PyArray*> arrays_in(nb::handle value);
 std::vector<nb::object> array_objects_in(nb::handle value);
+// The same with the way to each, ".links.parent".
+struct NamedArray {
+    std::string name;
+    PyArray* array;
+};
+std::vector<NamedArray> named_arrays_in(nb::handle value);
 // write_value for structs: an instance of just this type.
 bool write_struct(nb::handle value, Type type, void* to);
 // An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer that the

@@ -1,8 +1,11 @@
 #include "program/launch.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "program/fault.h"
 #include "runtime/array.h"
@@ -14,6 +17,24 @@ namespace {
 
 const ArrayView& view_of(const CompiledKernel& kernel, const std::byte* block, std::size_t parameter) {
     return *reinterpret_cast<const ArrayView*>(block + kernel.layout.offsets[parameter]);
+}
+
+// Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
+// stride on, a step has to lead past all that the axes before reach.
+bool shows_twice(const ArrayView& view, Type array) {
+    std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent)
+    std::size_t count = 0;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        if (view.shape[axis] > 1) axes[count++] = {std::abs(view.strides[axis]), view.shape[axis]};
+    }
+    std::sort(axes.data(), axes.data() + count);
+    std::int64_t reach = array.element().size_bytes();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto [stride, extent] = axes[i];
+        if (stride < reach) return true;
+        reach += stride * (extent - 1);
+    }
+    return false;
 }
 
 }  // namespace
@@ -125,6 +146,7 @@ bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block)
     for (std::size_t i = 0; i < adjoint.parameter_types.size(); ++i) {
         if (!adjoint.parameter_types[i].is_array()) continue;
         ArrayView view = view_of(adjoint, block, i);
+        if (view.grad && shows_twice(view, adjoint.parameter_types[i])) return true;
         data.push_back(extent(view, adjoint.parameter_types[i]));
         if (!view.grad) continue;
         view.data = view.grad;

@@ -13,6 +13,7 @@ struct Settings {
     bool cache_kernels = true;
     bool print_launches = false;
     bool verbose = false;
+    bool verify_fp = false;
     int optimization_level = 3;
     int max_unroll = 16;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses

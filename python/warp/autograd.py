@@ -1,0 +1,436 @@
+"""Jacobians, and gradients checked against central differences.
+
+    import warp.autograd
+
+    jacobians = wp.autograd.jacobian(kernel, dim=n, inputs=[x], outputs=[y])
+    jacobians[0, 0].numpy()  # derivative of each number of outputs[0] by each number of inputs[0]
+    wp.autograd.gradcheck(kernel, dim=n, inputs=[x], outputs=[y])
+
+Everything runs on copies: the arrays that are given, and their gradients, are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warp import _weft
+from warp._weft import Kernel, array, usage_error
+from warp.jacobians import (
+    Result,
+    Subject,
+    differences,
+    is_differentiable,
+    parameters,
+    reverse,
+    selected,
+    subject_of,
+)
+from warp.tape import Tape
+
+__all__ = ["gradcheck", "gradcheck_tape", "jacobian", "jacobian_fd", "jacobian_plot"]
+
+
+def jacobian(
+    function: Kernel | Callable,
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+    max_outputs_per_var: int = -1,
+    plot_jacobians: bool = False,
+) -> dict[tuple[int, int], array]:
+    """The derivatives of outputs by inputs, by one pass back through a tape for each number of the outputs.
+
+    Args:
+        function: a kernel, or a Python function of the inputs that launches kernels and returns an array or a list of
+            arrays; or one of the inputs and outputs that returns nothing.
+        dim: the grid, for a kernel; as for ``wp.launch``.
+        inputs: the arguments. Arrays with ``requires_grad=True``, of float16, float32, float64 or of vectors or
+            matrices of them, are differentiated by.
+        outputs: the kernel's further arguments. Those with ``requires_grad=True`` are differentiated. What they hold is
+            where the kernel starts from.
+        input_output_mask: the pairs (input, output) that are wanted, by position in ``inputs`` and ``outputs`` or by
+            name; all where it is None.
+        device, max_blocks, block_dim: as for ``wp.launch``.
+        max_outputs_per_var: only the first so many numbers of each output; the other rows are NaN. All where it is not
+            positive.
+        plot_jacobians: show them with :func:`jacobian_plot`.
+    Returns:
+        By (input, output), positions in ``inputs`` and ``outputs``, a matrix of shape (numbers of the output, numbers
+        of the input) and the wider of their scalar types, float32 at least: components of vectors count, in C
+        order. Arguments and their gradients are left as they are.
+    Raises:
+        UsageError: nothing can be differentiated, arguments do not fit, or an output partly overlaps an input.
+    """
+    subject = subject_of("jacobian()", function, dim, inputs, outputs, device, max_blocks, block_dim)
+    result = reverse(subject, input_output_mask, max_outputs_per_var).arrays()
+    if plot_jacobians:
+        jacobian_plot(result, function, inputs)
+    return result
+
+
+def jacobian_fd(
+    function: Kernel | Callable,
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+    max_inputs_per_var: int = -1,
+    eps: float | None = None,
+    plot_jacobians: bool = False,
+) -> dict[tuple[int, int], array]:
+    """The same as :func:`jacobian` by central differences: two runs for each number of the inputs.
+
+    Args:
+        max_inputs_per_var: only the first so many numbers of each input; the other columns are NaN. All where it is not
+            positive.
+        eps: the step. None takes the cube root of the scalar type's precision, times the number where that is above 1:
+            6e-6 in float64, 5e-3 in float32.
+    Returns, Raises:
+        As for :func:`jacobian`.
+    """
+    subject = subject_of("jacobian_fd()", function, dim, inputs, outputs, device, max_blocks, block_dim)
+    result = differences(subject, input_output_mask, max_inputs_per_var, eps).arrays()
+    if plot_jacobians:
+        jacobian_plot(result, function, inputs)
+    return result
+
+
+# ---- checks ----
+
+
+class _Comparison(NamedTuple):
+    """One pair of input and output: the entry that is furthest outside, relative to what is allowed there."""
+
+    input: str
+    output: str
+    passed: bool
+    absolute: float  # largest errors
+    relative: float
+    worst: str
+
+    def row(self) -> str:
+        state = "ok" if self.passed else "WRONG"
+        return (
+            f"  {self.output} by {self.input}: {state}, largest error {self.absolute:.3g}, relative {self.relative:.3g}"
+        )
+
+
+def _place(name: str, shape: tuple[int, ...], index: int) -> str:
+    at = ", ".join(str(i) for i in np.unravel_index(index, shape))
+    return f"{name}[{at}]"
+
+
+def _compare(
+    subject: Subject, exact: Result, near: Result, max_outputs: int, max_inputs: int, atol: float, rtol: float
+) -> Iterator[_Comparison]:
+    for (i, o), found in exact.matrices.items():
+        names = subject.input_names[i], subject.output_name(o)
+        computed = np.s_[: selected(found.shape[0], max_outputs), : selected(found.shape[1], max_inputs)]
+        a, b = found[computed], near.matrices[i, o][computed]
+        if a.size == 0:
+            yield _Comparison(*names, True, 0.0, 0.0, "")
+            continue
+        error = np.abs(a - b)
+        excess = error / (atol + rtol * np.abs(b))
+        excess[np.isnan(excess)] = np.inf
+        row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = np.where(error == 0, 0.0, error / np.abs(b))
+        worst = (
+            f"the derivative of {_place(names[1], exact.output_shapes[o], row)} by "
+            f"{_place(names[0], subject.arguments[i].numpy().shape, column)} is {a[row, column]:.9g}, central "
+            f"differences give {b[row, column]:.9g}: {error[row, column]:.3g} apart, allowed are "
+            f"{atol + rtol * abs(b[row, column]):.3g} (atol={atol}, rtol={rtol})"
+        )
+        yield _Comparison(*names, bool(excess[row, column] <= 1.0), error.max(), relative.max(), worst)
+
+
+def _check(
+    subject: Subject,
+    mask: Any,
+    eps: float | None,
+    atol: float,
+    rtol: float,
+    max_inputs: int,
+    max_outputs: int,
+    raise_exception: bool,
+    show_summary: bool,
+    plots: Callable[[Result, Result], None] | None = None,
+) -> bool:
+    exact = reverse(subject, mask, max_outputs)
+    near = differences(subject, mask, max_inputs, eps)
+    comparisons = list(_compare(subject, exact, near, max_outputs, max_inputs, atol, rtol))
+    wrong = [one for one in comparisons if not one.passed]
+    if show_summary:
+        print(f"gradients of {subject.name}: {'WRONG' if wrong else 'ok'}")
+        for one in comparisons:
+            print(one.row())
+    if plots is not None:
+        plots(exact, near)
+    if wrong and raise_exception:
+        pairs = "" if len(wrong) == 1 else f" ({len(wrong)} pairs of {len(comparisons)} are wrong)"
+        raise usage_error(f"{subject.api}: {subject.name!r}{pairs}: {wrong[0].worst}", ValueError)
+    return not wrong
+
+
+def _error_plots(
+    subject: Subject, function: Any, inputs: Any, absolute: bool, relative: bool
+) -> Callable[[Result, Result], None] | None:
+    if not absolute and not relative:
+        return None
+
+    def show(exact: Result, near: Result) -> None:
+        for wanted, title in ((relative, "relative error"), (absolute, "absolute error")):
+            if not wanted:
+                continue
+            errors = {}
+            for pair, matrix in exact.matrices.items():
+                error = np.abs(matrix - near.matrices[pair])
+                if title == "relative error":
+                    error = error / np.maximum(np.abs(near.matrices[pair]), np.finfo(np.float64).tiny)
+                errors[pair] = error
+            jacobian_plot(errors, function, inputs, title=f"{subject.name}: {title}")
+
+    return show
+
+
+def gradcheck(
+    function: Kernel | Callable,
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    *,
+    eps: float | None = None,
+    atol: float = 1e-3,
+    rtol: float = 1e-2,
+    raise_exception: bool = True,
+    input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+    max_inputs_per_var: int = -1,
+    max_outputs_per_var: int = -1,
+    plot_relative_error: bool = False,
+    plot_absolute_error: bool = False,
+    show_summary: bool = True,
+) -> bool:
+    """Compares :func:`jacobian` with :func:`jacobian_fd`: ``|exact - fd| <= atol + rtol * |fd|`` for every entry.
+
+    Args:
+        function, dim, inputs, outputs, input_output_mask, device, max_blocks, block_dim: as for :func:`jacobian`.
+        eps: as for :func:`jacobian_fd`.
+        atol, rtol: what is allowed. The defaults suit float32; with float64 ``atol=1e-8, rtol=1e-6`` is a sharper test.
+        raise_exception: raise where an entry is wrong, instead of returning False.
+        max_inputs_per_var, max_outputs_per_var: only the first so many numbers of each array; all where not positive.
+        plot_relative_error, plot_absolute_error: show the errors with :func:`jacobian_plot`.
+        show_summary: print a line for each pair of input and output.
+    Returns:
+        Whether every entry is as near as allowed. NaN is not.
+    Raises:
+        UsageError (a ValueError): an entry is wrong; the message names the one that is furthest off, with both values.
+            Also as for :func:`jacobian`.
+    """
+    subject = subject_of("gradcheck()", function, dim, inputs, outputs, device, max_blocks, block_dim)
+    return _check(
+        subject,
+        input_output_mask,
+        eps,
+        atol,
+        rtol,
+        max_inputs_per_var,
+        max_outputs_per_var,
+        raise_exception,
+        show_summary,
+        _error_plots(subject, function, inputs, plot_absolute_error, plot_relative_error),
+    )
+
+
+def _launch_subject(api: str, entry: Any) -> Subject | None:
+    """One launch of a tape, from what its arrays held then; None where it has no gradients."""
+    names = parameters(entry.kernel.func)
+    arguments = [
+        entry.needs[i][0].contents_with_gradient() if i in entry.needs and isinstance(value, array) else value
+        for i, value in enumerate(entry.values)
+    ]
+    written = [i for i, writes in enumerate(entry.writes) if writes and is_differentiable(arguments[i])]
+    if not written or not any(is_differentiable(value) for value in arguments):
+        return None
+
+    def launch(values: list[Any]) -> list[Any]:
+        _weft.launch(entry.kernel, entry.dim, inputs=values, device=entry.device)
+        return [values[i] for i in written]
+
+    return Subject(api, entry.kernel.key, arguments, names, lambda o: names[written[o]], launch)
+
+
+def gradcheck_tape(
+    tape: Tape,
+    *,
+    eps: float | None = None,
+    atol: float = 1e-3,
+    rtol: float = 1e-2,
+    raise_exception: bool = True,
+    input_output_masks: dict[str, Sequence[tuple[str | int, str | int]]] | None = None,
+    blacklist_kernels: Sequence[str] | None = None,
+    whitelist_kernels: Sequence[str] | None = None,
+    max_inputs_per_var: int = -1,
+    max_outputs_per_var: int = -1,
+    plot_relative_error: bool = False,
+    plot_absolute_error: bool = False,
+    show_summary: bool = True,
+    reverse_launches: bool = False,
+    skip_to_launch_index: int = 0,
+) -> bool:
+    """:func:`gradcheck` of every launch on a tape, each by itself, from the contents that its arrays had.
+
+    What is on the tape and is no launch (copies, products, functions) is not checked. Every array argument that has a
+    gradient is an input; what the kernel writes is an output, and an input too.
+
+    Args:
+        tape: what was recorded.
+        input_output_masks: for kernels by name (``kernel.key``), as for :func:`jacobian`. Names are those of
+            parameters; numbers count all parameters for inputs, and those that the kernel writes for outputs.
+        blacklist_kernels, whitelist_kernels: names of kernels that are not, or that alone are checked.
+        reverse_launches: check the last launch first.
+        skip_to_launch_index: begin with this launch, in the order in which they are checked.
+        eps, atol, rtol, raise_exception, max_inputs_per_var, max_outputs_per_var, plot_relative_error,
+            plot_absolute_error, show_summary: as for :func:`gradcheck`.
+    Returns:
+        Whether every entry of every launch is as near as allowed.
+    Raises:
+        UsageError: an entry is wrong (a ValueError, unless raise_exception is False); ``tape`` is no tape, or has no
+            launch.
+    """
+    api = "gradcheck_tape()"
+    if not isinstance(tape, Tape):
+        raise usage_error(f"{api}: expected a wp.Tape, got {type(tape).__name__}", TypeError)
+    launches = [entry for entry in tape.launches if hasattr(entry, "kernel")]
+    if not launches:
+        raise usage_error(f"{api}: there is no launch on the tape", ValueError)
+    if reverse_launches:
+        launches.reverse()
+    good = True
+    for entry in launches[skip_to_launch_index:]:
+        key = entry.kernel.key
+        if key in (blacklist_kernels or ()) or (whitelist_kernels is not None and key not in whitelist_kernels):
+            continue
+        subject = _launch_subject(api, entry)
+        if subject is None:
+            continue
+        good &= _check(
+            subject,
+            (input_output_masks or {}).get(key),
+            eps,
+            atol,
+            rtol,
+            max_inputs_per_var,
+            max_outputs_per_var,
+            raise_exception,
+            show_summary,
+            _error_plots(subject, entry.kernel, subject.arguments, plot_absolute_error, plot_relative_error),
+        )
+    return good
+
+
+# ---- plots ----
+
+
+def jacobian_plot(
+    jacobians: dict[tuple[int, int], array],
+    kernel: Kernel | Callable,
+    inputs: Sequence[Any] | None = None,
+    show_plot: bool = True,
+    show_colorbar: bool = True,
+    scale_colors_per_submatrix: bool = False,
+    title: str | None = None,
+    colormap: str = "coolwarm",
+    log_scale: bool = False,
+    filename: str | None = None,
+) -> Any:
+    """Draws Jacobians side by side: outputs from top to bottom, inputs from left to right. Needs matplotlib.
+
+    Args:
+        jacobians: what :func:`jacobian` or :func:`jacobian_fd` returned.
+        kernel: the kernel or function, whose parameters give the names.
+        inputs: the arguments before the outputs; how many there are tells where the outputs' names begin.
+        show_plot: open a window, unless a filename is given.
+        show_colorbar: what the colours mean, beside the matrices.
+        scale_colors_per_submatrix: each matrix has colours from its own smallest to its own largest entry.
+        title: over the plot; else the name of the kernel.
+        colormap: one of matplotlib's.
+        log_scale: colours by the logarithm of magnitudes, with sign.
+        filename: where the picture is written (``.png``, ``.pdf`` and what else matplotlib knows).
+    Returns:
+        The ``matplotlib.figure.Figure``.
+    Raises:
+        UsageError: there is nothing to draw, or matplotlib is not installed.
+    """
+    api = "jacobian_plot()"
+    if not jacobians:
+        raise usage_error(f"{api}: 'jacobians' is empty", ValueError)
+    try:
+        from matplotlib import colors, pyplot
+    except ImportError as error:
+        raise usage_error(f"{api}: matplotlib is needed: {error}. help: pip install matplotlib", ImportError) from error
+    matrices = {pair: np.asarray(j.numpy() if isinstance(j, array) else j) for pair, j in jacobians.items()}
+    columns, rows = [sorted({pair[side] for pair in matrices}) for side in (0, 1)]
+    names = parameters(kernel.func if isinstance(kernel, Kernel) else kernel)
+    split = len(inputs) if inputs is not None else max(columns) + 1
+    known = [m[np.isfinite(m)] for m in matrices.values()]
+    largest = max((float(np.abs(m).max()) for m in known if m.size), default=1.0) or 1.0
+
+    def scale(matrix: np.ndarray) -> Any:
+        most = largest
+        if scale_colors_per_submatrix:
+            finite = np.abs(matrix[np.isfinite(matrix)])
+            most = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+        if log_scale:
+            return colors.SymLogNorm(linthresh=most * 1e-6, vmin=-most, vmax=most)
+        return colors.Normalize(-most, most)
+
+    figure, axes = pyplot.subplots(
+        len(rows),
+        len(columns),
+        squeeze=False,
+        layout="constrained",
+        gridspec_kw={
+            "width_ratios": [max(m.shape[1] for (i, _), m in matrices.items() if i == c) for c in columns],
+            "height_ratios": [max(m.shape[0] for (_, o), m in matrices.items() if o == r) for r in rows],
+        },
+    )
+    drawn = None
+    for row, o in enumerate(rows):
+        for column, i in enumerate(columns):
+            axis = axes[row, column]
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if row == len(rows) - 1:
+                axis.set_xlabel(names[i] if i < len(names) else f"input {i}")
+            if column == 0:
+                is_named = isinstance(kernel, Kernel) and split + o < len(names)
+                axis.set_ylabel(names[split + o] if is_named else f"output {o}")
+            if (i, o) not in matrices:
+                axis.set_facecolor("lightgray")
+                continue
+            matrix = matrices[i, o]
+            drawn = axis.imshow(matrix, cmap=colormap, norm=scale(matrix), aspect="auto", interpolation="nearest")
+            if show_colorbar and scale_colors_per_submatrix:
+                figure.colorbar(drawn, ax=axis)
+    if show_colorbar and not scale_colors_per_submatrix:
+        figure.colorbar(drawn, ax=axes)
+    figure.suptitle(title or getattr(kernel, "key", None) or getattr(kernel, "__name__", "Jacobian"))
+    if filename is not None:
+        figure.savefig(filename)
+    elif show_plot:
+        pyplot.show()
+    return figure

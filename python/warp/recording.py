@@ -1,0 +1,243 @@
+"""What a tape records: launches, copies by the host, operations on whole arrays, and functions of the user.
+
+Each entry knows the way back. A launch runs the adjoint of its kernel, a copy adds the gradient of what it wrote to
+that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring theirs:
+
+    recorded("array_scan", run, reads=[a], writes=[b], backward=backward)
+
+runs ``run()`` in any case. A tape that records keeps before what it overwrites and somebody needs, and calls
+``backward(operation)`` on the way back, which takes ``operation.gradient(b)`` and adds to ``a.grad``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from warp import _weft
+from warp._weft import array, primitives
+
+__all__ = ["Function", "Launch", "Need", "Operation", "Write", "arrays_of", "gradients_of", "recorded"]
+
+
+class Need:
+    """That an entry of a tape reads an array, and its adjoint does so again."""
+
+    __slots__ = ("array", "begin", "copy", "end")
+
+    def __init__(self, needed: array):
+        self.array = needed
+        _, self.begin, self.end, _ = _weft.memory_of(needed)
+        self.copy: array | None = None  # of the contents that the entry saw; None while the array still has them
+
+    def contents(self) -> array:
+        return self.array if self.copy is None else self.copy
+
+    def contents_with_gradient(self) -> array:
+        """The same; a copy has a gradient of its own where the array has one."""
+        contents = self.contents()
+        if self.copy is not None and self.array.requires_grad:
+            contents = _weft.clone(contents, requires_grad=True)
+        return contents
+
+
+def arrays_of(value: Any) -> list[array]:
+    return [value] if isinstance(value, array) else _weft.arrays_in(value)
+
+
+def _as_now(value: Any) -> Any:
+    """An argument for later: a struct, a vector or a matrix may be changed after the launch, which took it as it is."""
+    return copy.copy(value) if _weft.field_names(value) or _weft.is_value(value) else value
+
+
+class Launch:
+    """One launch. ``needs`` has what the adjoint reads, by argument."""
+
+    def __init__(self, kernel: Any, dim: Any, values: list, device: Any, writes: list[bool], is_smooth: bool):
+        self.structs = [value for value in values if _weft.field_names(value)]
+        self.kernel, self.dim, self.device = kernel, dim, device
+        self.values = [value if isinstance(value, array) else _as_now(value) for value in values]
+        self.writes, self.is_smooth = writes, is_smooth
+        self.needs: dict[int, list[Need]] = {}
+
+    def arrays(self) -> Iterator[array]:
+        for value in self.values:
+            yield from arrays_of(value)
+
+    def uses(self) -> Iterator[tuple[array, bool]]:
+        for value, is_written in zip(self.values, self.writes, strict=True):
+            for one in arrays_of(value):
+                yield one, is_written
+
+    def backward(self) -> None:
+        if not self.is_smooth:
+            return
+        values, contents = list(self.values), [None] * len(self.values)
+        for i, needs in self.needs.items():
+            if isinstance(values[i], array):
+                contents[i] = needs[0].copy
+            elif any(need.copy is not None for need in needs):
+                values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
+        _weft.run_adjoint(self.kernel, self.dim, values, contents, [None] * len(values), self.device)
+
+    def __repr__(self) -> str:
+        return f"<launch of {self.kernel.key}, dim {self.dim}>"
+
+
+def _with_contents(struct: Any, copies: dict[int, array | None]) -> Any:
+    """The struct with its arrays' contents as they were; the gradients are those that the arrays have."""
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array) and (copy := copies.get(id(value))) is not None:
+            copy.grad = value.grad
+            value = copy
+        elif not isinstance(value, array) and _weft.arrays_in(value):
+            value = _with_contents(value, copies)
+        setattr(result, name, value)
+    return result
+
+
+def gradients_of(struct: Any) -> Any:
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            if value.grad is not None:
+                setattr(result, name, value.grad)
+        elif _weft.arrays_in(value):
+            setattr(result, name, gradients_of(value))
+    return result
+
+
+class Write:
+    """A copy by the host, or, without a source, numbers from elsewhere."""
+
+    def __init__(self, to: array, source: array | None):
+        self.to, self.source = to, source
+
+    def arrays(self) -> Iterator[array]:
+        yield self.to
+        if self.source is not None:
+            yield self.source
+
+    def uses(self) -> Iterator[tuple[array, bool]]:
+        yield self.to, True
+        if self.source is not None:
+            yield self.source, False
+
+    def backward(self) -> None:
+        if self.to.grad is None:
+            return
+        if self.source is None or self.source.grad is None:
+            if not self.to.retain_grad:
+                self.to.grad.zero_()
+            return
+        source = self.source if self.source.dtype is self.to.dtype else self.source.view(self.to.dtype)
+        from warp.copy_kernels import kernels
+
+        _weft.run_adjoint(kernels[self.to.ndim - 1], self.to.shape, [source, self.to], [None] * 2, [None] * 2, None)
+
+    def __repr__(self) -> str:
+        return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"
+
+
+class Function:
+    """What the user does by hand: record_func()."""
+
+    def __init__(self, backward: Callable[[], Any], arrays: list[array]):
+        self._backward, self._arrays = backward, arrays
+
+    def arrays(self) -> Iterator[array]:
+        yield from self._arrays
+
+    def uses(self) -> Iterator[tuple[array, bool]]:
+        for one in self._arrays:
+            yield one, False
+
+    def backward(self) -> None:
+        self._backward()
+
+    def __repr__(self) -> str:
+        return f"<function {getattr(self._backward, '__name__', self._backward)}>"
+
+
+class Operation:
+    """An entry of a tape. ``result`` is what ``run`` gave back."""
+
+    def __init__(
+        self,
+        name: str,
+        reads: Sequence[array],
+        writes: Sequence[array],
+        needs: Mapping[str, array],
+        backward: Callable[[Operation], None],
+    ):
+        self.name, self.reads, self.writes = name, reads, writes
+        self.needs = {key: Need(needed) for key, needed in needs.items()}
+        self.result: Any = None
+        self._backward = backward
+
+    def contents(self, name: str) -> array:
+        """What an array that is needed had before the operation."""
+        return self.needs[name].contents()
+
+    def gradient(self, written: array) -> array | None:
+        """The gradient of (a part of) what was written, as an array of its own; None where it has none. It is used up:
+        zeros are left, or, with ``retain_grad`` and where nothing was overwritten that was read, the gradient."""
+        if written.grad is None:
+            return None
+        gradient = _weft.keep(written.grad)
+        if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads):
+            written.grad.zero_()
+        return gradient
+
+    def arrays(self) -> Iterator[array]:
+        yield from self.reads
+        yield from self.writes
+
+    def uses(self) -> Iterator[tuple[array, bool]]:
+        for one in self.reads:
+            yield one, False
+        for one in self.writes:
+            yield one, True
+
+    def backward(self) -> None:
+        self._backward(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def recorded(
+    name: str,
+    run: Callable[[], Any],
+    *,
+    reads: Sequence[array],
+    writes: Sequence[array],
+    needs: Mapping[str, array] | None = None,
+    backward: Callable[[Operation], None],
+) -> Any:
+    """Runs an operation; a tape that records has it as an entry. What fails is not on the tape.
+
+    Args:
+        name: how messages and pictures of the tape call it.
+        run: does it, and counts one write for each of ``writes``; what it returns is ``operation.result``.
+        reads, writes: the arrays.
+        needs: those whose contents ``backward`` reads by ``operation.contents(key)``.
+        backward: adds to the gradients of ``reads``; no tape records meanwhile.
+    Returns:
+        What ``run`` returned.
+    """
+    tape = _weft.active_tape()
+    if tape is None:
+        return run()
+    operation = Operation(name, reads, writes, needs or {}, backward)
+    tape._append(operation, list(operation.needs.values()), list(writes))
+    try:
+        operation.result = run()
+    except BaseException:
+        tape._forget_last()
+        raise
+    return operation.result

@@ -1,0 +1,95 @@
+#include "bindings/finite.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "bindings/values.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+// A float inside an element: where, of which type, and how a message names it (".position[1]").
+struct Part {
+    std::int64_t offset;
+    Scalar scalar;
+    std::string name;
+};
+
+void add_parts(Type type, std::int64_t offset, const std::string& name, std::vector<Part>& parts) {
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields())
+            add_parts(field.type, offset + field.offset, name + "." + field.name, parts);
+    } else if ((type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float()) {
+        for (int i = 0; i < type.components(); ++i) {
+            std::string component;
+            if (type.is_matrix()) {
+                component = "[" + std::to_string(i / type.cols()) + ", " + std::to_string(i % type.cols()) + "]";
+            } else if (!type.is_scalar()) {
+                component = "[" + std::to_string(i) + "]";
+            }
+            parts.push_back({offset + i * info(type.scalar()).bytes(), type.scalar(), name + component});
+        }
+    }
+}
+
+double read(const Part& part, const std::byte* element) { return read_scalar(part.scalar, element + part.offset).f; }
+
+// Calls visit(element, index) for all elements in C order.
+template <typename Visit>
+void for_each(const Array& array, Visit&& visit) {
+    if (array.size() == 0) return;
+    std::vector<std::int64_t> index(static_cast<std::size_t>(array.ndim), 0);
+    while (true) {
+        auto* at = static_cast<const std::byte*>(array.view.data);
+        for (std::size_t axis = 0; axis < index.size(); ++axis) at += index[axis] * array.view.strides[axis];
+        visit(at, index);
+        std::size_t axis = index.size();
+        while (axis > 0 && ++index[axis - 1] == array.view.shape[axis - 1]) index[--axis] = 0;
+        if (axis == 0) return;
+    }
+}
+
+}  // namespace
+
+void FiniteCheck::watch(std::string name, const Array& array) {
+    std::vector<Part> parts;
+    add_parts(array.dtype, 0, "", parts);
+    if (parts.empty()) return;
+    Watched watched{std::move(name), array, {}};
+    const auto bytes = static_cast<std::size_t>(array.dtype.size_bytes());
+    watched.before.reserve(bytes * static_cast<std::size_t>(array.size()));
+    for_each(array, [&](const std::byte* element, const auto&) {
+        watched.before.insert(watched.before.end(), element, element + bytes);
+    });
+    watched_.push_back(std::move(watched));
+}
+
+void FiniteCheck::check(const std::string& launch, const std::string& what) const {
+    for (const Watched& watched : watched_) {
+        std::vector<Part> parts;
+        add_parts(watched.array.dtype, 0, "", parts);
+        const std::byte* before = watched.before.data();
+        for_each(watched.array, [&](const std::byte* element, const std::vector<std::int64_t>& index) {
+            for (const Part& part : parts) {
+                const double now = read(part, element);
+                if (std::isfinite(now) || !std::isfinite(read(part, before))) continue;
+                std::string at;
+                for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
+                throw UsageError("launch()",
+                                 launch + " has made " + what + "'" + watched.name + "'[" + at + "]" + part.name + " " +
+                                     (std::isnan(now) ? "NaN"
+                                      : now > 0       ? "inf"
+                                                      : "-inf") +
+                                     " (wp.config.verify_fp is on); it was " + std::to_string(read(part, before)));
+            }
+            before += watched.array.dtype.size_bytes();
+        });
+    }
+}
+
+}  // namespace weft::bindings

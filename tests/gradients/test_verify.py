@@ -1,0 +1,95 @@
+"""wp.config.verify_fp: the first launch that makes a NaN or an infinity is named, forward and backward."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+
+@pytest.fixture(autouse=True)
+def verify():
+    wp.config.verify_fp = True
+    yield
+    wp.config.verify_fp = False
+
+
+@wp.kernel
+def reciprocal(x: wp.array2d[float], y: wp.array2d[float]):
+    i, j = wp.tid()
+    y[i, j] = 1.0 / x[i, j]
+
+
+def test_the_kernel_the_array_and_the_element_are_named():
+    x, y = wp.ones((2, 3)), wp.full((2, 3), 5.0)
+    wp.launch(reciprocal, dim=(2, 3), inputs=[x, y])
+    x[1, 2] = 0.0
+    message = r"launch\(\): kernel 'reciprocal' has made 'y'\[1, 2\] inf .*it was 1.0"
+    with pytest.raises(RuntimeError, match=message):
+        wp.launch(reciprocal, dim=(2, 3), inputs=[x, y])
+    x[1, 2] = -0.0
+    y.zero_()
+    with pytest.raises(wp.UsageError, match="-inf"):
+        wp.launch(reciprocal, dim=(2, 3), inputs=[x, y], record_cmd=True).launch()
+
+
+def test_what_was_there_before_is_not_blamed_on_the_launch():
+    x, y = wp.ones((1, 2)), wp.full((1, 2), np.inf)
+    wp.launch(reciprocal, dim=(1, 1), inputs=[x, y])
+    x[0, 0] = 0.0
+    y[0, 0] = np.nan
+    wp.launch(reciprocal, dim=(1, 1), inputs=[x, y])
+
+
+@wp.struct
+class State:
+    velocity: wp.vec3
+    at: int
+
+
+@wp.struct
+class World:
+    states: wp.array[State]
+    frames: wp.array[wp.mat22h]
+
+
+@wp.kernel
+def step(world: World, x: float):
+    world.states[1].velocity = wp.vec3(0.0, wp.sqrt(x), 0.0)
+    world.frames[0] = wp.mat22h(wp.float16(0.0), wp.float16(0.0), wp.float16(x), wp.float16(0.0))
+
+
+def test_fields_and_components_are_named():
+    world = World()
+    world.states, world.frames = wp.zeros(2, dtype=State), wp.zeros(1, dtype=wp.mat22h)
+    with pytest.raises(RuntimeError, match=r"'world.states'\[1\].velocity\[1\] NaN"):
+        wp.launch(step, dim=1, inputs=[world, -1.0])
+    world.states.zero_()
+    with pytest.raises(RuntimeError, match=r"'world.frames'\[0\]\[1, 0\] inf"):
+        wp.launch(step, dim=1, inputs=[world, 1.0e6])
+
+
+def test_the_adjoint_is_looked_at_too():
+    @wp.kernel
+    def power(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = x[i] ** wp.float64(0.5)
+
+    x, y = (wp.zeros(2, dtype=wp.float64, requires_grad=True) for _ in range(2))
+    with wp.Tape() as tape:
+        wp.launch(power, dim=2, inputs=[x, y])
+    huge = wp.array([1e308, 1.0], dtype=wp.float64)
+    x.grad.fill_(1e308)
+    x.fill_(1e-200)
+    with pytest.raises(RuntimeError, match=r"adjoint of kernel 'power' has made the gradient of 'x'\[0\] inf"):
+        tape.backward(grads={y: huge})
+
+
+def test_integers_and_other_options_pass():
+    @wp.kernel
+    def count(x: wp.array[int]):
+        x[wp.tid()] = 2147483647
+
+    wp.launch(count, dim=1, inputs=[wp.zeros(1, dtype=int)])
+    wp.config.verify_autograd_array_access = True
+    wp.config.verify_autograd_array_access = False
+    with pytest.raises(TypeError, match="expected True or False"):
+        wp.config.verify_autograd_array_access = "yes"
