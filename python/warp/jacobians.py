@@ -4,6 +4,7 @@ and by differences, as NumPy matrices.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -50,9 +51,18 @@ def _numpy_type(value: array) -> np.dtype:
 
 
 def _copies(values: Sequence[Any]) -> list[Any]:
-    """Arrays cloned, with gradients of zeros where they have some; one that is given twice is one array again."""
-    made: dict[int, array] = {}
-    return [made.setdefault(id(v), _weft.clone(v)) if isinstance(v, array) else v for v in values]
+    """Arrays cloned, those in structs too, with gradients of zeros where they have some; one that is given twice is one
+    array again."""
+    made: dict[int, Any] = {}
+
+    def copied(value: Any) -> Any:
+        if not isinstance(value, array):
+            return copy.deepcopy(value, made) if _weft.arrays_in(value) else value
+        if id(value) not in made:
+            made[id(value)] = _weft.clone(value)
+        return made[id(value)]
+
+    return [copied(value) for value in values]
 
 
 # ---- what is differentiated ----

@@ -162,8 +162,8 @@ def _adjoint(api: str, arrays: dict[str, Any], alpha: Any, beta: Any, device: An
     _check(api, arrays, 2 + len(batch), {name: batch + letters for name, letters in shapes.items()}, device)
     a, b, adj_a, adj_b, adj_c, adj_d = (arrays[name] for name in ("a", "b", "adj_a", "adj_b", "adj_c", "adj_d"))
     turned = (0, 2, 1) if batch else (1, 0)
-    primitives.matmul(adj_d, b.transpose(turned), adj_a, adj_a, alpha, 1.0)
-    primitives.matmul(a.transpose(turned), adj_d, adj_b, adj_b, alpha, 1.0)
+    _run(api, adj_d, b.transpose(turned), adj_a, adj_a, alpha, 1.0)
+    _run(api, a.transpose(turned), adj_d, adj_b, adj_b, alpha, 1.0)
     adj_c += beta * adj_d
 
 

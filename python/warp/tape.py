@@ -160,9 +160,9 @@ class Tape:
             grads: gradients to start with, by array: of its shape and dtype. They are not changed.
                 Without loss and grads, those that the arrays hold already.
         Raises:
-            UsageError: the loss has more than one element; an array has no gradient; a gradient has another shape or
-                dtype; the tape is empty; an array that the tape had to copy was written since by something that is not
-                on the tape, so that recorded and present values would mix.
+            UsageError: the loss has more than one element, or nothing on the tape has written it; an array has no
+                gradient; a gradient has another shape or dtype; the tape is empty; an array that the tape had to copy
+                was written since by something that is not on the tape, so that recorded and present values would mix.
         """
         if not self._entries:
             why = "was reset" if self._is_reset else "has recorded nothing"
@@ -182,6 +182,7 @@ class Tape:
                         one.grad.zero_()
             if loss is not None:
                 self._check_loss(loss)
+                self._check_written(loss)
                 loss.grad.fill_(1)
                 self.loss = loss
             supplied = []
@@ -209,6 +210,15 @@ class Tape:
         if not loss.requires_grad:
             raise usage_error(
                 "Tape.backward(): the loss has no gradient. help: make it with requires_grad=True", ValueError
+            )
+
+    def _check_written(self, loss: array) -> None:
+        has_functions = any(isinstance(entry, Function) for entry in self._entries)
+        if _weft.memory_of(loss)[0] not in self._versions and not has_functions:
+            raise usage_error(
+                "Tape.backward(): nothing on the tape has written the loss, so that no array would get a gradient. "
+                "help: launch the kernel that computes it inside of 'with tape:'",
+                ValueError,
             )
 
     @staticmethod

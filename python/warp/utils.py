@@ -124,7 +124,7 @@ def _reduced(
 
         def backward(operation: Operation) -> None:
             gradient = operation.gradient(out)
-            if gradient is None or not any(_is_smooth(read) for read in reads.values()):
+            if not _is_smooth(out) or not any(_is_smooth(read) for read in reads.values()):
                 return
             gradient = gradient.contiguous().reshape(shape).astype(dtype)
             for to, part in derivative(gradient, operation):

@@ -54,6 +54,10 @@ void throw_missing(std::string_view api, const char* name) {
 
 bool flag(PyObject* value, bool otherwise) {
     if (!is_given(value)) return otherwise;
+    if (PyUnicode_Check(value)) {  // "no" is true, and nobody means that
+        throw UsageError("an argument that is on or off", "expected True or False, got " + describe(value),
+                         ErrorCategory::type);
+    }
     int truth = PyObject_IsTrue(value);
     if (truth < 0) throw nb::python_error();
     return truth == 1;

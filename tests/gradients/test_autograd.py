@@ -137,6 +137,42 @@ def test_differences_choose_their_step_by_the_type(dtype, digits):
     np.testing.assert_allclose(found.numpy(), np.diag(np.exp([0.5, 1.5])), rtol=digits)
 
 
+@wp.struct
+class Parameters:
+    x: wp.array[wp.float64]
+    work: wp.array[wp.float64]
+
+
+@wp.kernel
+def add_to_work(p: Parameters, y: wp.array[wp.float64]):
+    i = wp.tid()
+    wp.atomic_add(p.work, i, p.x[i] * y[i])
+
+
+@wp.kernel
+def use_work(p: Parameters, y: wp.array[wp.float64], out: wp.array[wp.float64]):
+    i = wp.tid()
+    out[i] = p.work[i] * y[i]
+
+
+def two_launches(p, y):
+    out = wp.zeros_like(y)
+    wp.launch(add_to_work, dim=2, inputs=[p, y])
+    wp.launch(use_work, dim=2, inputs=[p, y, out])
+    return out
+
+
+def test_arrays_in_structs_are_copied_too():
+    p = Parameters()
+    p.x = wp.array([2.0, 3.0], dtype=wp.float64, requires_grad=True)
+    p.work = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+    y = wp.array([5.0, 7.0], dtype=wp.float64, requires_grad=True)
+    found = wp.autograd.jacobian(two_launches, inputs=[p, y])[1, 0].numpy()
+    np.testing.assert_allclose(found, np.diag([2.0 * 2.0 * 5.0, 2.0 * 3.0 * 7.0]))
+    assert not p.work.numpy().any() and not p.x.grad.numpy().any()
+    assert wp.autograd.gradcheck(two_launches, inputs=[p, y], show_summary=False)
+
+
 # ---- checks ----
 
 

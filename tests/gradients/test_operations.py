@@ -119,6 +119,19 @@ def test_p61_a_product_on_a_tape():
     np.testing.assert_array_equal(C.grad.numpy(), np.zeros((6, 5)))  # beta is 0
 
 
+def test_adjoints_of_products_are_recorded_themselves():
+    def program(a, b, g):
+        c, adj_a, adj_b, adj_c = zeros((3, 2)), wp.clone(a), zeros((4, 2)), zeros((3, 2))
+        wp.adj_matmul(a, b, c, adj_a, adj_b, adj_c, g, alpha=2.0, beta=0.5)
+        out = zeros(1)
+        wp.utils.array_sum(adj_a * adj_a, out=out)
+        sums = zeros(1)
+        wp.utils.array_inner(adj_b, adj_b, out=sums)
+        return out * sums + wp.utils.array_sum(adj_c, axis=0)[:, 1]
+
+    check_program(program, [RNG.standard_normal(s) for s in ((3, 4), (4, 2), (3, 2))])
+
+
 # ---- sums ----
 
 
@@ -172,6 +185,19 @@ def test_the_inner_product_of_an_array_of_vectors_with_itself():
         return out
 
     check_program(program, [RNG.standard_normal((5, 3))], dtypes={0: wp.vec3d})
+
+
+@pytest.mark.parametrize("dtype, width", [(wp.quatd, 4), (wp.transformd, 7), (wp.mat22d, 4)])
+def test_sums_and_inner_products_of_other_elements(dtype, width):
+    def program(a, b):
+        product, total = zeros(1), zeros(1, dtype)
+        wp.utils.array_inner(a, b, out=product)
+        wp.utils.array_sum(a, out=total)
+        total *= product
+        return total
+
+    shape = (3, 2, 2) if dtype is wp.mat22d else (3, width)
+    check_program(program, [RNG.standard_normal(shape) for _ in "ab"], dtypes={0: dtype, 1: dtype})
 
 
 # ---- scans ----

@@ -314,6 +314,31 @@ def test_nothing_to_do_is_no_mistake():
     assert none.grad.numpy().shape == (0,)
 
 
+def test_a_loss_that_nothing_has_written_is_refused():
+    x, y, total = doubles([2.0]), doubles([0.0]), doubles([0.0])
+    with wp.Tape() as tape:
+        wp.launch(multiply, dim=1, inputs=[x, x, y])
+    wp.launch(multiply, dim=1, inputs=[y, y, total])
+    with pytest.raises(ValueError, match="nothing on the tape has written the loss"):
+        tape.backward(total)
+    tape.backward(y[0:1])
+    assert x.grad.numpy()[0] == 4.0
+
+
+def test_lists_that_stand_for_vectors_are_taken_as_they_were():
+    @wp.kernel
+    def scaled(x: wp.array[wp.float64], factor: wp.vec2d, y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = x[i] * factor[1]
+
+    x, y, factor = doubles([2.0]), doubles([0.0]), [1.0, 5.0]
+    with wp.Tape() as tape:
+        wp.launch(scaled, dim=1, inputs=[x, factor, y])
+    factor[1] = 100.0
+    tape.backward(y)
+    assert x.grad.numpy()[0] == 5.0
+
+
 def test_requires_grad_takes_true_and_false_only():
     x = doubles([1.0])
     for wrong in ("x", 2, None, [True]):
@@ -321,6 +346,8 @@ def test_requires_grad_takes_true_and_false_only():
             x.requires_grad = wrong
         with pytest.raises(TypeError, match="expected True or False"):
             x.retain_grad = wrong
+    with pytest.raises(TypeError, match="expected True or False, got"):
+        wp.zeros(3, requires_grad="no")
     x.requires_grad = np.bool_(False)
     assert x.grad is None and not x.requires_grad
     x.requires_grad = True
