@@ -46,10 +46,15 @@ def arrays_of(value: Any) -> list[array]:
     return [value] if isinstance(value, array) else _weft.arrays_in(value)
 
 
+_FIXED = (array, float, int, bool, type(None))  # the usual arguments, which a tape takes as they are
+
+
 def _as_now(value: Any) -> Any:
     """An argument for later: a struct, a vector or a matrix may be changed after the launch, which took it as it is."""
     if isinstance(value, list):
         return copy.deepcopy(value)
+    if isinstance(value, array):
+        return value
     return copy.copy(value) if _weft.field_names(value) or _weft.is_value(value) else value
 
 
@@ -57,9 +62,9 @@ class Launch:
     """One launch. ``needs`` has what the adjoint reads, by argument."""
 
     def __init__(self, kernel: Any, dim: Any, values: list, device: Any, writes: list[bool], is_smooth: bool):
-        self.structs = [value for value in values if not isinstance(value, array) and _weft.arrays_in(value)]
         self.kernel, self.dim, self.device = kernel, dim, device
-        self.values = [value if isinstance(value, array) else _as_now(value) for value in values]
+        self.values = [value if type(value) in _FIXED else _as_now(value) for value in values]
+        self.structs = [value for value in values if type(value) not in _FIXED and _weft.arrays_in(value)]
         self.writes, self.is_smooth = writes, is_smooth
         self.needs: dict[int, list[Need]] = {}
 

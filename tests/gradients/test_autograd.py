@@ -137,6 +137,14 @@ def test_differences_choose_their_step_by_the_type(dtype, digits):
     np.testing.assert_allclose(found.numpy(), np.diag(np.exp([0.5, 1.5])), rtol=digits)
 
 
+def test_functions_that_do_little():
+    x = wp.array([1.0, 2.0], dtype=wp.float64, requires_grad=True)
+    np.testing.assert_array_equal(wp.autograd.jacobian(lambda a: a, inputs=[x])[0, 0].numpy(), np.eye(2))
+    nothing = wp.zeros(0, dtype=wp.float64, requires_grad=True)
+    assert wp.autograd.jacobian(lambda a: a * 2.0, inputs=[nothing])[0, 0].shape == (0, 0)
+    assert wp.autograd.gradcheck(lambda a: a * 2.0, inputs=[nothing], show_summary=False)
+
+
 @wp.struct
 class Parameters:
     x: wp.array[wp.float64]

@@ -453,6 +453,50 @@ def test_indexed_arrays_in_kernels_have_gradients():
     check_program(program, [RNG.standard_normal(5)])
 
 
+@wp.struct
+class Particle:
+    mass: wp.float64
+    velocity: wp.vec3d
+
+
+@wp.kernel
+def make_particles(x: wp.array[wp.float64], particles: wp.array[Particle]):
+    i = wp.tid()
+    particles[i].mass = x[i] * x[i]
+    particles[i].velocity = wp.vec3d(x[i], wp.float64(0.0), wp.float64(2.0) * x[i])
+
+
+@wp.kernel
+def momenta(particles: wp.array[Particle], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = particles[i].mass * particles[i].velocity[2]
+
+
+def test_chosen_structs_and_copies_of_parts():
+    def program(x):
+        particles = wp.zeros(4, dtype=Particle, requires_grad=True)
+        wp.launch(make_particles, dim=4, inputs=[x, particles])
+        wp.copy(particles[[3, 2, 0]], wp.clone(particles), src_offset=1, count=2)
+        y = zeros(3)
+        wp.launch(momenta, dim=3, inputs=[particles[[2, 3, 2]].contiguous(), y])
+        return y
+
+    check_program(program, [RNG.standard_normal(4)])
+
+
+@pytest.mark.parametrize("dtype", [wp.float16, wp.bfloat16])
+def test_sixteen_bits(dtype):
+    x = wp.array([1.0, 2.0, 3.0], dtype=dtype, requires_grad=True)
+    total = wp.zeros(1, dtype=wp.float32, requires_grad=True)
+    with wp.Tape() as tape:
+        y = x[[0, 0, 2]] * x
+        sums = wp.zeros_like(y)
+        wp.utils.array_scan(y, sums)
+        wp.utils.array_sum(sums.astype(wp.float32), out=total)
+    tape.backward(total)
+    np.testing.assert_array_equal(x.grad.astype(wp.float32).numpy(), [3 * 2 + 2 * 2, 2 * 1, 1 * 6])
+
+
 # ---- recording ----
 
 
