@@ -24,18 +24,27 @@ using transform::Gradient;
 
 struct Arguments {
     std::vector<PyObject*> values;
+    std::size_t block_bytes;
     Block block;
     std::vector<runtime::Array> holders;
     std::vector<Gradient> gradients;
 
     Arguments(PyKernel& kernel, nb::list given, runtime::Device& device)
-        : block(static_cast<std::size_t>(kernel.block_bytes())) {
+        : block_bytes(static_cast<std::size_t>(kernel.block_bytes())), block(block_bytes) {
         const auto& parameters = kernel.parameters();
         check_count(kernel, nb::len(given));
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             values.push_back(nb::handle(given[i]).ptr());
             pack_argument(kernel, parameters[i], i, values.back(), device, block.data(), holders);
         }
+    }
+
+    // The block of an adjoint.
+    Block with_copies(const program::CompiledKernel& adjoint) {
+        Block larger(static_cast<std::size_t>(adjoint.layout.size_bytes));
+        std::memcpy(larger.data(), block.data(), block_bytes);
+        program::point_copies_at_originals(adjoint, larger.data());
+        return larger;
     }
 
     ArrayView* view(const ParameterPlan& parameter) {
@@ -95,14 +104,19 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
 
     Variant variant = kernel.configured();
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
-    variant.strided = program::needs_strided(*compiled, arguments.block.data());
-    variant.overlapping = program::has_gradient_overlap(*compiled, arguments.block.data());
-    if (variant.strided || variant.overlapping) compiled = &kernel.adjoint(variant, arguments.gradients);
+    Block block = arguments.with_copies(*compiled);
+    variant.strided = program::needs_strided(*compiled, block.data());
+    variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
+    if (variant.strided || variant.overlapping) {
+        compiled = &kernel.adjoint(variant, arguments.gradients);
+        block = arguments.with_copies(*compiled);
+    }
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
         dim.is_none() ? infer_dimensions(kernel, tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
+    const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
     const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel.key);
-    if (!program::settings().verify_fp) return execute(*compiled, arguments.block.data(), grid);
+    if (!program::settings().verify_fp) return execute(*compiled, block.data(), grid);
     FiniteCheck check;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const auto watch = [&](const std::string& name, nb::handle gradient) {
@@ -113,7 +127,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         for (const NamedArray& field : named_arrays_in(values[i]))
             watch(parameters[i].name + field.name, field.array->grad);
     }
-    execute(*compiled, arguments.block.data(), grid);
+    execute(*compiled, block.data(), grid);
     check.check("the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 

@@ -380,6 +380,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
         case Op::print:
             return emit_print(operation);
+        case Op::require:
+            return emit_require(operation);
         case Op::assert_:
             return emit_assert(operation);
         case Op::call:

@@ -302,6 +302,7 @@ private:
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
     void emit_print(const ir::Operation& operation);
+    void emit_require(const ir::Operation& operation);
     void emit_assert(const ir::Operation& operation);
     void emit_call_library(const ir::Operation& operation);
     // Emits a call of weft_fault where `ok` is false and continues after it.

@@ -288,6 +288,13 @@ void Builder::print(std::string format, std::vector<Value*> scalars) {
     finish(*function_, *region_, operation);
 }
 
+void Builder::require(Value* condition, std::string message) {
+    Operation* operation = function_->new_operation(Op::require, span);
+    operation->operands = {condition};
+    operation->text = std::move(message);
+    finish(*function_, *region_, operation);
+}
+
 void Builder::assert_(Value* condition, std::string message) {
     Operation* operation = function_->new_operation(Op::assert_, span);
     operation->operands = {condition};

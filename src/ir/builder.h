@@ -92,6 +92,7 @@ public:
     Value* tid(int axis);
     Value* block_dim();
     void print(std::string format, std::vector<Value*> scalars);
+    void require(Value* condition, std::string message);
     void assert_(Value* condition, std::string message);
 
     Operation* append(Op op, std::vector<Value*> operands, std::vector<Type> results);

@@ -99,6 +99,7 @@ bool has_effects(const Operation& operation) {
     switch (operation.op) {
         case Op::store:
         case Op::print:
+        case Op::require:
         case Op::assert_:
         case Op::call:
         case Op::trail:

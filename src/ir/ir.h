@@ -109,10 +109,15 @@ struct Function {
     bool is_kernel = false;
     int tid_rank = 0;  // how many coordinates tid() gives here: 0 (never called) to 4
     Region body;       // its arguments are the parameters
+    // The last parameters are copies of those with these numbers, made for the launch; nobody looks at them afterwards.
+    std::vector<int> copies;
     Type result;       // none for kernels; a tuple where several values are returned
     Span span;
 
     std::vector<Value*>& parameters() { return body.arguments; }
+    bool is_copy(const Value* value) const {
+        return value->region == &body && static_cast<std::size_t>(value->index) + copies.size() >= parameters().size();
+    }
     const std::vector<Value*>& parameters() const { return body.arguments; }
 
     // Above every value's id: the size of a table indexed by id.

@@ -151,6 +151,7 @@ private:
             expect(':');
             Value* value = function->add_argument(&function->body, type());
             bind(values, parameter, value);
+            if (accept_word("copy")) function->copies.push_back(static_cast<int>(integer()));
         }
         expect(')');
         if (accept('-')) {
@@ -467,7 +468,8 @@ private:
                 operation.ints.push_back(integer());
                 break;
             case Op::print:
-            case Op::assert_:
+            case Op::require:
+        case Op::assert_:
                 operation.text = expect_kind(Token::Kind::string, "a text in quotes").text;
                 if (accept(',')) uses(operation.operands);
                 break;

@@ -109,6 +109,11 @@ public:
             use(parameter);
             out_ += ": ";
             type(parameter->type);
+            if (function.is_copy(parameter)) {
+                const std::size_t first = function.parameters().size() - function.copies.size();
+                out_ += " copy ";
+                integer(function.copies[i - first]);
+            }
         }
         out_ += ')';
         if (!function.result.is_none()) {
@@ -416,6 +421,7 @@ void Printer::plain(const Operation& operation) {
             for (const std::int64_t axis : operation.ints) integer(axis);
             break;
         case Op::print:
+        case Op::require:
         case Op::assert_:
             out_ += ' ';
             append_quoted(out_, operation.text);

@@ -429,6 +429,7 @@ Type Rules::result() const {
         case Op::print:
             for (std::size_t i = 0; i < count(); ++i) expect(type(i).is_scalar(), "scalars");
             return Type::none();
+        case Op::require:
         case Op::assert_:
             expect_count(1);
             expect(type(0).is_bool(), "a bool");

@@ -153,6 +153,8 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
         case FaultKind::division:
             raise("integer division by zero", nullptr, ErrorCategory::zero_division);
             break;
+        case FaultKind::requirement:
+            raise(operation.text, nullptr, ErrorCategory::memory);
         case FaultKind::assertion:
             raise("assertion failed" + (operation.text.empty() ? "" : ": " + operation.text), nullptr,
                   ErrorCategory::assertion);

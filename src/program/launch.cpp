@@ -125,7 +125,7 @@ Extent extent(const ArrayView& view, Type array) {
 }
 
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
-    std::size_t count = kernel.parameter_types.size();
+    std::size_t count = kernel.effects.size();  // without copies, which are apart
     for (std::size_t a = 0; a < count; ++a) {
         if (!kernel.parameter_types[a].is_array() || !kernel.effects[a].writes) continue;
         Extent mine = extent(view_of(kernel, block, a), kernel.parameter_types[a]);
@@ -143,7 +143,7 @@ bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
 bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block) {
     if (has_overlap(adjoint, block)) return true;
     std::vector<Extent> data, gradients;
-    for (std::size_t i = 0; i < adjoint.parameter_types.size(); ++i) {
+    for (std::size_t i = 0; i < adjoint.effects.size(); ++i) {
         if (!adjoint.parameter_types[i].is_array()) continue;
         ArrayView view = view_of(adjoint, block, i);
         if (view.grad && shows_twice(view, adjoint.parameter_types[i])) return true;
@@ -162,6 +162,66 @@ bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block)
             if (meet(gradients[i], array)) return true;
     }
     return false;
+}
+
+namespace {
+
+// Calls visit(ArrayView&, Type array) for the arrays in a value of this type.
+template <class Visit>
+void for_each_view(Type type, std::byte* value, Visit&& visit) {
+    if (type.is_array()) {
+        visit(*reinterpret_cast<ArrayView*>(value), type);
+    } else if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) for_each_view(field.type, value + field.offset, visit);
+    }
+}
+
+}  // namespace
+
+void point_copies_at_originals(const CompiledKernel& adjoint, std::byte* block) {
+    const std::size_t own = adjoint.effects.size();
+    for (std::size_t i = 0; i < adjoint.copies.size(); ++i) {
+        std::byte* const to = block + adjoint.layout.offsets[own + i];
+        const Type type = adjoint.parameter_types[own + i];
+        std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
+        if (adjoint.copies[i] < 0) continue;
+        const std::byte* from = block + adjoint.layout.offsets[static_cast<std::size_t>(adjoint.copies[i])];
+        std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
+        for_each_view(type, to, [](ArrayView& view, Type) { view.grad = nullptr; });
+    }
+}
+
+std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::byte* block, runtime::Device& device) {
+    struct Copied {
+        ArrayView* view;
+        Extent extent;
+    };
+    std::vector<Copied> all;
+    const std::size_t own = adjoint.effects.size();
+    for (std::size_t i = 0; i < adjoint.copies.size(); ++i) {
+        if (adjoint.copies[i] < 0) continue;
+        for_each_view(adjoint.parameter_types[own + i], block + adjoint.layout.offsets[own + i],
+                      [&](ArrayView& view, Type array) {
+                          const Extent memory = extent(view, array);
+                          if (memory.begin != memory.end) all.push_back({&view, memory});
+                      });
+    }
+    std::sort(all.begin(), all.end(), [](const Copied& a, const Copied& b) { return a.extent.begin < b.extent.begin; });
+    std::vector<runtime::BufferPtr> buffers;
+    for (std::size_t first = 0; first < all.size();) {
+        std::size_t last = first;
+        const std::byte* end = all[first].extent.end;
+        while (last < all.size() && all[last].extent.begin < end) end = std::max(end, all[last++].extent.end);
+        const std::byte* const begin = all[first].extent.begin;
+        runtime::BufferPtr buffer = runtime::allocate(end - begin, device);
+        std::memcpy(buffer->data, begin, static_cast<std::size_t>(end - begin));
+        for (; first < last; ++first) {
+            auto* const data = static_cast<std::byte*>(all[first].view->data);
+            all[first].view->data = static_cast<std::byte*>(buffer->data) + (data - begin);
+        }
+        buffers.push_back(std::move(buffer));
+    }
+    return buffers;
 }
 
 bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)()) {

@@ -93,6 +93,18 @@ std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, co
     return std::make_shared<runtime::Executable>(std::move(binary));
 }
 
+std::vector<int> used_copies(const ir::Function& kernel) {
+    std::vector<bool> used(static_cast<std::size_t>(kernel.value_count()), false);
+    ir::for_each_operation(kernel.body, [&](const ir::Operation& operation) {
+        for (const ir::Value* operand : operation.operands) used[static_cast<std::size_t>(operand->id)] = true;
+    });
+    std::vector<int> copies = kernel.copies;
+    const std::size_t own = kernel.parameters().size() - copies.size();
+    for (std::size_t i = 0; i < copies.size(); ++i)
+        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) copies[i] = -1;
+    return copies;
+}
+
 std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::ParameterEffects> effects,
                                       const CompileOptions& options, const Digest& key) {
     const ir::Function& function = *module.functions.front();
@@ -106,6 +118,7 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::
     auto compiled = std::make_shared<CompiledKernel>(
         prepare(std::move(executable), function.name, std::move(types), std::move(effects)));
     compiled->from_cache = from_cache;
+    compiled->copies = used_copies(function);
     return compiled;
 }
 

@@ -43,6 +43,7 @@ struct CompiledKernel {
     std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
+    std::vector<int> copies;  // the last parameters: copies of which; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;

@@ -23,7 +23,7 @@ struct Fault {
     std::int32_t axis = 0;          // which dimension
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
 };
-enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array };
+enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement };
 
 // What every call of a kernel's entry gets beside its argument block.
 struct LaunchContext {

@@ -214,3 +214,125 @@ def test_every_number_of_lanes_gives_the_gradient(lanes):
 
     n = RNG.integers(0, 9, 45).astype(np.int32)
     check_program(lambda x, n: launched(kernel, x, n, dim=45), [RNG.uniform(0.1, 1.0, 45), n])
+
+
+# ---- what a kernel reads after it has written it ----
+
+
+@wp.kernel
+def prefix_products(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    y[0] = x[0]
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] * x[i] + wp.sin(y[i - 1])
+
+
+def test_a_recurrence_through_an_array():
+    def program(x):
+        y = wp.zeros(12, dtype=wp.float64, requires_grad=True)
+        wp.launch(prefix_products, dim=1, inputs=[x, y])
+        return y
+
+    check_program(program, [RNG.uniform(0.5, 1.5, 12)])
+
+
+@wp.kernel
+def rows_in_place(x: wp.array2d[wp.float64], n: wp.array[int]):
+    i = wp.tid()
+    for k in range(n[i]):
+        x[i, k % 3] = x[i, (k + 1) % 3] * x[i, k % 3]
+        if x[i, 0] > wp.float64(0.3):
+            x[i, 2] = x[i, 2] + x[i, 0] * wp.float64(0.5)
+            for j in range(k):
+                x[i, j % 3] += x[i, 1] * wp.float64(0.1)
+
+
+def test_rows_changed_in_place_in_nested_loops():
+    def program(x, n):
+        y = wp.clone(x)
+        wp.launch(rows_in_place, dim=9, inputs=[y, n])
+        return y
+
+    check_program(program, [RNG.uniform(0.2, 1.0, (9, 3)), (np.arange(9) % 5).astype(np.int32)])
+
+
+@wp.kernel
+def halving(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = x[i]
+    while y[i] * y[i] > wp.float64(1.0) and y[i] > wp.float64(0.5):
+        y[i] = y[i] * y[i] * wp.float64(0.3)
+
+
+def test_a_while_whose_condition_reads_what_the_body_writes():
+    check_program(lambda x: launched(halving, x, dim=17), [RNG.uniform(0.1, 2.9, 17)])
+
+
+@wp.kernel
+def triangular(matrix: wp.array2d[wp.float64], b: wp.array[wp.float64], x: wp.array[wp.float64]):
+    for i in range(b.shape[0]):
+        s = b[i]
+        for j in range(i):
+            s -= matrix[i, j] * x[j]
+        x[i] = s / matrix[i, i]
+
+
+def test_a_triangular_solve_in_one_thread():
+    def program(matrix, b):
+        x = wp.zeros(6, dtype=wp.float64, requires_grad=True)
+        wp.launch(triangular, dim=1, inputs=[matrix, b, x])
+        return x
+
+    check_program(program, [RNG.uniform(1.0, 2.0, (6, 6)), RNG.standard_normal(6)])
+
+
+@wp.kernel
+def local_array(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    kept = wp.zeros(shape=(4,), dtype=wp.float64)
+    kept[0] = x[i]
+    for k in range(1, 9):
+        kept[k % 4] += kept[(k + 3) % 4] * x[i] + wp.float64(k)
+    y[i] = kept[0] * kept[1] + kept[3]
+
+
+def test_an_array_made_in_the_kernel():
+    check_program(lambda x: launched(local_array, x, dim=21), [RNG.uniform(0.5, 1.0, 21)])
+
+
+@wp.kernel
+def two_of_them(a: wp.array[wp.float64], b: wp.array[wp.float64]):
+    i = wp.tid()
+    a[i] = a[i] * a[i]
+    b[i] = b[i] * wp.float64(3.0) + a[i]
+
+
+def test_one_array_passed_twice():
+    def program(x):
+        y = wp.clone(x)
+        wp.launch(two_of_them, dim=5, inputs=[y, y])
+        return y
+
+    check_program(program, [RNG.uniform(0.5, 1.0, 5)])
+
+
+@wp.struct
+class Pair:
+    a: wp.array[wp.float64]
+    b: wp.array[wp.float64]
+
+
+@wp.kernel
+def struct_of_arrays(pair: Pair, y: wp.array[wp.float64]):
+    i = wp.tid()
+    for k in range(3):
+        pair.b[i] = pair.b[i] * pair.a[i] + wp.float64(k)
+    y[i] = pair.b[i]
+
+
+def test_arrays_inside_a_struct():
+    def program(a, b):
+        pair = Pair()
+        pair.a, pair.b = a, wp.clone(b)
+        return launched(struct_of_arrays, pair, dim=7)
+
+    check_program(program, [RNG.uniform(0.5, 1.0, 7), RNG.uniform(0.5, 1.0, 7)])

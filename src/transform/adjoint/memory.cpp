@@ -16,42 +16,6 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-namespace {
-
-bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-bool writes(Op op) { return op == Op::store || is_atomic(op); }
-
-// The array that this one is a part of, as far as that is known: a parameter, or where the trail ends.
-const Value* root_of(const Value* array) {
-    while (array->definition) {
-        switch (array->definition->op) {
-            case Op::view:
-            case Op::slice:
-            case Op::components:
-            case Op::member:
-            case Op::grad_of:
-                array = array->definition->operands[0];
-                break;
-            default:
-                return array;
-        }
-    }
-    return array;
-}
-
-// Whether one of the two may show memory of the other.
-bool may_overlap(const Value* a, const Value* b, bool noalias) {
-    if (a == b) return true;
-    const auto is_local = [](const Value* v) {
-        return v->definition && (v->definition->op == Op::local_array || v->definition->op == Op::trail);
-    };
-    if (is_local(a) || is_local(b)) return false;
-    const bool parameters = !a->definition && !b->definition && a->region == b->region;
-    return !(noalias && parameters);
-}
-
-}  // namespace
-
 std::string Reverser::name_of(const Value& array) const {
     const Value* root = root_of(&array);
     return root->name.empty() ? "" : "'" + root->name + "'";
@@ -76,11 +40,18 @@ Gradient Reverser::gradient_of(const Value* array) const {
     if (!is_smooth(array->type.element())) return Gradient::none;
     const Value* root = root_of(array);
     if (root->definition) {
-        const Op op = root->definition->op;
-        return op == Op::null || op == Op::array_at || op == Op::trail ? Gradient::none : Gradient::used;
+        switch (root->definition->op) {
+            case Op::null:
+            case Op::array_at:
+            case Op::trail:
+                return Gradient::none;
+            default:
+                return Gradient::used;
+        }
     }
-    for (std::size_t i = 0; i < source_.parameters().size(); ++i)
-        if (source_.parameters()[i] == root && root->type.is_array()) return options_.gradients[i];
+    if (source_.is_copy(root)) return Gradient::none;
+    if (root->region == &source_.body && root->type.is_array())
+        return options_.gradients[static_cast<std::size_t>(root->index)];
     return Gradient::used;
 }
 
@@ -97,35 +68,6 @@ bool Reverser::writes_gradients(const Operation& operation) const {
         for (const Operation* inner : region->operations)
             if ((writes(inner->op) && has_gradient(inner->operands[0])) || writes_gradients(*inner)) return true;
     return false;
-}
-
-// ---- what the kernel may have written itself ----
-
-void Reverser::find_stale_loads() {
-    std::vector<const Value*> written;
-    const auto find_written = [&](const auto& self, const Region& region) -> void {
-        for (const Operation* operation : region.operations) {
-            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
-            for (const Region* inner : operation->regions) self(self, *inner);
-        }
-    };
-    const auto walk = [&](const auto& self, const Region& region) -> void {
-        for (const Operation* operation : region.operations) {
-            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
-            if (operation->op == Op::load) {
-                for (const Value* root : written)
-                    if (may_overlap(root, root_of(operation->operands[0]), options_.noalias)) {
-                        stale_.insert(operation);
-                        break;
-                    }
-            }
-            // What a later iteration writes, an earlier one has written before the load comes round again.
-            if (operation->op == Op::for_ || operation->op == Op::while_)
-                for (const Region* inner : operation->regions) find_written(find_written, *inner);
-            for (const Region* inner : operation->regions) self(self, *inner);
-        }
-    };
-    walk(walk, source_.body);
 }
 
 // ---- elements that belong to one thread ----
@@ -163,12 +105,17 @@ void Reverser::find_own_accesses() {
         if (operation.op != Op::load && operation.op != Op::loaded && !writes(operation.op)) return;
         if (!has_gradient(operation.operands[0])) return;
         const Value* root = root_of(operation.operands[0]);
+        if (root->definition && root->definition->op == Op::local_array) {
+            own_[root] = OwnPlace{};
+            return;
+        }
         any_unknown |= root->definition != nullptr || root->region != &source_.body;
         const std::optional<OwnPlace> place = own_place(operation);
         const auto [at, fresh] = own_.try_emplace(root, place);
         if (!fresh && at->second != place) at->second.reset();
     });
-    if (any_unknown || !options_.noalias) own_.clear();
+    if (any_unknown || !options_.noalias)
+        std::erase_if(own_, [](const auto& entry) { return entry.first->definition == nullptr; });
 }
 
 bool Reverser::is_own(const Operation& access) const {
@@ -196,6 +143,9 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
 // Runs `body`, which gives values of these types, where the array has a gradient; zeros otherwise.
 std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::vector<Type>& types,
                                                const std::function<std::vector<Value*>(Value* gradient)>& body) {
+    // The copy of a local array, made anew on the way back, holds its gradient.
+    const Value* root = root_of(array);
+    if (root->definition && root->definition->op == Op::local_array) return body(copy(array));
     Value* gradient = b_.grad_of(copy(array));
     if (!may_lack_gradient(array)) return body(gradient);
     Operation* made = b_.if_(b_.is_null(gradient), types);
@@ -263,6 +213,11 @@ std::vector<bool> reads_contents(const ir::Function& kernel) {
             if (parameter == root || (root->definition && !parameter->type.is_array())) reads[i] = true;
         }
     });
+    // A copy is made of what was there before.
+    const std::size_t own = kernel.parameters().size() - kernel.copies.size();
+    for (std::size_t i = 0; i < kernel.copies.size(); ++i)
+        if (reads[own + i]) reads[static_cast<std::size_t>(kernel.copies[i])] = true;
+    reads.resize(own);
     return reads;
 }
 

@@ -15,20 +15,24 @@ using ir::Value;
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
     WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
                "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+    const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
+    Swept swept;
+    if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
+    const ir::Function& source = stale.empty() ? kernel : *swept.kernel;
     auto made = std::make_unique<ir::Function>();
-    made->name = kernel.name;
+    made->name = source.name;
     made->is_kernel = true;
-    made->tid_rank = kernel.tid_rank;
-    made->span = kernel.span;
-    Reverser(kernel, options, *made).run();
+    made->tid_rank = source.tid_rank;
+    made->span = source.span;
+    made->copies = source.copies;
+    Reverser(source, swept.sweep, options, *made).run();
     return made;
 }
 
 const Region* region_of(const Value* value) { return value->definition ? value->definition->parent : value->region; }
 
-Reverser::Reverser(const ir::Function& source, const AdjointOptions& options, ir::Function& into)
-    : source_(source), options_(options), into_(into), b_(into, into.body), map_(source) {
-    find_stale_loads();
+Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options, ir::Function& into)
+    : source_(source), sweep_(sweep), options_(options), into_(into), b_(into, into.body), map_(source) {
     find_own_accesses();
     find_active();
 }
@@ -160,8 +164,14 @@ std::vector<const Value*> Reverser::changed_outside(const Frame& frame) const {
 // ---- straight-line code ----
 
 void Reverser::replay(const Region& region, bool record) {
+    std::size_t left = &region == &source_.body ? sweep_ : 0;
     for (const Operation* operation : region.operations) {
         b_.span = operation->span;
+        if (left > 0) {
+            --left;
+            append_copy(*operation);
+            continue;
+        }
         switch (operation->op) {
             case Op::store:
             case Op::print:
@@ -179,26 +189,34 @@ void Reverser::replay(const Region& region, bool record) {
                 else
                     replay_structured(*operation);
                 break;
+            case Op::local_array:
+                // On the way back it holds its own gradient; values come from the log (stale.h).
+                if (!record)
+                    map_.set(operation->result(), b_.null(operation->result()->type));
+                else
+                    append_copy(*operation);
+                break;
             case Op::loaded:
                 map_.set(operation->result(), copy(operation->operands.back()));
                 break;
             default: {
                 if (operation->op >= Op::atomic_add && operation->op <= Op::atomic_cas) break;
-                if (stale_.contains(operation)) {
-                    fail(*operation,
-                         "this reads " + name_of(*operation->operands[0]) + " after the kernel may have written there");
-                }
-                Operation* made = ir::clone(into_, *operation, map_);
-                made->inlined = nullptr;
-                made->parent = &b_.region();
-                b_.region().operations.push_back(made);
+                append_copy(*operation);
             }
         }
     }
 }
 
+void Reverser::append_copy(const Operation& operation) {
+    Operation* made = ir::clone(into_, operation, map_);
+    made->inlined = nullptr;  // it tells of values of the source
+    made->parent = &b_.region();
+    b_.region().operations.push_back(made);
+}
+
 void Reverser::reverse(const Region& region) {
-    for (std::size_t i = region.operations.size(); i-- > 0;) {
+    const std::size_t first = &region == &source_.body ? sweep_ : 0;
+    for (std::size_t i = region.operations.size(); i-- > first;) {
         b_.span = region.operations[i]->span;
         reverse(*region.operations[i]);
     }

@@ -16,13 +16,15 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "transform/adjoint/adjoint.h"
+#include "transform/adjoint/stale.h"
 #include "weft/array_view.h"
 
 namespace weft::transform {
 
 class Reverser {
 public:
-    Reverser(const ir::Function& source, const AdjointOptions& options, ir::Function& into);
+    // The first `sweep` operations of the source have no part in the derivative (stale.h).
+    Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options, ir::Function& into);
 
     void run();
 
@@ -59,6 +61,7 @@ private:
     // ---- reverse.cpp: straight-line code ----
     // Copies the region's operations, without effects; loops standing in it directly are recorded.
     void replay(const ir::Region& region, bool record);
+    void append_copy(const ir::Operation& operation);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
     void reverse_parts(const ir::Operation& operation, ir::Value* d);
@@ -76,8 +79,6 @@ private:
     // ---- memory.cpp ----
     // The position of each coordinate of the thread among the indices.
     using OwnPlace = std::array<int, kMaxDims>;
-    // Whether the kernel may have written the element before this load reads it.
-    void find_stale_loads();
     Gradient gradient_of(const ir::Value* array) const;
     bool has_gradient(const ir::Value* array) const;  // false: it surely has none
     bool may_lack_gradient(const ir::Value* array) const;
@@ -98,13 +99,13 @@ private:
     [[noreturn]] void fail(const ir::Operation& operation, const std::string& what, const std::string& help = {}) const;
 
     const ir::Function& source_;
+    const std::size_t sweep_;
     const AdjointOptions& options_;
     ir::Function& into_;
     ir::Builder b_;
     ir::ValueMap map_;
     Frame* frame_ = nullptr;
     std::unordered_map<const ir::Operation*, Recorded> recorded_;
-    std::unordered_set<const ir::Operation*> stale_;
     std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
     std::vector<bool> active_;                                           // by id
 };

@@ -1,7 +1,7 @@
 // Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A
 // carried value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also
-// removes values that only feed themselves round the loop. What is stored on a trail is needed where something is loaded
-// from it.
+// removes values that only feed themselves round the loop. What is stored on a trail is needed where something is
+// loaded from it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,18 +16,32 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// The trail that a store writes to and that nothing but loads and stores can reach; null for other operations.
-const Value* trail_of(const Operation& operation) {
-    if (operation.op != Op::store) return nullptr;
-    const Value* array = operation.operands[0];
-    return array->definition && array->definition->op == Op::trail ? array : nullptr;
+// The array that this one is a part of, as far as its operations say.
+const Value* whole(const Value* array) {
+    while (array->definition) {
+        const Op op = array->definition->op;
+        if (op != Op::view && op != Op::slice && op != Op::components && op != Op::member && op != Op::extract) break;
+        array = array->definition->operands[0];
+    }
+    return array;
+}
+
+// What a store or atomic writes to, where only this thread or this launch can ever see it: a trail or a copy. Null
+// for other operations. It is needed where something is loaded from there.
+const Value* private_target(const Function& function, const Operation& operation) {
+    const bool is_atomic = operation.op >= Op::atomic_add && operation.op <= Op::atomic_cas;
+    if (operation.op != Op::store && !is_atomic) return nullptr;
+    const Value* array = whole(operation.operands[0]);
+    if (!array->definition) return function.is_copy(array) ? array : nullptr;
+    return array->definition->op == Op::trail ? array : nullptr;
 }
 
 class Marker {
 public:
-    explicit Marker(const Function& function) : needed_(static_cast<std::size_t>(function.value_count()), false) {
+    explicit Marker(const Function& function)
+        : function_(function), needed_(static_cast<std::size_t>(function.value_count()), false) {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
-            if (const Value* trail = trail_of(operation)) stores_[trail].push_back(&operation);
+            if (const Value* target = private_target(function, operation)) stores_[target].push_back(&operation);
         });
         roots(function.body);
         while (!work_.empty()) {
@@ -52,8 +66,8 @@ private:
         for (const Operation* operation : region.operations) {
             bool effect = false;
             if (operation->regions.empty()) {
-                effect = operation->op == Op::return_ ||
-                         (ir::has_effects(*operation) && operation->op != Op::trail && !trail_of(*operation));
+                effect = operation->op == Op::return_ || (ir::has_effects(*operation) && operation->op != Op::trail &&
+                                                          !private_target(function_, *operation));
                 if (effect) {
                     for (const Value* operand : operation->operands) need(operand);
                 }
@@ -88,6 +102,7 @@ private:
 
     void follow(const Value& value) {
         if (value.region) {
+            if (function_.is_copy(&value)) stored_on(value);
             if (const Operation* owner = value.region->owner) {
                 need_owners(value.region);
                 slot(*owner, value.index - (owner->op == Op::for_ ? 1 : 0));
@@ -105,8 +120,8 @@ private:
         slot(operation, value.index);
     }
 
-    void stored_on(const Value& trail) {
-        for (const Operation* store : stores_[&trail]) {
+    void stored_on(const Value& target) {
+        for (const Operation* store : stores_[&target]) {
             need_owners(store->parent);
             for (const Value* operand : store->operands) need(operand);
         }
@@ -126,6 +141,7 @@ private:
         need(body.terminator()->operands[i]);
     }
 
+    const Function& function_;
     std::vector<bool> needed_;
     std::vector<const Value*> work_;
     std::unordered_map<const Value*, std::vector<const Operation*>> stores_;  // by trail
@@ -133,7 +149,7 @@ private:
 
 class Sweeper {
 public:
-    explicit Sweeper(const Marker& marker) : marker_(marker) {}
+    Sweeper(const Function& function, const Marker& marker) : function_(function), marker_(marker) {}
 
     bool region(Region& region) {
         bool any = false;
@@ -154,7 +170,7 @@ public:
 private:
     bool stays(const Operation& operation) const {
         if (operation.op == Op::yield || operation.op == Op::return_) return true;
-        if (const Value* trail = trail_of(operation)) return marker_.needs(trail);
+        if (const Value* target = private_target(function_, operation)) return marker_.needs(target);
         if (operation.op != Op::trail && ir::has_effects(operation)) return true;
         return std::any_of(operation.results.begin(), operation.results.end(),
                            [&](const Value* v) { return marker_.needs(v); });
@@ -191,6 +207,7 @@ private:
         return true;
     }
 
+    const Function& function_;
     const Marker& marker_;
 };
 
@@ -198,7 +215,7 @@ private:
 
 bool remove_dead(Function& function) {
     const Marker marker(function);
-    return Sweeper(marker).region(function.body);
+    return Sweeper(function, marker).region(function.body);
 }
 
 }  // namespace weft::transform

@@ -1,0 +1,41 @@
+// Loads of what the kernel may have written itself: stale ones, because on the way back memory has moved on.
+//
+// Such a kernel first runs once more as it is, up to its end, in the adjoint: on private copies of the arrays, which
+// the launch provides. This sweep logs what each stale load gave. From then on the kernel is one without stale loads:
+// where they stood, the values are read from the log, so that loops may be replayed in any order.
+//
+// before:  store %a[%i], %x                    sweep:  store %a.copy[%i], %x
+//          %y = load %a[%j]                            %y = load %a.copy[%j]; store %log[%p], %y; %p2 = add %p, 1
+//                                              after:  store %a[%i], %x
+//                                                      %v = load %log[%p]; %y = loaded %a[%j], %v; %p2 = add %p, 1
+//
+// `loaded` gives the value, and has the derivative of the load. The position in the log is a local like any other.
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::transform {
+
+std::unordered_set<const ir::Operation*> stale_loads(const ir::Function& kernel, bool noalias);
+
+struct Swept {
+    std::unique_ptr<ir::Function> kernel;
+    // The first operations of its body, which are the sweep: they have no part in the derivative.
+    std::size_t sweep = 0;
+};
+Swept sweep_stale_loads(const ir::Function& kernel, const std::unordered_set<const ir::Operation*>& stale,
+                        bool noalias);
+
+// The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
+// memory, a struct or a branch.
+const ir::Value* root_of(const ir::Value* array);
+
+bool is_atomic(ir::Op op);
+// Store or atomic.
+bool writes(ir::Op op);
+
+}  // namespace weft::transform
