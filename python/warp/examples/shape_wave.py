@@ -2,8 +2,8 @@
 
     python -m warp.examples.shape_wave
 
-The shallow-water equations of a pool of even depth H, linear, on a staggered grid with walls all around (surface height η
-and velocities u, v):
+The shallow-water equations of a pool of even depth H, linear, on a staggered grid with walls all around (surface height
+η and velocities u, v):
 
     du/dt = -g ∂η/∂x,   dv/dt = -g ∂η/∂y,   dη/dt = -H (∂u/∂x + ∂v/∂y)
 
