@@ -180,9 +180,8 @@ def main() -> None:
     path = options.out / "shape_wave.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
-    print(
-        f"squared distance {losses[0]:.1f} -> {losses[-1]:.3f}: {iterations} gradients through {steps} steps, {seconds:.1f} s"
-    )
+    print(f"squared distance {losses[0]:.1f} -> {losses[-1]:.3f}")
+    print(f"{iterations} gradients through {steps} steps: {seconds:.1f} s")
     print(f"wrote {path}")
 
 
