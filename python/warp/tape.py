@@ -143,12 +143,17 @@ class Tape:
         """Records something that Weft does not see: ``backward()`` is called in its place on the way back.
 
         Args:
-            backward: adds to the gradients of what was read, from those of what was written.
+            backward: adds to the gradients of what was read, from those of what was written, and sets these to zero. It
+                reads arrays as they are by then: copies of what is overwritten later are its own business.
             arrays: all that take part; :meth:`zero` clears their gradients.
         """
         if not callable(backward):
             raise usage_error(f"Tape.record_func(): expected a function, got {backward!r}", TypeError)
-        self._append(Function(backward, list(arrays)), [], [])
+        arrays = [arrays] if isinstance(arrays, array) else list(arrays)
+        for one in arrays:
+            if not isinstance(one, array):
+                raise usage_error(f"Tape.record_func(): 'arrays' has {one!r}, expected arrays", TypeError)
+        self._append(Function(backward, arrays), [], [])
 
     # ---- going back ----
 

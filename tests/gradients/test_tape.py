@@ -144,6 +144,8 @@ def test_record_func_runs_in_its_place():
     assert a.grad.numpy()[0] == 5.0 * 2.0 * 15.0
     with pytest.raises(TypeError, match="expected a function"):
         tape.record_func(None, [a])
+    with pytest.raises(TypeError, match="'arrays' has 3, expected arrays"):
+        tape.record_func(by_hand, [a, 3])
 
 
 def test_an_array_that_was_kept_must_not_be_written_outside_the_tape():

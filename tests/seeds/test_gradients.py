@@ -110,6 +110,27 @@ def test_the_loss_by_name_is_seeded_with_one():
     assert a.grad is gradient and tape.gradients[a] is gradient
 
 
+@pytest.mark.seed("P-61")
+@pytest.mark.seed("S-MUL-005")
+def test_p61_a_product_on_a_tape(load_seed, run_sample):
+    @wp.kernel
+    def loss_kernel(x: wp.array2d[wp.float64], total: wp.array[wp.float64]):
+        i, j = wp.tid()
+        wp.atomic_add(total, 0, x[i, j] * x[i, j])
+
+    values = {name: RNG.standard_normal(shape) for name, shape in (("A", (4, 3)), ("B", (3, 5)))}
+    names = {name: wp.array(v, dtype=wp.float64, requires_grad=True) for name, v in values.items()}
+    names |= {name: wp.zeros((4, 5), dtype=wp.float64, requires_grad=True) for name in "CD"}
+    names["loss"] = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    names = run_sample(
+        HEADER + load_seed(4).text(135, 141), m=4, n=5, device="cpu", loss_kernel=loss_kernel, **names
+    )
+    product = values["A"] @ values["B"]
+    np.testing.assert_allclose(names["D"].numpy(), product)
+    np.testing.assert_allclose(names["A_grad"], 2.0 * product @ values["B"].T)
+    np.testing.assert_allclose(names["B"].grad.numpy(), 2.0 * values["A"].T @ product)
+
+
 # ---- Jacobians ----
 
 INPUTS, OUTPUTS = 4, 3
