@@ -45,7 +45,7 @@ SECTIONS = {
         "Products of whole arrays. See [arrays](../guide/arrays.md).",
         "matmul batched_matmul adj_matmul adj_batched_matmul",
     ),
-    "Gradients": ("See [gradients](../guide/gradients.md).", "Tape Tape. autograd."),
+    "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
     "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy int float Any"),
     "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
     "Errors": ("What Weft raises.", "UsageError CompileError InternalError"),

@@ -131,6 +131,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 options.gradients.assign(function->parameters().size(), transform::Gradient::used);
                 function = transform::adjoint(*function, options);
             }
+        } else if (pass == "jvp") {
+            for (auto& function : module->functions) {
+                transform::JvpOptions options;
+                options.active.assign(function->parameters().size(), true);
+                function = transform::jvp(*function, options);
+            }
         } else if (pass.starts_with("vectorize:")) {
             const int lanes = std::atoi(pass.c_str() + std::string_view("vectorize:").size());
             if (lanes < 1) throw UsageError("weft-opt", "vectorize takes a number of lanes: vectorize:8");
@@ -138,7 +144,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
             throw UsageError("weft-opt",
-                             "there is no pass '" + pass + "'; there are inline, simplify, adjoint and vectorize:LANES");
+                             "there is no pass '" + pass + "'; there are inline, simplify, adjoint, jvp and vectorize:LANES");
         }
         ir::verify(*module);
     }

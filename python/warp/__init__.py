@@ -94,6 +94,7 @@ _LATER = {
     "adj_batched_matmul": "warp.products",
     "adj_matmul": "warp.products",
     "batched_matmul": "warp.products",
+    "jvp": "warp.tangents",
     "indexedarray": "warp.indexed",
     "map": "warp.mapping",
     "matmul": "warp.products",

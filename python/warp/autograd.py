@@ -28,9 +28,10 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
+from warp.tangents import hvp
 from warp.tape import Tape
 
-__all__ = ["gradcheck", "gradcheck_tape", "jacobian", "jacobian_fd", "jacobian_plot"]
+__all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
 
 
 def jacobian(

@@ -131,6 +131,43 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     check.check("the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 
+// The kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
+void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint,
+             nb::handle device_object) {
+    nb::object holder = kernel_for(kernel_object, values);
+    PyKernel& kernel = *kernel_pointer(holder);
+    runtime::Device& device = device_from_python(device_object, "jvp()");
+    Arguments arguments(kernel, values, device);
+    if (of_adjoint) arguments.find_gradients(kernel);
+    const auto& parameters = kernel.parameters();
+    std::vector<bool> active;
+    for (std::size_t i = 0; i < parameters.size(); ++i) active.push_back(!nb::handle(tangents[i]).is_none());
+
+    std::vector<std::byte> block;
+    const auto compile = [&](Variant variant) {
+        const auto* compiled = &kernel.with_tangents(variant, arguments.gradients, active);
+        block.assign(static_cast<std::size_t>(compiled->layout.size_bytes), std::byte{0});
+        std::memcpy(block.data(), arguments.block.data(), arguments.block_bytes);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (!active[i]) continue;
+            ParameterPlan plan = parameters[i];
+            plan.name = "the tangent of " + plan.name;
+            plan.offset = compiled->layout.offsets[parameters.size() + i];
+            pack_argument(kernel, plan, i, nb::handle(tangents[i]).ptr(), device, block.data(), arguments.holders);
+        }
+        return compiled;
+    };
+    Variant variant = kernel.configured();
+    const program::CompiledKernel* compiled = compile(variant);
+    variant.strided = program::needs_strided(*compiled, block.data());
+    variant.overlapping = program::has_overlap(*compiled, block.data());
+    if (variant.strided || variant.overlapping) compiled = compile(variant);
+    const int tid_rank = compiled->description.tid_rank;
+    const Dimensions dims =
+        dim.is_none() ? infer_dimensions(kernel, tid_rank, block.data()) : read_dimensions(dim.ptr());
+    execute(*compiled, block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
+}
+
 // (which values' contents the adjoint needs from before the launch, which values the kernel writes)
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
@@ -163,6 +200,9 @@ void bind_adjoint(nb::module_& m) {
           nb::arg("gradients"), nb::arg("device").none(),
           "Runs the adjoint of a kernel. `contents` are arrays to be read in place of the values (None: the value "
           "itself), `gradients` arrays in place of their gradients (None: array.grad); both laid out as the values.");
+    m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
+          nb::arg("of_adjoint"), nb::arg("device").none(),
+          "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero.");
     m.def(
         "launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
         "By argument: whether the adjoint of the launch needs its contents from before, and whether the launch writes "

@@ -201,6 +201,8 @@ void PyKernel::forget_variants() {
     for (auto& [key, adjoint] : adjoints_)
         if (adjoint.compiled) retired_.push_back(std::move(adjoint.compiled));
     adjoints_.clear();
+    for (auto& [key, compiled] : with_tangents_) retired_.push_back(std::move(compiled));
+    with_tangents_.clear();
 }
 
 void PyKernel::set_options(const KernelOptions& changed) {
@@ -263,6 +265,19 @@ const program::CompiledKernel& PyKernel::adjoint(Variant variant, const std::vec
     Adjoint& after = adjoint_slot(variant, gradients);  // compiling lets other threads run
     if (!after.compiled) after.compiled = std::move(result);
     return *after.compiled;
+}
+
+const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
+                                                       const std::vector<transform::Gradient>& gradients,
+                                                       const std::vector<bool>& tangents) {
+    follow_redefinitions();
+    const auto key = std::make_tuple(variant.index(), gradients, tangents);
+    if (const auto found = with_tangents_.find(key); found != with_tangents_.end()) return *found->second;
+    program::CompileOptions options = compile_options(variant);
+    options.gradients = gradients;
+    options.tangents = tangents;
+    auto result = compile(variant, options);
+    return *with_tangents_.emplace(key, std::move(result)).first->second;
 }
 
 const std::vector<bool>& PyKernel::adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients) {

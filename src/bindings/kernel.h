@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "program/module.h"
@@ -73,6 +74,9 @@ public:
     const program::CompiledKernel& compiled(Variant variant);
     // The adjoint for these gradients (one for each parameter), compiled at the first call.
     const program::CompiledKernel& adjoint(Variant variant, const std::vector<transform::Gradient>& gradients);
+    // Forward mode, of the kernel or, where gradients are given, of that adjoint.
+    const program::CompiledKernel& with_tangents(Variant variant, const std::vector<transform::Gradient>& gradients,
+                                                 const std::vector<bool>& tangents);
     // By parameter, whether that adjoint needs the contents of the array from before the launch.
     const std::vector<bool>& adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients);
     // Whether the latest compile found the code of another closure of the same factory.
@@ -111,6 +115,9 @@ private:
     };
     Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);
     std::map<std::pair<std::size_t, std::vector<transform::Gradient>>, Adjoint> adjoints_;
+    std::map<std::tuple<std::size_t, std::vector<transform::Gradient>, std::vector<bool>>,
+             std::shared_ptr<const program::CompiledKernel>>
+        with_tangents_;
 
     std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;
     // Compiled before a function was redefined or options changed: launches and recorded launches may still use them.

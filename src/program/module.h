@@ -14,6 +14,7 @@
 #include "runtime/cpu/executable.h"
 #include "runtime/device.h"
 #include "transform/adjoint/adjoint.h"
+#include "transform/jvp/jvp.h"
 #include "types/layout.h"
 
 namespace weft::program {
@@ -29,6 +30,8 @@ struct CompileOptions {
     bool noalias = true;  // false: for launches whose arrays overlap
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
+    // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
+    std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
 
     bool operator==(const CompileOptions&) const = default;
@@ -43,7 +46,7 @@ struct CompiledKernel {
     std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
-    std::vector<int> copies;  // the last parameters: copies of which; -1 for one that is not used
+    std::vector<int> copies;                    // the last parameters: copies of which; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;

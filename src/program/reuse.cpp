@@ -169,11 +169,12 @@ std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& typ
     std::string key;
     for (const TypePattern& pattern : kernel.annotations) append_pattern(key, pattern);
     for (const Type type : types) append_address(key, type.node());
-    const auto& [debug, fast_math, line_info, cache, level, lanes, dense, noalias, gradients, folder] =
+    const auto& [debug, fast_math, line_info, cache, level, lanes, dense, noalias, gradients, tangents, folder] =
         options;  // but the folder
     for (const int option : {sema.max_unroll, int{sema.debug}, int{debug}, int{fast_math}, int{line_info}, int{cache},
                              level, lanes, int{dense}, int{noalias}})
         key += std::to_string(option) + " ";
+    for (const bool tangent : tangents) key += tangent ? 't' : '-';
     for (const transform::Gradient gradient : gradients) key += std::to_string(static_cast<int>(gradient));
     return key;
 }

@@ -17,12 +17,18 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     const auto simplify_all = [&] {
         for (const auto& function : module.functions) simplify(*function);
     };
-    if (!pass("simplify", simplify_all) || !options.adjoint) return;
-    if (!pass("adjoint", [&] {
-            for (auto& function : module.functions) function = adjoint(*function, *options.adjoint);
-        }))
-        return;
-    pass("simplify", simplify_all);
+    const auto replace_all = [&](auto&& make) {
+        for (auto& function : module.functions) function = make(*function);
+    };
+    if (!pass("simplify", simplify_all)) return;
+    if (options.adjoint) {
+        const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options.adjoint); };
+        if (!pass("adjoint", [&] { replace_all(make); }) || !pass("simplify", simplify_all)) return;
+    }
+    if (options.jvp) {
+        const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options.jvp); };
+        if (pass("jvp", [&] { replace_all(make); })) pass("simplify", simplify_all);
+    }
 }
 
 }  // namespace weft::transform

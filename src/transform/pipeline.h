@@ -8,6 +8,7 @@
 
 #include "ir/ir.h"
 #include "transform/adjoint/adjoint.h"
+#include "transform/jvp/jvp.h"
 
 namespace weft::transform {
 
@@ -22,6 +23,8 @@ void simplify(ir::Function& function);
 struct PipelineOptions {
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
+    // Then makes each kernel, or its adjoint, carry tangents.
+    std::optional<JvpOptions> jvp;
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

@@ -1,0 +1,160 @@
+"""wp.jvp and wp.autograd.hvp against central differences and closed forms."""
+
+import numpy as np
+import pytest
+import warp as wp
+from test_kernels import (
+    Body,
+    bodies,
+    components,
+    early_returns,
+    indexed_sum,
+    local_array,
+    power_with_break,
+    prefix_products,
+    squares_until,
+)
+
+RNG = np.random.default_rng(11)
+
+
+def doubles(values, dtype=wp.float64):
+    return wp.array(np.asarray(values, dtype=np.float64), dtype=dtype)
+
+
+def difference(run, values, directions, eps=1e-6):
+    ends = [run([v + sign * eps * d for v, d in zip(values, directions, strict=True)]) for sign in (1.0, -1.0)]
+    return (ends[0] - ends[1]) / (2.0 * eps)
+
+
+KERNELS = {
+    "for with break": (power_with_break, [RNG.uniform(1.1, 2.0, 23)], [9], wp.float64, 23),
+    "while and nested for": (
+        squares_until,
+        [RNG.uniform(1.1, 3.0, 19)],
+        [(np.arange(19) % 5).astype(np.int32)],
+        wp.float64,
+        19,
+    ),
+    "vectors": (components, [RNG.uniform(0.5, 1.5, (20, 3))], [], wp.vec3d, 20),
+    "early returns": (early_returns, [RNG.uniform(0.0, 1.5, 31)], [], wp.float64, 31),
+    "atomics": (indexed_sum, [RNG.standard_normal(50)], [RNG.integers(0, 4, 50).astype(np.int32)], wp.float64, 50),
+    "recurrence through an array": (prefix_products, [RNG.uniform(0.5, 1.5, 12)], [], wp.float64, 1),
+    "local array": (local_array, [RNG.uniform(0.5, 1.0, 21)], [], wp.float64, 21),
+}
+
+
+def arguments(values, others, dtype):
+    return [doubles(v, dtype) for v in values] + [wp.array(o) if isinstance(o, np.ndarray) else o for o in others]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_tangents_are_the_derivative_along_a_direction(name):
+    kernel, values, others, dtype, dim = KERNELS[name]
+    size = max(dim, 12)
+
+    def run(moved):
+        y = wp.zeros(size, dtype=wp.float64)
+        wp.launch(kernel, dim=dim, inputs=[*arguments(moved, others, dtype), y])
+        return y.numpy()
+
+    directions = [RNG.standard_normal(v.shape) for v in values]
+    given = arguments(values, others, dtype)
+    y, dy = wp.zeros(size, dtype=wp.float64), wp.zeros(size, dtype=wp.float64)
+    wp.jvp(
+        kernel,
+        dim=dim,
+        inputs=given,
+        outputs=[y],
+        input_tangents=[doubles(d, dtype) for d in directions],
+        output_tangents=[dy],
+    )
+    np.testing.assert_allclose(y.numpy(), run(values), rtol=1e-14)
+    np.testing.assert_allclose(dy.numpy(), difference(run, values, directions), rtol=1e-6, atol=1e-7)
+
+
+def test_tangents_of_numbers_structs_and_arrays_of_structs():
+    @wp.kernel
+    def scale(factor: wp.float64, x: wp.array[wp.float64], y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = factor * factor * x[i]
+
+    x, y, dy = doubles([1.0, 2.0]), doubles([0.0, 0.0]), doubles([0.0, 0.0])
+    wp.jvp(scale, dim=2, inputs=[3.0, x], outputs=[y], input_tangents=[0.5], output_tangents=[dy])
+    np.testing.assert_allclose(dy.numpy(), 2 * 3.0 * 0.5 * x.numpy())
+
+    kept, moved = wp.zeros(4, dtype=Body), wp.zeros(4, dtype=Body)
+    position, mass = RNG.standard_normal((4, 3)), RNG.uniform(1, 2, 4)
+    by = RNG.standard_normal(4)
+    y = wp.zeros(4, dtype=wp.float64)
+    inputs = [doubles(position, wp.vec3d), doubles(mass)]
+    wp.jvp(bodies, dim=4, inputs=inputs, outputs=[kept, y], input_tangents=[None, doubles(by)], output_tangents=[moved])
+    # position = (x0, m x0, x2) m; mass = m + |position before|²
+    np.testing.assert_allclose(moved.numpy()["position"][:, 1], 2 * mass * position[:, 0] * by)
+    np.testing.assert_allclose(moved.numpy()["mass"], by * (1 + 2 * mass * position[:, 0] ** 2))
+
+
+def test_a_tangent_must_be_like_its_argument():
+    x, y = doubles([1.0, 2.0]), doubles([0.0, 0.0])
+    with pytest.raises(
+        TypeError, match=r"entry 0 of input_tangents is float64 \(3,\), expected an array of float64 \(2,\)"
+    ):
+        wp.jvp(local_array, dim=2, inputs=[x], outputs=[y], input_tangents=[doubles([1, 2, 3])])
+    with pytest.raises(ValueError, match="2 output_tangents for 1 arguments"):
+        wp.jvp(local_array, dim=2, inputs=[x], outputs=[y], output_tangents=[y, y])
+
+
+@wp.kernel
+def energy(x: wp.array[wp.vec3d], k: wp.float64, loss: wp.array[wp.float64]):
+    i = wp.tid()
+    j = (i + 1) % x.shape[0]
+    stretch = wp.length(x[i] - x[j]) - wp.float64(1.0)
+    s = wp.float64(0.0)
+    for n in range(i % 3):
+        s = s * stretch + wp.sin(x[i][n])
+    wp.atomic_add(loss, 0, k * stretch * stretch + s * s)
+
+
+def test_the_hessian_times_a_vector():
+    x, v = RNG.standard_normal((6, 3)), RNG.standard_normal((6, 3))
+
+    def gradient(moved):
+        array = wp.array(moved[0], dtype=wp.vec3d, requires_grad=True)
+        loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(energy, dim=6, inputs=[array, 2.0, loss])
+        tape.backward(loss)
+        return array.grad.numpy()
+
+    given = doubles(x, wp.vec3d)
+    loss = wp.zeros(1, dtype=wp.float64)
+    found = wp.autograd.hvp(energy, dim=6, inputs=[given, 2.0], outputs=[loss], vectors=[doubles(v, wp.vec3d)])
+    np.testing.assert_allclose(found[0].numpy(), difference(gradient, [x], [v]), rtol=1e-6, atol=1e-7)
+    assert found[1] is None and loss.numpy()[0] == 0.0 and given.grad is None
+
+
+@pytest.mark.parametrize("name", ["for with break", "while and nested for", "vectors", "early returns"])
+def test_hessians_of_loops_and_branches(name):
+    kernel, values, others, dtype, dim = KERNELS[name]
+
+    def gradient(moved):
+        given = arguments(moved, others, dtype)
+        given[0].requires_grad = True
+        y = wp.zeros(dim, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(kernel, dim=dim, inputs=[*given, y])
+        tape.backward(grads={y: doubles(np.ones(dim))})
+        return given[0].grad.numpy()
+
+    v = RNG.standard_normal(values[0].shape)
+    y = wp.zeros(dim, dtype=wp.float64)
+    found = wp.autograd.hvp(
+        kernel, dim=dim, inputs=arguments(values, others, dtype), outputs=[y], vectors=[doubles(v, dtype)]
+    )
+    np.testing.assert_allclose(found[0].numpy(), difference(gradient, values, [v]), rtol=2e-6, atol=1e-6)
+
+
+def test_second_derivatives_through_memory_are_refused():
+    x, y = doubles(np.ones(12)), doubles(np.zeros(12))
+    with pytest.raises(wp.CompileError, match="no second derivative here"):
+        wp.autograd.hvp(prefix_products, dim=1, inputs=[x], outputs=[y], vectors=[x])
