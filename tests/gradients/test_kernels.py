@@ -336,3 +336,56 @@ def test_arrays_inside_a_struct():
         return launched(struct_of_arrays, pair, dim=7)
 
     check_program(program, [RNG.uniform(0.5, 1.0, 7), RNG.uniform(0.5, 1.0, 7)])
+
+
+# ---- what is refused ----
+
+
+def test_the_result_of_an_atomic_is_refused_at_its_line():
+    @wp.kernel
+    def compact(x: wp.array[float], count: wp.array[int], y: wp.array[float]):
+        i = wp.tid()
+        at = wp.atomic_add(count, 0, 1)
+        y[at] = x[i]
+
+    x, y = wp.zeros(4, requires_grad=True), wp.zeros(4, requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="uses what this atomic gave") as error:
+        wp.launch(compact, dim=4, inputs=[x, wp.zeros(1, dtype=int), y])
+    assert "at = wp.atomic_add(count, 0, 1)" in str(error.value)
+
+
+def test_extremes_by_atomics_are_refused():
+    @wp.kernel
+    def highest(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        wp.atomic_max(y, 0, x[i])
+
+    x, y = wp.zeros(4, requires_grad=True), wp.zeros(1, requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="depends on which thread"):
+        wp.launch(highest, dim=4, inputs=[x, y])
+
+
+def test_a_loop_that_keeps_too_much_is_an_error_and_a_sum_is_not():
+    @wp.kernel
+    def rotate(x: wp.array[wp.float64], n: int, y: wp.array[wp.float64]):
+        s = x[0]
+        for _k in range(n):
+            s = wp.sin(s)
+        y[0] = s
+
+    x = wp.array([1.0], dtype=wp.float64, requires_grad=True)
+    y = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    for n in (10, 1000, 1_000_000):
+        with wp.Tape() as tape:
+            wp.launch(rotate, dim=1, inputs=[x, n, y])
+        tape.backward(y)
+        s, slope = 1.0, 1.0
+        for _ in range(n):
+            slope *= np.cos(s)
+            s = np.sin(s)
+        np.testing.assert_allclose(x.grad.numpy()[0], slope, rtol=1e-9)
+        tape.zero()
+    with wp.Tape() as tape:
+        wp.launch(rotate, dim=1, inputs=[x, 20_000_000, y])
+    with pytest.raises(RuntimeError, match="needs what each of its iterations started with"):
+        tape.backward(y)

@@ -28,6 +28,9 @@ namespace {
 
 std::size_t first_init(const Operation& loop) { return loop.op == Op::for_ ? 3 : 0; }
 std::size_t first_argument(const Operation& loop) { return loop.op == Op::for_ ? 1 : 0; }
+// What a loop may keep of one thread.
+constexpr std::int64_t kMostTrailBytes = std::int64_t{1} << 27;
+
 const Region& body_of(const Operation& loop) { return *loop.regions.back(); }
 
 }  // namespace
@@ -101,6 +104,17 @@ Value* Reverser::counted(const Operation& operation) {
 void Reverser::replay_loop(const Operation& operation) {
     Recorded recorded;
     recorded.count = operation.op == Op::for_ && !operation.guarded ? trip_count(operation) : counted(operation);
+    std::int64_t bytes = 0;  // of one iteration
+    for (std::size_t i = first_init(operation); i < operation.operands.size(); ++i)
+        if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
+    if (bytes > 0) {
+        // Past the bound nothing is kept; the launch fails in the end.
+        Value* most = b_.integer(kMostTrailBytes / bytes, recorded.count->type);
+        b_.require(b_.compare(Op::cmp_le, recorded.count, most),
+                   "the gradient of this loop needs what each of its iterations started with, and it ran more than " +
+                       std::to_string(kMostTrailBytes / bytes) + " times in one thread");
+        recorded.count = b_.binary(Op::min, recorded.count, most);
+    }
     Value* const count = recorded.count;
     std::vector<Value*> start;
     for (std::size_t i = first_init(operation); i < operation.operands.size(); ++i) {

@@ -12,9 +12,33 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
+namespace {
+
+// What an atomic gave depends on the order of the threads, which another run would not repeat.
+void refuse_used_atomics(const ir::Function& kernel) {
+    std::unordered_set<const Value*> used;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        used.insert(operation.operands.begin(), operation.operands.end());
+    });
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (!is_atomic(operation.op) || !used.contains(operation.result())) return;
+        throw CompileError(operation.span,
+                           "kernel '" + kernel.name +
+                               "' has no gradient: it uses what this atomic gave, which depends on the order of "
+                               "the threads and cannot be repeated on the way back",
+                           {{Note::Kind::help,
+                             "take numbers in a kernel of its own, launched with record_tape=False, and read them "
+                             "from an array",
+                             {}}});
+    });
+}
+
+}  // namespace
+
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
     WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
                "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+    refuse_used_atomics(kernel);
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
