@@ -11,6 +11,7 @@ runs ``run()`` in any case. A tape that records keeps before what it overwrites 
 
 from __future__ import annotations
 
+import bisect
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from warp import _weft
 from warp._weft import array, primitives
 
-__all__ = ["Function", "Launch", "Need", "Operation", "Write", "arrays_of", "gradients_of", "recorded"]
+__all__ = ["Function", "Launch", "Need", "Operation", "Waiting", "Write", "arrays_of", "gradients_of", "recorded"]
 
 
 class Need:
@@ -40,6 +41,38 @@ class Need:
         if self.copy is not None and self.array.requires_grad:
             contents = _weft.clone(contents, requires_grad=True)
         return contents
+
+
+class Waiting:
+    """The needs of one buffer whose contents are still there, by their first byte: what a write meets is found without
+    looking at all of them, as where every step of a rollout has a row of one array."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._needs: list[Need] = []
+        self._longest = 0
+
+    def add(self, need: Need) -> None:
+        at = bisect.bisect_right(self._begins, need.begin)
+        self._begins.insert(at, need.begin)
+        self._needs.insert(at, need)
+        self._longest = max(self._longest, need.end - need.begin)
+
+    def take(self, begin: int, end: int) -> list[Need]:
+        """Removes and returns those that lie in part in these bytes."""
+        first = bisect.bisect_right(self._begins, begin - self._longest)
+        last = bisect.bisect_left(self._begins, end)
+        found = [need for need in self._needs[first:last] if begin < need.end]
+        if found:
+            self._replace(first, last, [need for need in self._needs[first:last] if begin >= need.end])
+        return found
+
+    def forget(self, needs: list[Need]) -> None:
+        self._replace(0, len(self._needs), [need for need in self._needs if need not in needs])
+
+    def _replace(self, first: int, last: int, needs: list[Need]) -> None:
+        self._needs[first:last] = needs
+        self._begins[first:last] = [need.begin for need in needs]
 
 
 def arrays_of(value: Any) -> list[array]:

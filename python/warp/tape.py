@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import array, usage_error
-from warp.recording import Function, Launch, Need, Write, arrays_of, gradients_of
+from warp.recording import Function, Launch, Need, Waiting, Write, arrays_of, gradients_of
 
 __all__ = ["Tape"]
 
@@ -82,20 +82,17 @@ class Tape:
         self._is_reset = False
         self._last = needs, {buffer: self._versions.get(buffer) for buffer in {_weft.memory_of(w)[0] for w in written}}
         for need in needs:
-            self._needs.setdefault(_weft.memory_of(need.array)[0], []).append(need)
+            self._needs.setdefault(_weft.memory_of(need.array)[0], Waiting()).add(need)
         for one in written:
             self._written[id(one)] = one
             buffer, begin, end, _ = _weft.memory_of(one)
-            waiting = self._needs.get(buffer, [])
             copies: dict[tuple, array] = {}
-            for need in waiting:
-                if need.begin < end and begin < need.end:
-                    key = (need.begin, need.end, need.array.shape, need.array.strides, need.array.dtype)
-                    if key not in copies:
-                        copies[key] = self._keep(need)
-                    need.copy = copies[key]
+            for need in self._needs[buffer].take(begin, end) if buffer in self._needs else ():
+                key = (need.begin, need.end, need.array.shape, need.array.strides, need.array.dtype)
+                if key not in copies:
+                    copies[key] = self._keep(need)
+                need.copy = copies[key]
             if copies:
-                self._needs[buffer] = [need for need in waiting if need.copy is None]
                 self._kept.setdefault(buffer, one)
         self._count_writes(written)
         self._entries.append(entry)
@@ -117,7 +114,7 @@ class Tape:
         self._entries.pop()
         needs, versions = self._last
         for waiting in self._needs.values():
-            waiting[:] = [need for need in waiting if need not in needs]
+            waiting.forget(needs)
         for buffer, before in versions.items():
             if before is None:
                 self._versions.pop(buffer, None)
@@ -177,6 +174,11 @@ class Tape:
                 "Tape.backward(): this tape is on its way back already; a function of record_func() must not run its "
                 "own tape backward",
                 RuntimeError,
+            )
+        if grads is not None and not isinstance(grads, dict):
+            raise usage_error(
+                f"Tape.backward(): grads is {type(grads).__name__}, expected a dict of arrays: {{array: gradient}}",
+                TypeError,
             )
         self._check_versions()
         with self._paused():
@@ -319,7 +321,7 @@ class Tape:
         """Forgets what was recorded, and gives back the copies."""
         self._is_reset = hasattr(self, "_entries")
         self._entries: list[Any] = []
-        self._needs: dict[int, list[Need]] = {}  # by buffer: contents that are needed and still there
+        self._needs: dict[int, Waiting] = {}  # by buffer: contents that are needed and still there
         self._kept: dict[int, array] = {}  # by buffer: an array of which contents were kept
         self._versions: dict[int, tuple[array, int]] = {}  # by buffer: writes when the last recorded one is done
         self._written: dict[int, array] = {}  # by id

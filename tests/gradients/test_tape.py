@@ -195,6 +195,10 @@ def test_wrong_starts_are_refused():
         tape.backward(3.0)
     with pytest.raises(TypeError, match="float32"):
         tape.backward(grads={x: wp.zeros(2)})
+    with pytest.raises(TypeError, match="grads is list, expected a dict"):
+        tape.backward(grads=[x])
+    with pytest.raises(TypeError, match="grads is array, expected a dict"):
+        tape.backward(grads=x)
     with pytest.raises(ValueError, match=r"\(3,\)"):
         tape.backward(grads={x: doubles([1.0, 2.0, 3.0])})
     with pytest.raises(ValueError, match="that has none"):

@@ -299,6 +299,26 @@ def test_arrays_that_the_program_let_go_live_with_the_tape():
     assert freed
 
 
+def test_rows_and_columns_of_one_array_are_kept_where_they_meet():
+    x = doubles(RNG.uniform(0.5, 1.5, (4, 3)))
+    start = x.numpy().copy()
+    with wp.Tape() as tape:
+        for row in range(3):
+            wp.launch(multiply, dim=3, inputs=[x[row], x[row], x[row + 1]])  # reads the row, writes the next
+        assert tape.memory.copies == 0
+        wp.launch(square, dim=4, inputs=[x[:, 1]])  # meets its own column and every row that was read
+        assert tape.memory.copies == 4
+        wp.launch(square, dim=3, inputs=[x[0]])  # the first row is kept, the column's part too
+        assert tape.memory.copies == 5
+    tape.backward(grads={x: doubles(np.ones((4, 3)))})
+    # x[3] is x0 ** 8, its column 1 squared once more; the rows between are their squares, and so on.
+    powers = np.array([1.0, 2.0, 4.0, 8.0])[:, None] * np.array([1.0, 2.0, 1.0])
+    powers[0] *= 2.0
+    expected = (powers * start[0] ** (powers - 1.0)).sum(axis=0)
+    np.testing.assert_allclose(x.grad.numpy()[0], expected, rtol=1e-12)
+    assert not x.grad.numpy()[1:].any()
+
+
 def test_nothing_to_do_is_no_mistake():
     none, x, y = doubles([]), doubles([2.0]), doubles([5.0])
     with wp.Tape() as tape:
