@@ -1,6 +1,7 @@
 """Random kernels that are wrong: the programs of programs.py with names, types, operators and statements changed."""
 
 import ast
+import copy
 
 NAMES = "a b f g v w i x n p of on op total t src box wp helper print len range None nothing float int self".split()
 
@@ -84,7 +85,9 @@ def _mutate(tree, choose):
     elif kind in ("expression", "swap"):
         old = choose.choice([n for n in nodes if isinstance(n, ast.expr)])
         others = [n for n in nodes if isinstance(n, ast.expr) and n is not old]
-        return _Swap(old, _expression(choose) if kind == "expression" else choose.choice(others)).visit(tree)
+        # A copy: what holds `old` would come to hold itself.
+        new = _expression(choose) if kind == "expression" else copy.deepcopy(choose.choice(others))
+        return _Swap(old, new).visit(tree)
     elif kind == "operator":
         found = [n for n in nodes if isinstance(n, (ast.BinOp, ast.AugAssign, ast.Compare, ast.UnaryOp))]
         if found:
