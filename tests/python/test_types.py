@@ -222,3 +222,24 @@ def test_constants_are_pythons():
 def test_unknown_names_of_the_module_suggest_known_ones():
     with pytest.raises(AttributeError, match="vec3"):
         wp.vec3x
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_numbers_that_wrapped_are_wrapped_where_they_become_wider(lanes):
+    @wp.kernel(module_options={"lanes": lanes}, module="unique")
+    def widen(out: wp.array2d[wp.int64]):
+        i = wp.tid()
+        u = wp.uint32(i)
+        out[i, 0] = wp.int64(-u)
+        out[i, 1] = wp.int64(u - wp.uint32(3))
+        out[i, 2] = wp.int64(i + 2147483640)
+        out[i, 3] = wp.int64(wp.uint32(i - 3))
+        out[i, 4] = wp.int64(~u)
+        out[i, 5] = wp.int64(i)
+
+    out = wp.zeros((16, 6), dtype=wp.int64)
+    wp.launch(widen, dim=16, inputs=[out])
+    i = np.arange(16, dtype=np.int32)
+    u = i.astype(np.uint32)
+    expected = [-u, u - np.uint32(3), i + np.int32(2147483640), (i - 3).astype(np.uint32), ~u, i]
+    np.testing.assert_array_equal(out.numpy(), np.stack([e.astype(np.int64) for e in expected], axis=1))

@@ -187,8 +187,13 @@ private:
             }
             case Op::cast:
             case Op::bitcast: {
-                Type from = operands[0]->type;
-                return from.is_int() && info(from.scalar()).bits >= 32 ? a : kVarying;
+                if (!index_type(operands[0]->type)) return kVarying;
+                // 32 bits wrap, for unsigned ones right below 0: what comes of a wrapped number in 64 bits is no
+                // neighbour of what comes of the next one. Threads are numbered without.
+                const bool widens = info(type.scalar()).bits > info(operands[0]->type.scalar()).bits;
+                const Operation* from = operands[0]->definition;
+                if (!widens || (from && from->op == Op::tid)) return a;
+                return a == linear(1) ? kRuns : kVarying;
             }
             default:
                 return kVarying;

@@ -73,6 +73,33 @@ kernel @k(%n: i32) tid 1 {
     EXPECT_EQ(shapes["l"], varying);
 }
 
+TEST(Vectorize, what_may_wrap_in_32_bits_is_not_linear_in_64) {
+    Shapes shapes(R"(
+kernel @k(%n: i32) tid 1 {
+  %three = constant 3 : i32
+  %i = tid 0
+  %thread = cast %i : i64
+  %moved = add %i, %n
+  %a = cast %moved : i64
+  %u = cast %i : u32
+  %minus = neg %u
+  %b = cast %minus : i64
+  %third = mul %i, %three
+  %c = cast %third : i64
+  %more = add %thread, %thread
+  %d = cast %more : i32
+  return
+}
+)");
+    constexpr LaneShape runs{Kind::varying, 0, true};
+    EXPECT_EQ(shapes["thread"], linear(1));
+    EXPECT_EQ(shapes["a"], runs);
+    EXPECT_EQ(shapes["u"], linear(1));
+    EXPECT_EQ(shapes["b"], varying);
+    EXPECT_EQ(shapes["c"], varying);
+    EXPECT_EQ(shapes["d"], linear(2));
+}
+
 TEST(Vectorize, loads_and_atomics) {
     Shapes shapes(R"(
 kernel @k(%x: array<i32, 1>) tid 1 {
