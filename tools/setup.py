@@ -31,7 +31,10 @@ REQUIRED_PACKAGES = {
     "libgtest-dev": "GoogleTest, for the C++ tests",
 }
 # Not needed, but worth having.
-HELPFUL_PACKAGES = {"lld-22": "links several times as fast as GNU ld"}
+HELPFUL_PACKAGES = {
+    "lld-22": "links several times as fast as GNU ld",
+    "clang-22": "compiles functions in C++ (@wp.func_native), which some tests have",
+}
 
 
 class SetupError(Exception):

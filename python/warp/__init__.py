@@ -62,7 +62,7 @@ from warp._weft import (
 from warp import config, types
 from warp.builtins import print_builtins
 from warp.constants import *
-from warp.decorators import constant, func, func_grad, func_replay, kernel, overload
+from warp.decorators import constant, func, func_grad, func_native, func_replay, kernel, overload
 from warp.devices import DeviceLike, ScopedDevice
 from warp.inspection import inspect
 from warp.modules import (

@@ -62,9 +62,12 @@ verify_autograd_array_access: bool = False
 """Accepted for programs of earlier releases: gradients are right where arrays are overwritten, nothing is to be looked
 for."""
 
+host_compiler: str | None = None
+"""Name or path of the clang that compiles the C++ of ``@wp.func_native``; None is $WEFT_CLANG, else one from PATH.
+Nothing else needs a compiler."""
+
 cuda_path: str | None = None
 host_path: str | None = None
-host_compiler: str | None = None
 """Accepted for programs of earlier releases: Weft needs no compiler on the machine."""
 
 

@@ -13,7 +13,7 @@ from warp import _weft, config
 from warp._weft import Function, Kernel, usage_error
 from warp.modules import Module, check_options, code_options, module_named
 
-__all__ = ["constant", "func", "func_grad", "func_replay", "kernel", "overload"]
+__all__ = ["constant", "func", "func_grad", "func_native", "func_replay", "kernel", "overload"]
 
 
 def _check_launch_bounds(bounds: Any) -> Any:
@@ -162,8 +162,8 @@ def _bound_name(name: str, depth: int) -> Any:
 _defined: set[tuple[str, str]] = set()
 
 
-def _make_function(function: Callable, depth: int) -> Function:
-    function = _python_function(function, "func()")
+def _make_function(function: Callable, depth: int, native: str | None = None) -> Function:
+    function = _python_function(function, "func()" if native is None else "func_native()")
     name = (function.__module__, function.__qualname__)
     if "<locals>" not in function.__qualname__:
         if name in _defined:
@@ -171,11 +171,11 @@ def _make_function(function: Callable, depth: int) -> Function:
         _defined.add(name)
     earlier = _bound_name(function.__name__, depth + 1)
     if not isinstance(earlier, Function) or (earlier.__module__, earlier.__qualname__) != name:
-        return Function(function)
+        return Function(function, (), native, native is None or _has_body(function))
     kept = earlier.overloads
     if earlier.func.__annotations__ != function.__annotations__:
         kept.append(earlier)
-    return Function(function, kept)
+    return Function(function, kept, native, native is None or _has_body(function))
 
 
 def func(f: Callable | None = None, *, name: str | None = None, module: Any = None) -> Any:
@@ -198,6 +198,65 @@ def func(f: Callable | None = None, *, name: str | None = None, module: Any = No
     if f is not None:
         return _make_function(f, 1)
     return lambda function: _make_function(function, 1)
+
+
+def _snippet(text: Any, name: str) -> str:
+    if not isinstance(text, str):
+        message = f"{name} is {text!r} of type {type(text).__name__}, expected a string of C++"
+        help_text = ". help: write @wp.func_native(snippet) above the `def`" if isinstance(text, FunctionType) else ""
+        raise usage_error(f"func_native(): {message}{help_text}", TypeError)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise usage_error(f"func_native(): {name} is no valid Unicode: {error}", ValueError) from None
+    if "\0" in text:
+        raise usage_error(f"func_native(): {name} has a null character in it", ValueError)
+    return text
+
+
+def _without_body(): ...
+
+
+def _with_docstring():
+    """Nothing but this."""
+
+
+_EMPTY_BODIES = (_without_body.__code__.co_code, _with_docstring.__code__.co_code)
+
+
+def _has_body(function: FunctionType) -> bool:
+    """Whether it says what to run where there is no C++."""
+    return function.__code__.co_code not in _EMPTY_BODIES
+
+
+def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None) -> Callable:
+    """Makes a function whose body is C++: ``@wp.func_native(snippet)`` above a ``def`` that ends in ``...``.
+
+        @wp.func_native("return x * x;")
+        def square(x: float) -> float: ...
+
+    The snippet sees the parameters under their names; ``include/weft/native.h`` has their types. A clang compiles it
+    with the first kernel that calls the function: the one that ``wp.config.host_compiler`` or the environment variable
+    ``WEFT_CLANG`` names, else one from PATH. A Python body is what calls from Python run.
+
+    Args:
+        snippet: the statements of the body; ``return`` gives a value of the annotated type.
+        adj_snippet: C++ for the backward pass; kept as ``f.adj_native_snippet``.
+        replay_snippet: C++ that the backward pass runs in place of the snippet; kept as ``f.replay_snippet``.
+    Raises:
+        UsageError: a snippet is no string, or what is decorated is no Python function.
+    """
+    snippet = _snippet(snippet, "the snippet")
+    adjoint = None if adj_snippet is None else _snippet(adj_snippet, "adj_snippet")
+    replay = None if replay_snippet is None else _snippet(replay_snippet, "replay_snippet")
+
+    def make(function: Callable) -> Function:
+        made = _make_function(function, 1, snippet)
+        made.adj_native_snippet = adjoint
+        made.replay_snippet = replay
+        return made
+
+    return make
 
 
 def _parameters(function: Callable) -> list[tuple[str, Any]]:

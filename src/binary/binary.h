@@ -43,9 +43,15 @@ struct KernelEntry {
     double cost = 0.0;  // estimated nanoseconds of one thread, for the grain size of launches
 };
 
+inline constexpr const char* kNativeSymbol = "weft_native";
+inline std::string native_symbol(std::size_t number) { return "weft_native_" + std::to_string(number); }
+
 struct Binary {
     std::string target;           // "cpu"
     std::vector<std::byte> code;  // relocatable object file (cpu), PTX text (cuda)
+    // Object files of functions in C++ (@wp.func_native): each defines `kNativeSymbol`, and the code calls number k by
+    // native_symbol(k).
+    std::vector<std::vector<std::byte>> natives;
     std::vector<KernelEntry> kernels;
     Digest key;  // what it was compiled from (jit/cache.h)
 };

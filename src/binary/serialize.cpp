@@ -1,10 +1,11 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN2"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN3"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
 //   code         u64 length, bytes
+//   natives      u32 count, each as code
 //   kernels      u32 count, each field in the order of KernelEntry
 #include "binary/binary.h"
 #include "binary/bytes.h"
@@ -13,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN2";
+constexpr std::string_view kMagic = "WEFTBIN3";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -22,6 +23,7 @@ public:
         write(remark.operation);
         write(remark.text);
     }
+    void write(const std::vector<std::byte>& blob) { write_blob(blob); }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
         write(kernel.symbol);
@@ -41,6 +43,7 @@ public:
         read(remark.operation);
         read(remark.text);
     }
+    void read(std::vector<std::byte>& blob) { read_blob(blob); }
     void read(KernelEntry& kernel) {
         read(kernel.name);
         read(kernel.symbol);
@@ -60,6 +63,7 @@ std::vector<std::byte> serialize(const Binary& binary) {
     writer.write_bytes(binary.key.bytes.data(), binary.key.bytes.size());
     writer.write(binary.target);
     writer.write_blob(binary.code);
+    writer.write(binary.natives);
     writer.write(binary.kernels);
     return BinaryWriter::file(kMagic, writer);
 }
@@ -70,6 +74,7 @@ Binary deserialize(const std::vector<std::byte>& bytes) {
     reader.read_bytes(binary.key.bytes.data(), binary.key.bytes.size());
     reader.read(binary.target);
     reader.read_blob(binary.code);
+    reader.read(binary.natives);
     reader.read(binary.kernels);
     reader.expect_end();
     return binary;

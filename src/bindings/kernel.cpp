@@ -185,6 +185,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.noalias = !variant.overlapping;
     result.cache = program::settings().cache_kernels;
     result.cache_folder = program::settings().cache_folder;
+    result.host_compiler = program::settings().host_compiler;
     result.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
     result.lanes = options.lanes.value_or(0);
     return result;

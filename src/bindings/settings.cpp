@@ -81,7 +81,9 @@ void set_option(const std::string& name, nb::handle value) {
     } else if (name == "quiet" || name == "enable_backward" || name == "verify_cuda" ||
                name == "verify_autograd_array_access") {
         as_bool(value, name);  // accepted, and nothing else to set
-    } else if (name == "cuda_path" || name == "host_path" || name == "host_compiler") {
+    } else if (name == "host_compiler") {
+        settings.host_compiler = value.is_none() ? std::string() : as_path(value, name, "the name or path of a clang");
+    } else if (name == "cuda_path" || name == "host_path") {
         if (!value.is_none()) as_path(value, name, "a path");
     } else {
         throw UsageError("config." + name, "cannot be set", ErrorCategory::attribute);

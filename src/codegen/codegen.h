@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binary/binary.h"
+#include "codegen/native.h"
 #include "ir/ir.h"
 #include "transform/vectorize/vectorize.h"
 
@@ -41,6 +42,7 @@ struct TargetInfo {
 struct Lowered {
     std::unique_ptr<llvm::Module> module;
     std::vector<KernelEntry> kernels;
+    std::vector<NativeFunction> natives;  // functions in C++ that the kernels call by binary/binary.h's native_symbol()
 };
 
 // Every function of `module` must be a kernel (calls inlined). Entry points have the signature of KernelEntryPoint.

@@ -69,12 +69,13 @@ Machine::Machine(const TargetInfo& target)
 }
 
 Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-                 const Options& options, llvm::Module& module)
+                 const Options& options, llvm::Module& module, NativeFunctions& natives)
     : kernel_(kernel),
       plan_(plan),
       machine_(machine),
       options_(options),
       module_(module),
+      natives_(natives),
       context_(module.getContext()),
       builder_(module.getContext()),
       lanes_(plan.lanes) {
@@ -373,7 +374,7 @@ void Emitter::emit_operation(const ir::Operation& operation) {
         case Op::while_:
             return emit_while(operation);
         case Op::call_library:
-            return emit_call_library(operation);
+            return operation.library->native ? emit_call_native(operation) : emit_call_library(operation);
         case Op::tid:
             return emit_tid(operation);
         case Op::block_dim:

@@ -10,6 +10,7 @@
 //   emit_atomic.cpp     atomics; emit_combined.cpp: contributions kept back until the end of a chunk
 //   emit_control.cpp    if, for, while under masks
 //   emit_outside.cpp    print, debug checks, library calls
+//   emit_native.cpp     calls of functions in C++
 //
 // The mask. `mask_` says which lanes take part in what is being emitted; null is "all". Wherever memory is touched or
 // an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
@@ -30,6 +31,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "codegen/native.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
 
@@ -53,7 +55,7 @@ struct Machine {
 class Emitter {
 public:
     Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-            const Options& options, llvm::Module& module);
+            const Options& options, llvm::Module& module, NativeFunctions& natives);
 
     void emit(KernelEntry& entry);
     // The operation of each check that was emitted, by the check's number.
@@ -305,6 +307,9 @@ private:
     void emit_require(const ir::Operation& operation);
     void emit_assert(const ir::Operation& operation);
     void emit_call_library(const ir::Operation& operation);
+    // ---- emit_native.cpp ----
+    void emit_call_native(const ir::Operation& operation);
+    // ---- emit_outside.cpp ----
     // Emits a call of weft_fault where `ok` is false and continues after it.
     void check(const ir::Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
                int axis);
@@ -320,6 +325,7 @@ private:
     const Machine& machine_;
     const Options& options_;
     llvm::Module& module_;
+    NativeFunctions& natives_;
     llvm::LLVMContext& context_;
     Builder builder_;
     llvm::Function* function_ = nullptr;

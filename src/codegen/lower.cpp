@@ -37,7 +37,8 @@ void number_places(const ir::Function& kernel, const transform::VectorPlan& plan
 
 Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
     Machine machine(target);
-    Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}};
+    Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}, {}};
+    NativeFunctions natives;
     lowered.module->setTargetTriple(llvm::Triple(target.triple));
     for (std::size_t number = 0; number < module.functions.size(); ++number) {
         const ir::Function& kernel = *module.functions[number];
@@ -51,11 +52,12 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.tid_rank = kernel.tid_rank;
         entry.lanes = plan.lanes;
         entry.cost = estimate_cost(kernel, plan);
-        Emitter emitter(kernel, plan, machine, options, *lowered.module);
+        Emitter emitter(kernel, plan, machine, options, *lowered.module, natives);
         emitter.emit(entry);
         number_places(kernel, plan, emitter.checked_operations(), entry);
         lowered.kernels.push_back(std::move(entry));
     }
+    lowered.natives = natives.take();
 #ifndef NDEBUG
     std::string problem;
     llvm::raw_string_ostream text(problem);

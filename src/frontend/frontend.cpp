@@ -193,7 +193,10 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::own_source() {
-    if (!own_source_) own_source_ = read_function(function);
+    if (own_source_) return own_source_;
+    auto read = std::make_shared<sema::FunctionSource>(*read_function(function));
+    if (!native.is_none()) read->native = snippet_source(read->tree->name, nb::cast<std::string>(native));
+    own_source_ = std::move(read);
     return own_source_;
 }
 
@@ -205,7 +208,8 @@ void bind_frontend(nb::module_& m) {
     nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), "A function that kernels can call, made by @wp.func.")
         .def(
             "__init__",
-            [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads) {
+            [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads, nb::object native,
+               bool has_body) {
                 std::vector<nb::object> earlier;
                 for (nb::handle overload : overloads) {
                     if (!nb::isinstance<PyFunction>(overload)) {
@@ -214,14 +218,16 @@ void bind_frontend(nb::module_& m) {
                     }
                     earlier.push_back(nb::borrow(overload));
                 }
-                new (self.p) PyFunction(function, std::move(earlier));
+                new (self.p) PyFunction(function, std::move(earlier), std::move(native), has_body);
                 for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
                     nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
                 }
                 nb::setattr(self.h, "__wrapped__", function);
             },
-            nb::arg("function"), nb::arg("overloads") = nb::tuple())
+            nb::arg("function"), nb::arg("overloads") = nb::tuple(), nb::arg("native_snippet") = nb::none(),
+            nb::arg("has_body") = true)
         .def_ro("func", &PyFunction::function, "The Python function.")
+        .def_ro("native_snippet", &PyFunction::native, "The C++ of a @wp.func_native; None for other functions.")
         .def_prop_ro(
             "overloads",
             [](const PyFunction& self) {
@@ -235,6 +241,13 @@ void bind_frontend(nb::module_& m) {
         .def(
             "__call__",
             [](const PyFunction& self, nb::args arguments, nb::kwargs keywords) {
+                if (!self.has_body) {
+                    const std::string name = nb::str(self.function.attr("__name__")).c_str();
+                    throw UsageError(name + "()",
+                                     "is written in C++, which kernels can call and Python cannot. help: "
+                                     "what stands in the body of the Python function runs here",
+                                     ErrorCategory::type);
+                }
                 return self.function(*arguments, **keywords);
             },
             "Runs the Python function itself, on Python values.")

@@ -25,11 +25,16 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_func
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction {
 public:
-    explicit PyFunction(nb::object python_function, std::vector<nb::object> overloads = {})
-        : function(std::move(python_function)), overloads(std::move(overloads)) {}
+    PyFunction(nb::object python_function, std::vector<nb::object> overloads, nb::object native, bool has_body)
+        : function(std::move(python_function)),
+          overloads(std::move(overloads)),
+          native(std::move(native)),
+          has_body(has_body) {}
 
     nb::object function;
     std::vector<nb::object> overloads;  // earlier definitions of the name, for parameters of other types
+    nb::object native;                  // a string of C++ (@wp.func_native), or None
+    bool has_body;                      // in Python, for calls from Python
     std::shared_ptr<const sema::FunctionSource> source();
 
 private:

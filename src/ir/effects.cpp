@@ -147,7 +147,11 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
             mark(*operation.operands[0], true, true);
             if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
         } else if (operation.op == Op::call_library) {
-            for (const Value* operand : operation.operands) mark(*operand, true, !operation.library->pure);
+            for (const Value* operand : operation.operands) {
+                mark(*operand, true, !operation.library->pure);
+                const bool holds = operand->type.is_array() && holds_array(operand->type.element());
+                if (operation.library->native && (holds || operand->type.is_struct())) mark_keeping(*operand);
+            }
         } else if (operation.op == Op::call) {
             const std::vector<ParameterEffects> callee = effects_of(*operation.function, known);
             for (std::size_t i = 0; i < operation.operands.size(); ++i) {

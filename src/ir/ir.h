@@ -54,10 +54,18 @@ struct Value {
     std::string name;                 // the user's name where there is one; for printing only
 };
 
-// A function of the device library, with all that transform and codegen need to know about it.
+// The body of a function that the user wrote in C++ (@wp.func_native), compiled by a clang of the machine.
+struct NativeSnippet {
+    std::vector<std::string> parameters;  // their names, as the C++ has them
+    SourcePtr source;                     // of the C++ alone: its first line is line 1
+};
+
+// A function of the device library, with all that transform and codegen need to know about it; or one of the user's own
+// in C++, whose `symbol` is its name, for people.
 struct LibraryFunction {
     std::string symbol;
     bool pure = true;  // no effects, result depends on the operands only
+    std::shared_ptr<const NativeSnippet> native = {};
 };
 
 // Where an inlined operation comes from: the call that brought it in, and the call around that one. For messages only.

@@ -162,6 +162,19 @@ private:
         return function;
     }
 
+    std::shared_ptr<const NativeSnippet> native(const std::string& name) {
+        auto snippet = std::make_shared<NativeSnippet>();
+        expect('(');
+        std::string text = expect_kind(Token::Kind::string, "a text in quotes").text;
+        while (accept(',')) {
+            snippet->parameters.push_back(std::move(text));
+            text = expect_kind(Token::Kind::string, "a text in quotes").text;
+        }
+        expect(')');
+        snippet->source = snippet_source(name, text);
+        return snippet;
+    }
+
     void skip_body() {
         if (!is('{')) expected("'{'");
         int depth = 0;
@@ -461,6 +474,7 @@ private:
                 library->symbol = expect_kind(Token::Kind::string, "a symbol in quotes").text;
                 arguments(operation);
                 library->pure = accept_word("pure");
+                if (accept_word("native")) library->native = native(library->symbol);
                 operation.library = std::move(library);
                 break;
             }

@@ -144,6 +144,20 @@ private:
         out_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
     }
 
+    // The names of the parameters, then the C++.
+    void native(const NativeSnippet& snippet) {
+        out_ += " native(";
+        for (const std::string& name : snippet.parameters) {
+            append_quoted(out_, name);
+            out_ += ", ";
+        }
+        std::string text;
+        for (const std::string& line : snippet.source->lines)
+            text += (&line == snippet.source->lines.data() ? "" : "\n") + line;
+        append_quoted(out_, text);
+        out_ += ')';
+    }
+
     void symbol(std::string_view name) {
         out_ += '@';
         for (const char c : name) {
@@ -415,6 +429,7 @@ void Printer::plain(const Operation& operation) {
             out_ += '(';
             uses(operands);
             out_ += operation.library->pure ? ") pure" : ")";
+            if (operation.library->native) native(*operation.library->native);
             break;
         case Op::tid:
             out_ += ' ';

@@ -44,8 +44,10 @@ private:
 Binary compile(const ir::Module& module, const Options& options, const Digest& key) {
     Session session;
     codegen::Lowered lowered = codegen::lower(module, host_target(), options.codegen, session.context);
-    optimize(*lowered.module, options.optimization_level);
     Binary binary;
+    for (const codegen::NativeFunction& function : lowered.natives)
+        binary.natives.push_back(compile_native(function, options.native));
+    optimize(*lowered.module, options.optimization_level);
     binary.target = "cpu";
     binary.code = emit_object(*lowered.module, options.optimization_level);
     session.check();

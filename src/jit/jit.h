@@ -10,6 +10,7 @@
 #include "binary/binary.h"
 #include "codegen/codegen.h"
 #include "ir/ir.h"
+#include "jit/native.h"
 
 namespace weft::jit {
 
@@ -23,6 +24,7 @@ const codegen::TargetInfo& host_target();
 struct Options {
     codegen::Options codegen;
     int optimization_level = 3;
+    NativeOptions native;
 };
 
 // Compiles a module of kernels (already through transform::run_pipeline). `key` goes into the Binary.

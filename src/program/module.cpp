@@ -71,6 +71,8 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
     result.optimization_level = options.optimization_level;
+    result.native.compiler = options.host_compiler;
+    if (options.cache) result.native.cache = jit::cache_folder(options.cache_folder);
     return result;
 }
 

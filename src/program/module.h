@@ -33,6 +33,7 @@ struct CompileOptions {
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
+    std::string host_compiler;           // of functions in C++; empty: one is looked for
 
     bool operator==(const CompileOptions&) const = default;
 };

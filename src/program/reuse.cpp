@@ -149,7 +149,7 @@ void Answers::append(std::string& words, const Binding& binding) {
 }
 
 void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
-    const auto& [tree, environment, annotations, key, defaults, result, overloads] = *function;
+    const auto& [tree, environment, annotations, key, defaults, result, native, overloads] = *function;
     const std::size_t known = functions_.size();
     const int number = number_of(function);
     words += "function" + std::to_string(number) + " ";
@@ -157,6 +157,8 @@ void Answers::append_function(std::string& words, const std::shared_ptr<const Fu
     append_address(words, tree.get());
     for (const TypePattern& pattern : annotations) append_pattern(words, pattern);
     if (result) append_address(words, result->node());
+    if (native)
+        for (const std::string& line : native->lines) append_text(words, line);
     words += "(";
     for (const Binding& value : defaults) append(words, value);
     words += ")(";
@@ -169,8 +171,9 @@ std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& typ
     std::string key;
     for (const TypePattern& pattern : kernel.annotations) append_pattern(key, pattern);
     for (const Type type : types) append_address(key, type.node());
-    const auto& [debug, fast_math, line_info, cache, level, lanes, dense, noalias, gradients, tangents, folder] =
-        options;  // but the folder
+    // All but the folder and the compiler: neither changes what is computed.
+    const auto& [debug, fast_math, line_info, cache, level, lanes, dense, noalias, gradients, tangents, folder,
+                 compiler] = options;
     for (const int option : {sema.max_unroll, int{sema.debug}, int{debug}, int{fast_math}, int{line_info}, int{cache},
                              level, lanes, int{dense}, int{noalias}})
         key += std::to_string(option) + " ";

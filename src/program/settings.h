@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace weft::program {
 
@@ -17,6 +18,7 @@ struct Settings {
     int optimization_level = 3;
     int max_unroll = 16;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
+    std::string host_compiler;           // of functions in C++; empty: one is looked for
 };
 Settings& settings();
 

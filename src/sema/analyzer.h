@@ -234,6 +234,8 @@ private:
                               Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
+    // ---- call/native.cpp ----
+    Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
     Value call_print(const syntax::Call& call, Span span);
     Value call_printf(const std::vector<Actual>& arguments, Span span);

@@ -49,6 +49,7 @@ struct FunctionSource {
     std::string key;                       // tells two functions apart: module, qualified name, identity
     std::vector<Binding> defaults;         // one per parameter, kind unknown where it has none; may be left empty
     std::optional<Type> result;  // as annotated behind `->`; Type::none() for None, empty where nothing is said
+    SourcePtr native;            // @wp.func_native: the C++ that stands for the body
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
 };

@@ -33,4 +33,7 @@ struct Span {
 
 using SourcePtr = std::shared_ptr<const Source>;
 
+// The C++ of a function as a source of its own, called "<C++ of 'name'>".
+SourcePtr snippet_source(const std::string& name, const std::string& text);
+
 }  // namespace weft

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "binary/binary.h"
 
@@ -21,6 +24,8 @@ public:
     KernelEntryPoint entry(std::string_view name) const;
 
 private:
+    void link_native(const std::vector<std::byte>& object, std::unordered_map<std::string, void*>& natives);
+
     Binary binary_;
     struct Linked;
     std::unique_ptr<Linked> linked_;

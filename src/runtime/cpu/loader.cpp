@@ -3,6 +3,7 @@
 // There is no ORC session above it: nothing here is lazy, concurrent or shared between objects, a session would take
 // longer to start than a kernel takes to link, and its way to report errors is to print them.
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -38,12 +39,15 @@ struct LinkResult {
     std::unordered_map<std::string, void*> symbols;
     JITLinkMemoryManager::FinalizedAlloc memory;
     std::string error;
+    std::string missing;  // names that nobody knows
 };
+
+using FindSymbol = std::function<void*(const std::string& name)>;
 
 // Answers JITLink's questions during one link. It runs to its end inside link(), on the calling thread.
 class LinkContext : public llvm::jitlink::JITLinkContext {
 public:
-    explicit LinkContext(LinkResult& result) : JITLinkContext(nullptr), result_(result) {}
+    LinkContext(LinkResult& result, const FindSymbol& find) : JITLinkContext(nullptr), result_(result), find_(find) {}
 
     JITLinkMemoryManager& getMemoryManager() override { return linker().memory; }
 
@@ -55,7 +59,7 @@ public:
         std::vector<std::string> missing;
         for (const auto& [name, flags] : wanted) {
             const std::string text = (*name).str();
-            void* const address = find_symbol(text);
+            void* const address = find_(text);
             if (address == nullptr && flags == llvm::jitlink::SymbolLookupFlags::RequiredSymbol)
                 missing.push_back(text);
             found[name] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
@@ -64,8 +68,8 @@ public:
             continuation->run(std::move(found));
         } else {
             std::sort(missing.begin(), missing.end());
-            continuation->run(llvm::createStringError("the code calls " + llvm::join(missing, ", ") +
-                                                      ", which runtime/cpu/symbols.cpp does not provide"));
+            result_.missing = llvm::join(missing, ", ");
+            continuation->run(llvm::createStringError("the code uses " + result_.missing + ", which is not there"));
         }
     }
 
@@ -85,15 +89,15 @@ public:
 
 private:
     LinkResult& result_;
+    const FindSymbol& find_;
 };
 
-LinkResult link_object(const Binary& binary) {
-    const llvm::StringRef name = binary.kernels.empty() ? llvm::StringRef("module") : binary.kernels.front().name;
-    const llvm::MemoryBufferRef object({reinterpret_cast<const char*>(binary.code.data()), binary.code.size()}, name);
+LinkResult link_object(const std::vector<std::byte>& bytes, const std::string& name, const FindSymbol& find) {
+    const llvm::MemoryBufferRef object({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
     LinkResult result;
     auto graph = llvm::jitlink::createLinkGraphFromObject(object, linker().names);
     if (graph) {
-        llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(result));
+        llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(result, find));
     } else {
         result.error = llvm::toString(graph.takeError());
     }
@@ -103,20 +107,28 @@ LinkResult link_object(const Binary& binary) {
 }  // namespace
 
 struct Executable::Linked {
-    JITLinkMemoryManager::FinalizedAlloc memory;
+    std::vector<JITLinkMemoryManager::FinalizedAlloc> memory;   // of each object
     std::unordered_map<std::string, KernelEntryPoint> entries;  // by the kernel's name
 
     ~Linked() {
         // Unmapping can fail only where the memory was never mapped; a destructor has nobody to tell.
-        if (memory) llvm::consumeError(linker().memory.deallocate(std::move(memory)));
+        for (auto& part : memory)
+            if (part) llvm::consumeError(linker().memory.deallocate(std::move(part)));
     }
 };
 
 Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std::make_unique<Linked>()) {
     WEFT_CHECK(binary_.target == "cpu",
                "an executable for the CPU was asked for, the binary is for '" + binary_.target + "'");
-    LinkResult result = link_object(binary_);
-    linked_->memory = std::move(result.memory);
+    std::unordered_map<std::string, void*> natives;
+    for (const std::vector<std::byte>& object : binary_.natives) link_native(object, natives);
+    const FindSymbol find = [&](const std::string& name) {
+        const auto native = natives.find(name);
+        return native != natives.end() ? native->second : find_symbol(name);
+    };
+    const std::string name = binary_.kernels.empty() ? "module" : binary_.kernels.front().name;
+    LinkResult result = link_object(binary_.code, name, find);
+    linked_->memory.push_back(std::move(result.memory));
     if (!result.error.empty()) throw InternalError("cannot link the compiled kernel: " + result.error);
     for (const KernelEntry& kernel : binary_.kernels) {
         const auto found = result.symbols.find(kernel.symbol);
@@ -124,6 +136,23 @@ Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std:
             throw InternalError("the object of kernel '" + kernel.name + "' does not define '" + kernel.symbol + "'");
         linked_->entries.emplace(kernel.name, reinterpret_cast<KernelEntryPoint>(found->second));
     }
+}
+
+// The next function in C++. It may use what the process has: the C library, what else is loaded for all.
+void Executable::link_native(const std::vector<std::byte>& object, std::unordered_map<std::string, void*>& natives) {
+    LinkResult result = link_object(object, "C++ function", find_symbol_of_process);
+    linked_->memory.push_back(std::move(result.memory));
+    const std::string kernel = binary_.kernels.empty() ? "" : " of kernel '" + binary_.kernels.front().name + "'";
+    if (!result.missing.empty())
+        throw UsageError("func_native()", "the C++" + kernel + " uses " + result.missing +
+                                              ", which this process does not have. help: load the library that has it "
+                                              "with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) before");
+    if (!result.error.empty())
+        throw UsageError("func_native()", "the C++" + kernel + " cannot be linked: " + result.error);
+    const auto found = result.symbols.find(kNativeSymbol);
+    if (found == result.symbols.end())
+        throw InternalError("the object of a function in C++ does not define '" + std::string(kNativeSymbol) + "'");
+    natives.emplace(native_symbol(natives.size()), found->second);
 }
 
 Executable::~Executable() = default;

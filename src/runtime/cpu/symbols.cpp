@@ -168,6 +168,18 @@ void* sleef_library() {
 
 }  // namespace
 
+void* find_symbol_of_process(const std::string& name) {
+    if (void* const ours = find_symbol(name)) return ours;
+    if (void* const found = dlsym(RTLD_DEFAULT, name.c_str())) return found;
+    // The C++ library may be there for this library alone.
+    static void* const self = []() -> void* {
+        Dl_info where{};
+        const bool is_known = dladdr(address(find_symbol), &where) != 0 && where.dli_fname != nullptr;
+        return is_known ? dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    }();
+    return self == nullptr ? nullptr : dlsym(self, name.c_str());
+}
+
 void* find_symbol(const std::string& name) {
     static const auto& table = *new std::unordered_map<std::string_view, void*>(make_table());
     if (const auto found = table.find(name); found != table.end()) return found->second;

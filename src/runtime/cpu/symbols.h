@@ -9,5 +9,7 @@ namespace weft::runtime {
 
 // Null where there is no such function.
 void* find_symbol(const std::string& name);
+// The same for functions that the user wrote in C++: they may use all that the process has.
+void* find_symbol_of_process(const std::string& name);
 
 }  // namespace weft::runtime

@@ -209,6 +209,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     const syntax::Function& tree = *callee->tree;
     const std::string& name = tree.name;
     const Note signature = note("the function is " + parameter_list(*callee), tree.span);
+    if (callee->native) return call_native(call, span, signature);
     if (module_.active.size() >= kMostNestedCalls) {
         fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here",
              {signature, help("call fewer functions from functions")});

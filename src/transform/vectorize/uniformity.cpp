@@ -283,8 +283,9 @@ std::optional<VectorPlan::Remark> obstacle(const Region& region) {
 void remark_on(const Region& region, VectorPlan& plan) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call_library)
-            plan.remarks.push_back({operation, "the library function '" + operation->library->symbol +
-                                                   "' is called for one lane after the other"});
+            plan.remarks.push_back(
+                {operation, (operation->library->native ? "the C++ function '" : "the library function '") +
+                                operation->library->symbol + "' is called for one lane after the other"});
         bool access = operation->op == Op::load || operation->op == Op::store;
         if (access && plan.shape(operation->operands[0]).kind != LaneShape::Kind::varying) {
             int ndim = operation->operands[0]->type.ndim();

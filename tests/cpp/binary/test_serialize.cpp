@@ -12,6 +12,7 @@ Binary sample() {
     Binary binary;
     binary.target = "cpu";
     for (int i = 0; i < 1003; ++i) binary.code.push_back(static_cast<std::byte>(i * 7));
+    binary.natives = {{std::byte{1}, std::byte{2}}, {}};
     KernelEntry first;
     first.name = "first";
     first.symbol = "weft_0_first";
@@ -32,6 +33,7 @@ Binary sample() {
 void expect_equal(const Binary& a, const Binary& b) {
     EXPECT_EQ(a.target, b.target);
     EXPECT_EQ(a.code, b.code);
+    EXPECT_EQ(a.natives, b.natives);
     EXPECT_EQ(a.key, b.key);
     ASSERT_EQ(a.kernels.size(), b.kernels.size());
     for (std::size_t i = 0; i < a.kernels.size(); ++i) {

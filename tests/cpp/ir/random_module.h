@@ -219,6 +219,12 @@ private:
                 break;
             case 3: {
                 LibraryFunction library{"weft_noise", pick(2) == 0};
+                if (pick(2) == 0) {
+                    auto native = std::make_shared<NativeSnippet>();
+                    native->parameters = {"x"};
+                    native->source = snippet_source("weft_noise", "\n  return \"\\\" ? x : 0;  // \x01\n");
+                    library = {"weft_noise", false, std::move(native)};
+                }
                 define(builder.call_library(std::make_shared<const LibraryFunction>(library), f32_type(),
                                             {get(f32_type())}));
                 break;

@@ -1,0 +1,351 @@
+// What the C++ of a @wp.func_native sees: the types of its parameters, laid out as kernels have them in memory, and
+// some mathematics. The text of this header is compiled in front of each snippet. It needs a C++17 compiler and
+// includes nothing, which would take longer than all the rest; a snippet may have lines with #include.
+//
+//   float32, int32, uint8, ...      numbers; float16 and bfloat16 compute as float
+//   vec3, vec2d, vec_t<N, T>        v[i]; + - * / by components and with numbers, dot, cross, length
+//   mat33, mat_t<R, C, T>           m[i][j]
+//   quat, quat_t<T>                 q[i], or q.x, q.y, q.z, q.w
+//   transform, transform_t<T>       t.p, t.q
+//   array_t<T, N>                   a[i], a[i][j] or a(i, j); a.shape[0], a.strides[0] in bytes, a.data
+//
+//   sqrt, sin, pow, min, clamp, ... of float and double; printf
+//
+// Structs have the names and fields that they have in Python. Indices are not checked. Other threads run at the same
+// time: what several of them change is changed by atomic_add(&a[i], x).
+#pragma once
+
+// As the standard headers have them, which may follow.
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __SIZE_TYPE__ size_t;
+extern "C" int printf(const char*, ...);
+
+namespace wp {
+
+using int8 = __INT8_TYPE__;
+using int16 = __INT16_TYPE__;
+using int32 = __INT32_TYPE__;
+using int64 = __INT64_TYPE__;
+using uint8 = __UINT8_TYPE__;
+using uint16 = __UINT16_TYPE__;
+using uint32 = __UINT32_TYPE__;
+using uint64 = __UINT64_TYPE__;
+using float32 = float;
+using float64 = double;
+
+namespace detail {
+
+inline uint32 bits_of(float value) {
+    uint32 bits;
+    __builtin_memcpy(&bits, &value, 4);
+    return bits;
+}
+inline float float_of(uint32 bits) {
+    float value;
+    __builtin_memcpy(&value, &bits, 4);
+    return value;
+}
+
+// The upper `32 - drop` bits of a float, rounded to nearest, ties to even.
+inline uint32 rounded(uint32 bits, int drop) { return (bits + (1u << (drop - 1)) - 1u + (bits >> drop & 1u)) >> drop; }
+
+inline uint16 to_half(float value) {
+    const uint32 bits = bits_of(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return uint16(sign | 0x7e00u);   // NaN
+    if (magnitude >= 0x477ff000u) return uint16(sign | 0x7c00u);  // rounds to infinity
+    if (magnitude < 0x38800000u)                                  // subnormal: the sum rounds at the last bit of a half
+        return uint16(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u));
+    return uint16(sign | rounded(magnitude - 0x38000000u, 13));
+}
+inline float from_half(uint16 half) {
+    const uint32 sign = uint32(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
+    if (magnitude >= 0x7c00u) return float_of(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    return float_of(sign | bits_of(float_of(magnitude << 13) * float_of(0x77800000u)));  // times 2^112
+}
+
+}  // namespace detail
+
+struct float16 {
+    uint16 bits = 0;
+    float16() = default;
+    float16(float value) : bits(detail::to_half(value)) {}
+    operator float() const { return detail::from_half(bits); }
+};
+
+struct bfloat16 {
+    uint16 bits = 0;
+    bfloat16() = default;
+    bfloat16(float value) {
+        const uint32 whole = detail::bits_of(value);
+        const bool is_nan = (whole & 0x7fffffffu) > 0x7f800000u;
+        bits = uint16(is_nan ? whole >> 16 | 0x40u : detail::rounded(whole, 16));
+    }
+    operator float() const { return detail::float_of(uint32(bits) << 16); }
+};
+
+// ---- mathematics. Templates, and variadic ones, so that what <cmath> has goes before where a snippet includes it.
+// ----
+
+namespace detail {
+// What the mathematics of a type is computed in.
+template <typename T>
+struct real {
+    using type = double;
+};
+template <>
+struct real<float> {
+    using type = float;
+};
+template <>
+struct real<float16> {
+    using type = float;
+};
+template <>
+struct real<bfloat16> {
+    using type = float;
+};
+template <typename T>
+using real_t = typename real<T>::type;
+template <typename T>
+inline constexpr bool is_double = false;
+template <>
+inline constexpr bool is_double<double> = true;
+}  // namespace detail
+
+#define WEFT_MATH_1(name)                                             \
+    template <typename T, typename... Rest>                           \
+    detail::real_t<T> name(T x, Rest...) {                            \
+        static_assert(sizeof...(Rest) == 0, "this takes one number"); \
+        if constexpr (sizeof(detail::real_t<T>) == 4)                 \
+            return __builtin_##name##f(float(x));                     \
+        else                                                          \
+            return __builtin_##name(double(x));                       \
+    }
+WEFT_MATH_1(acos)
+WEFT_MATH_1(asin)
+WEFT_MATH_1(atan)
+WEFT_MATH_1(cbrt)
+WEFT_MATH_1(ceil)
+WEFT_MATH_1(cos)
+WEFT_MATH_1(cosh)
+WEFT_MATH_1(erf)
+WEFT_MATH_1(erfc)
+WEFT_MATH_1(exp)
+WEFT_MATH_1(exp2)
+WEFT_MATH_1(fabs)
+WEFT_MATH_1(floor)
+WEFT_MATH_1(log)
+WEFT_MATH_1(log10)
+WEFT_MATH_1(log2)
+WEFT_MATH_1(rint)
+WEFT_MATH_1(round)
+WEFT_MATH_1(sin)
+WEFT_MATH_1(sinh)
+WEFT_MATH_1(sqrt)
+WEFT_MATH_1(tan)
+WEFT_MATH_1(tanh)
+WEFT_MATH_1(trunc)
+#undef WEFT_MATH_1
+#define WEFT_MATH_2(name)                                              \
+    template <typename T, typename... Rest>                            \
+    detail::real_t<T> name(T x, T y, Rest...) {                        \
+        static_assert(sizeof...(Rest) == 0, "this takes two numbers"); \
+        if constexpr (sizeof(detail::real_t<T>) == 4)                  \
+            return __builtin_##name##f(float(x), float(y));            \
+        else                                                           \
+            return __builtin_##name(double(x), double(y));             \
+    }
+WEFT_MATH_2(atan2)
+WEFT_MATH_2(copysign)
+WEFT_MATH_2(fmod)
+WEFT_MATH_2(hypot)
+WEFT_MATH_2(pow)
+#undef WEFT_MATH_2
+template <typename T, typename... Rest>
+bool isnan(T x, Rest...) {
+    return x != x;
+}
+template <typename T, typename... Rest>
+T abs(T x, Rest...) {
+    if constexpr (sizeof(detail::real_t<T>) == 4 || detail::is_double<T>)
+        return T(fabs(x));  // of -0 too
+    else
+        return x < T(0) ? T(-x) : x;
+}
+template <typename T>
+T min(T a, T b) {
+    return b < a ? b : a;
+}
+template <typename T>
+T max(T a, T b) {
+    return a < b ? b : a;
+}
+template <typename T>
+T clamp(T x, T low, T high) {
+    return min(max(low, x), high);
+}
+
+// ---- values ----
+
+template <int N, typename T>
+struct vec_t {
+    T c[N] = {};
+    vec_t() = default;
+    template <typename... Rest>
+    vec_t(T first, Rest... rest) : c{first, T(rest)...} {
+        static_assert(sizeof...(Rest) + 1 == N, "a vector is made of all its components");
+    }
+    T& operator[](int64 i) { return c[i]; }
+    const T& operator[](int64 i) const { return c[i]; }
+
+#define WEFT_COMPONENTWISE(op)                                      \
+    friend vec_t operator op(const vec_t& a, const vec_t& b) {      \
+        vec_t result;                                               \
+        for (int i = 0; i < N; ++i) result.c[i] = a.c[i] op b.c[i]; \
+        return result;                                              \
+    }                                                               \
+    vec_t& operator op## = (const vec_t& b) { return *this = *this op b; }
+    WEFT_COMPONENTWISE(+)
+    WEFT_COMPONENTWISE(-)
+#undef WEFT_COMPONENTWISE
+    friend vec_t operator*(const vec_t& a, T s) {
+        vec_t result;
+        for (int i = 0; i < N; ++i) result.c[i] = a.c[i] * s;
+        return result;
+    }
+    friend vec_t operator*(T s, const vec_t& a) { return a * s; }
+    friend vec_t operator/(const vec_t& a, T s) {
+        vec_t result;
+        for (int i = 0; i < N; ++i) result.c[i] = a.c[i] / s;
+        return result;
+    }
+    friend vec_t operator-(const vec_t& a) { return a * T(-1); }
+    vec_t& operator*=(T s) { return *this = *this * s; }
+    vec_t& operator/=(T s) { return *this = *this / s; }
+    friend T dot(const vec_t& a, const vec_t& b) {
+        T sum = a.c[0] * b.c[0];
+        for (int i = 1; i < N; ++i) sum = sum + a.c[i] * b.c[i];
+        return sum;
+    }
+};
+
+template <typename T>
+vec_t<3, T> cross(const vec_t<3, T>& a, const vec_t<3, T>& b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+template <int N, typename T>
+T length(const vec_t<N, T>& a) {
+    return T(sqrt(dot(a, a)));
+}
+
+// Row by row; m[i] is row i.
+template <int Rows, int Cols, typename T>
+struct mat_t {
+    T data[Rows][Cols] = {};
+    T* operator[](int64 row) { return data[row]; }
+    const T* operator[](int64 row) const { return data[row]; }
+};
+
+template <typename T>
+struct quat_t {
+    T x{}, y{}, z{}, w{};
+    T& operator[](int64 i) { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+    const T& operator[](int64 i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+};
+
+template <typename T>
+struct transform_t {
+    vec_t<3, T> p;
+    quat_t<T> q;
+};
+
+// A view of memory; N dimensions, strides in bytes. One that was passed as None has no data.
+template <typename T, int N = 1>
+struct array_t {
+    T* data = nullptr;
+    T* grad = nullptr;
+    int64 shape[4] = {};
+    int64 strides[4] = {};
+
+    explicit operator bool() const { return data != nullptr; }
+    decltype(auto) operator[](int64 i) const {
+        T* const part = at(data, i);
+        if constexpr (N == 1) {
+            return *part;
+        } else {
+            array_t<T, N - 1> rest;
+            rest.data = part;
+            rest.grad = grad ? at(grad, i) : nullptr;
+            for (int axis = 1; axis < N; ++axis) {
+                rest.shape[axis - 1] = shape[axis];
+                rest.strides[axis - 1] = strides[axis];
+            }
+            return rest;
+        }
+    }
+    template <typename... Indices>
+    T& operator()(Indices... indices) const {
+        static_assert(sizeof...(Indices) == N, "one index for each dimension");
+        int64 offset = 0;
+        int axis = 0;
+        ((offset += int64(indices) * strides[axis++]), ...);
+        return *reinterpret_cast<T*>(reinterpret_cast<char*>(data) + offset);
+    }
+
+private:
+    template <typename P>
+    P* at(P* from, int64 i) const {
+        return reinterpret_cast<P*>(reinterpret_cast<char*>(from) + i * strides[0]);
+    }
+};
+
+// Adds to what several threads add to at the same time; gives the old value.
+template <typename T>
+T atomic_add(T* place, T value) {
+    T old, sum;
+    __atomic_load(place, &old, __ATOMIC_RELAXED);
+    do {
+        sum = old + value;
+    } while (!__atomic_compare_exchange(place, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+
+#define WEFT_NAMED(suffix, T)         \
+    using vec2##suffix = vec_t<2, T>; \
+    using vec3##suffix = vec_t<3, T>; \
+    using vec4##suffix = vec_t<4, T>;
+WEFT_NAMED(b, int8)
+WEFT_NAMED(ub, uint8)
+WEFT_NAMED(s, int16)
+WEFT_NAMED(us, uint16)
+WEFT_NAMED(i, int32)
+WEFT_NAMED(ui, uint32)
+WEFT_NAMED(l, int64)
+WEFT_NAMED(ul, uint64)
+WEFT_NAMED(h, float16)
+WEFT_NAMED(f, float32)
+WEFT_NAMED(d, float64)
+WEFT_NAMED(, float32)
+#undef WEFT_NAMED
+#define WEFT_NAMED(suffix, T)                   \
+    using mat22##suffix = mat_t<2, 2, T>;       \
+    using mat33##suffix = mat_t<3, 3, T>;       \
+    using mat44##suffix = mat_t<4, 4, T>;       \
+    using quat##suffix = quat_t<T>;             \
+    using transform##suffix = transform_t<T>;   \
+    using spatial_vector##suffix = vec_t<6, T>; \
+    using spatial_matrix##suffix = mat_t<6, 6, T>;
+WEFT_NAMED(h, float16)
+WEFT_NAMED(f, float32)
+WEFT_NAMED(d, float64)
+WEFT_NAMED(, float32)
+#undef WEFT_NAMED
+
+}  // namespace wp

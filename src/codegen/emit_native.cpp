@@ -1,0 +1,87 @@
+// Calls of functions in C++ (native.h): one call for all lanes. Arguments and results go through memory, laid out as in
+// arrays: nothing of it depends on how a C++ compiler passes values of this or that type.
+#include "binary/binary.h"
+#include "codegen/emitter.h"
+#include "codegen/native.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+void Emitter::emit_call_native(const Operation& operation) {
+    // Room in the entry block for `count` values of a type; 64 bytes are as much as a whole vector wants.
+    const auto room = [&](Type type, int count) {
+        Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        llvm::AllocaInst* slot = entry.CreateAlloca(
+            entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(type.size_bytes() * count)));
+        slot->setAlignment(llvm::Align(64));
+        return slot;
+    };
+    const auto at = [&](llvm::Value* slot, Type type, int lane, const LeafType& leaf) {
+        return byte_offset(slot, type.size_bytes() * lane + leaf.offset);
+    };
+    llvm::Value* lanes = lanes_ == 1 || !mask_ ? i64(lanes_ == 64 ? -1 : (std::int64_t{1} << lanes_) - 1)
+                                               : builder_.CreateZExt(mask_bits(mask_), builder_.getInt64Ty());
+    llvm::SmallVector<llvm::Value*, 12> arguments{lanes};
+    const Type type = operation.results.empty() ? Type::none() : operation.result()->type;
+    llvm::Value* result = type.is_none() ? nullptr : room(type, lanes_);
+    arguments.push_back(result ? result : llvm::Constant::getNullValue(builder_.getPtrTy()));
+    for (const ir::Value* operand : operation.operands) {
+        const std::vector<LeafType> leaves = leaf_types(operand->type);
+        LaneValue& passed = value(operand);
+        bool uniform = true;
+        for (const Leaf& leaf : passed.leaves) uniform &= leaf.uniform() || lanes_ == 1;
+        const int count = uniform ? 1 : lanes_;
+        llvm::Value* slot = room(operand->type, count);
+        for (std::size_t l = 0; l < leaves.size(); ++l) {
+            if (uniform) {
+                builder_.CreateStore(to_memory(passed.leaves[l].scalar, leaves[l]),
+                                     at(slot, operand->type, 0, leaves[l]));
+                continue;
+            }
+            llvm::Value* all = to_memory(vector(passed.leaves[l]), leaves[l]);
+            if (leaves.size() == 1) {
+                builder_.CreateAlignedStore(all, slot, llvm::Align(64));
+                continue;
+            }
+            for (int lane = 0; lane < lanes_; ++lane)
+                builder_.CreateStore(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)),
+                                     at(slot, operand->type, lane, leaves[l]));
+        }
+        arguments.push_back(slot);
+        arguments.push_back(i64(uniform ? 0 : operand->type.size_bytes()));
+    }
+
+    llvm::SmallVector<llvm::Type*, 12> parameters;
+    for (const llvm::Value* argument : arguments) parameters.push_back(argument->getType());
+    const std::string symbol = native_symbol(natives_.number(operation));
+    llvm::FunctionCallee callee =
+        module_.getOrInsertFunction(symbol, llvm::FunctionType::get(builder_.getVoidTy(), parameters, false));
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    builder_.CreateCall(callee, arguments);
+    if (!result) return;
+
+    LaneValue whole{type, {}, {}};
+    const std::vector<LeafType> leaves = leaf_types(type);
+    for (const LeafType& leaf : leaves) {
+        llvm::Type* one = memory_type(leaf);
+        if (lanes_ == 1) {
+            whole.leaves.push_back(
+                Leaf::of_scalar(from_memory(builder_.CreateLoad(one, at(result, type, 0, leaf)), leaf)));
+            continue;
+        }
+        llvm::Value* all = nullptr;
+        if (leaves.size() == 1) {
+            all = builder_.CreateAlignedLoad(lanes_of(one), result, llvm::Align(64));
+        } else {
+            all = llvm::PoisonValue::get(lanes_of(one));
+            for (int lane = 0; lane < lanes_; ++lane)
+                all = builder_.CreateInsertElement(all, builder_.CreateLoad(one, at(result, type, lane, leaf)),
+                                                   static_cast<std::uint64_t>(lane));
+        }
+        whole.leaves.push_back(Leaf::of_vector(from_memory(all, leaf)));
+    }
+    set(operation.result(), std::move(whole));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,298 @@
+#include "jit/native.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string_view>
+#include <system_error>
+
+#include "jit/cache.h"
+#include "jit/jit.h"
+#include "jit/native_header.h"
+#include "support/error.h"
+
+namespace weft::jit {
+
+namespace {
+
+namespace fs = std::filesystem;
+using codegen::NativeFunction;
+
+constexpr const char* kVariable = "WEFT_CLANG";
+constexpr const char* kNames[] = {"clang++-22", "clang++",    "clang++-21", "clang++-20", "clang++-19", "clang++-18",
+                                  "clang++-17", "clang++-16", "clang++-15", "clang++-14", "clang"};
+
+// ---- the compiler ----
+
+[[noreturn]] void fail(const NativeFunction& function, const std::string& message, std::vector<Note> notes) {
+    throw CompileError(function.call, message, std::move(notes), ErrorCategory::runtime);
+}
+
+// The program of this name, or at this path; empty where there is none.
+fs::path find_program(const std::string& name) {
+    const auto is_program = [](const fs::path& path) {
+        std::error_code error;
+        return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+    };
+    if (name.find('/') != std::string::npos) return is_program(name) ? fs::path(name) : fs::path();
+    const char* const variable = std::getenv("PATH");
+    std::string_view folders = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+    while (!folders.empty()) {
+        const std::size_t colon = folders.find(':');
+        const fs::path path = fs::path(folders.substr(0, colon)) / name;
+        if (is_program(path)) return path;
+        folders = colon == std::string_view::npos ? std::string_view() : folders.substr(colon + 1);
+    }
+    return {};
+}
+
+fs::path find_compiler(const NativeFunction& function, const NativeOptions& options) {
+    const std::string subject = "'" + function.name + "' is written in C++, which needs a clang on this machine";
+    const Note help{Note::Kind::help,
+                    std::string("install one (apt install clang), or name one by wp.config.host_compiler = "
+                                "\"/path/to/clang++\" or the environment variable ") +
+                        kVariable,
+                    {}};
+    const auto named = [&](const std::string& name, const std::string& by) {
+        const fs::path found = find_program(name);
+        if (found.empty()) fail(function, subject + ": " + by + " is '" + name + "', which is no program", {help});
+        return found;
+    };
+    if (!options.compiler.empty()) return named(options.compiler, "wp.config.host_compiler");
+    if (const char* const value = std::getenv(kVariable); value != nullptr && *value != '\0')
+        return named(value, std::string("the environment variable ") + kVariable);
+    std::string looked_for;
+    for (const char* const name : kNames) {
+        if (const fs::path found = find_program(name); !found.empty()) return found;
+        looked_for += (looked_for.empty() ? "" : ", ") + std::string(name);
+    }
+    fail(function, subject + ": there is none in the folders of PATH",
+         {{Note::Kind::note, "looked for " + looked_for, {}}, help});
+}
+
+// What tells one compiler from the next one under the same name.
+std::string identity(const fs::path& compiler) {
+    std::error_code error;
+    const fs::path real = fs::canonical(compiler, error);
+    const auto size = fs::file_size(real, error);
+    const auto time = fs::last_write_time(real, error).time_since_epoch().count();
+    return real.string() + " " + std::to_string(size) + " " + std::to_string(time);
+}
+
+std::vector<std::string> options_of_compiler() {
+    // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings are the compiler's taste; a function
+    // that ends without its result is a mistake.
+    std::vector<std::string> options = {"-x",
+                                        "c++",
+                                        "-std=c++17",
+                                        "-O2",
+                                        "-c",
+                                        "-fPIC",
+                                        "-fno-exceptions",
+                                        "-fno-rtti",
+                                        "-fno-strict-aliasing",
+                                        "-fno-math-errno",
+                                        "-fno-trapping-math",
+                                        "-ffp-contract=on",
+                                        "-fno-threadsafe-statics",
+                                        "-fno-stack-protector",
+                                        "-fno-asynchronous-unwind-tables",
+                                        "-Wno-everything",
+                                        "-Werror=return-type"};
+#if defined(__x86_64__)
+    // Levels and not names of processors, which an older compiler may not know.
+    const std::string features = "," + host_target().features + ",";
+    const auto has = [&](std::initializer_list<const char*> names) {
+        for (const char* name : names)
+            if (features.find(std::string(",+") + name + ",") == std::string::npos) return false;
+        return true;
+    };
+    if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "bmi2", "fma"}))
+        options.push_back("-march=x86-64-v4");
+    else if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
+        options.push_back("-march=x86-64-v3");
+    else
+        options.push_back("-march=x86-64-v2");
+#endif
+    return options;
+}
+
+// ---- running it ----
+
+// A folder of our own among the temporary files, gone at the end.
+class TemporaryFolder {
+public:
+    explicit TemporaryFolder(const NativeFunction& function) {
+        std::error_code error;
+        fs::path base = fs::temp_directory_path(error);
+        if (error) base = "/tmp";
+        std::string pattern = (base / "weft-native-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr)
+            fail(function, "there is no room for temporary files in " + base.string() + ": " + std::strerror(errno),
+                 {{Note::Kind::help, "set the environment variable TMPDIR to a folder that can be written", {}}});
+        path = pattern;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;  // what cannot be removed stays behind among the temporary files
+        fs::remove_all(path, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    fs::path path;
+};
+
+std::string read_text(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Runs a program with what it prints going to a file; what is wrong with the way it ended, "" where nothing is.
+std::string run(const std::vector<std::string>& command, const fs::path& output) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    pid_t process = 0;
+    const int failure = ::posix_spawn(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0) return std::string("it cannot be started: ") + std::strerror(failure);
+    int status = 0;
+    while (::waitpid(process, &status, 0) < 0) {
+        if (errno == ECHILD) return {};  // a handler of the program's own has taken it; its output tells
+        if (errno != EINTR) return std::string("it cannot be waited for: ") + std::strerror(errno);
+    }
+    if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ? "" : "it ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+// ---- what it says ----
+
+struct Diagnostic {
+    bool is_error = false;
+    Span span;  // none where it is not about the snippet
+    std::string text;
+};
+
+Span span_in(const Source& snippet, int line, int column) {
+    const std::string& text = snippet.line(line);
+    Span span{&snippet, line, column - 1, column};
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    while (span.end_column < static_cast<int>(text.size()) && is_word(text[static_cast<std::size_t>(span.end_column)]))
+        ++span.end_column;
+    return span;
+}
+
+// The function around the snippet has a name of ours.
+std::string with_name(std::string text, const std::string& name) {
+    const std::string ours = "'" + std::string(codegen::kFunctionName) + "'";
+    if (const std::size_t at = text.find(ours); at != std::string::npos)
+        text.replace(at, ours.size(), "'" + name + "'");
+    return text;
+}
+
+std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::string& name, const Source& snippet) {
+    static const std::regex form(R"(^(.*?):(\d+):(?:(\d+):)? (fatal error|error|note): (.*)$)");
+    std::vector<Diagnostic> found;
+    for (std::size_t begin = 0; begin < output.size();) {
+        const std::size_t end = std::min(output.find('\n', begin), output.size());
+        const std::string line = output.substr(begin, std::min<std::size_t>(end - begin, 2000));
+        begin = end + 1;
+        std::smatch parts;
+        if (!std::regex_match(line, parts, form)) continue;
+        Diagnostic diagnostic{parts[4] != "note", {}, with_name(parts[5], name)};
+        const int number = std::stoi(parts[2].str().substr(0, 9));
+        if (parts[1] == codegen::kSnippetName && number <= static_cast<int>(snippet.lines.size()))
+            diagnostic.span = span_in(snippet, number, parts[3].matched ? std::stoi(parts[3].str().substr(0, 9)) : 1);
+        found.push_back(std::move(diagnostic));
+    }
+    return found;
+}
+
+// The compiler's errors as ours: the first one at its line, some more below it.
+[[noreturn]] void fail_with(const NativeFunction& function, const fs::path& compiler, const std::string& ending,
+                            const std::string& output) {
+    constexpr std::size_t kMostShown = 4;
+    std::vector<Diagnostic> all = read_diagnostics(output, function.name, *function.snippet);
+    std::vector<Note> notes;
+    std::optional<Diagnostic> first;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!all[i].is_error) continue;
+        // An error inside a template of the header is of the line that asked for it.
+        for (std::size_t k = i + 1; !all[i].span && k < all.size() && !all[k].is_error; ++k) all[i].span = all[k].span;
+        if (!first)
+            first = all[i];
+        else if (all[i].span && notes.size() < kMostShown)
+            notes.push_back({Note::Kind::note, all[i].text, all[i].span});
+    }
+    const std::string subject = "the C++ of '" + function.name + "' does not compile";
+    const Note program{Note::Kind::note, "the compiler is " + compiler.string(), {}};
+    if (!first) {
+        const std::string last = output.substr(output.size() - std::min<std::size_t>(output.size(), 2000));
+        fail(function, subject + ": " + compiler.string() + ": " + ending,
+             last.empty() ? std::vector<Note>{} : std::vector<Note>{{Note::Kind::note, "it says: " + last, {}}});
+    }
+    if (!first->span) {
+        const bool ends_early = first->text.find("does not return a value") != std::string::npos;
+        const std::string help = "check that its braces, quotes and comments are closed";
+        fail(function, subject + ": " + (ends_early ? "not every path of it returns a value" : first->text),
+             {program, {Note::Kind::help, ends_early ? "end each with a return, and " + help : help, {}}});
+    }
+    if (first->text.find("should not return a value") != std::string::npos)
+        notes.push_back({Note::Kind::help, "annotate the Python function with the result's type: -> float", {}});
+    if (first->text.find("'std'") != std::string::npos)
+        notes.push_back({Note::Kind::help, "include its header: a line such as #include <cmath> in the C++", {}});
+    notes.push_back({Note::Kind::note, "'" + function.name + "' is called here", function.call});
+    notes.push_back(program);
+    throw CompileError(first->span, first->text, std::move(notes), ErrorCategory::syntax);
+}
+
+std::vector<std::byte> run_compiler(const NativeFunction& function, const fs::path& compiler,
+                                    const std::vector<std::string>& options) {
+    const TemporaryFolder folder(function);
+    const fs::path source = folder.path / "function.cpp", object = folder.path / "function.o";
+    const fs::path output = folder.path / "output.txt";
+    std::ofstream(source, std::ios::binary) << kNativeHeader << function.text;
+    std::vector<std::string> command = {compiler.string()};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"-o", object.string(), source.string()});
+    const std::string ending = run(command, output);
+    const std::string bytes = read_text(object);
+    if (!ending.empty() || bytes.empty())
+        fail_with(function, compiler, ending.empty() ? "it wrote nothing" : ending, read_text(output));
+    const auto* const data = reinterpret_cast<const std::byte*>(bytes.data());
+    return {data, data + bytes.size()};
+}
+
+}  // namespace
+
+std::vector<std::byte> compile_native(const NativeFunction& function, const NativeOptions& options) {
+    const fs::path compiler = find_compiler(function, options);
+    const std::vector<std::string> flags = options_of_compiler();
+    if (!options.cache) return run_compiler(function, compiler, flags);
+
+    std::string text = "C++\n" + identity(compiler) + "\n";
+    for (const std::string& flag : flags) text += flag + "\n";
+    const Digest key = hash_bytes(text + kNativeHeader + function.text);
+    Cache cache(*options.cache);
+    if (std::optional<Binary> known = cache.load(key)) return std::move(known->code);
+    Binary made;
+    made.target = "native";
+    made.code = run_compiler(function, compiler, flags);
+    made.key = key;
+    cache.store(made);
+    return std::move(made.code);
+}
+
+}  // namespace weft::jit
