@@ -28,8 +28,8 @@ SECTIONS = {
     ),
     "Kernels and functions": (
         "See [kernels](../guide/kernels.md).",
-        """kernel func struct constant overload inspect func_grad func_native func_replay Kernel Kernel. Function Function.
-        launch Launch Launch.""",
+        """kernel func struct constant overload inspect func_grad func_native func_replay Kernel Kernel. Function
+        Function. launch Launch Launch.""",
     ),
     "Modules": (
         "See [kernels](../guide/kernels.md).",

@@ -40,11 +40,16 @@ cpu_threads: int | None = None
 print_launches: bool = False
 """Prints a line for each launch."""
 
+log_level: int = 30
+"""From which level on Weft says something about its own work, on ``sys.stderr``: ``wp.LOG_DEBUG`` (10) why lanes are
+slower than they could be, ``wp.LOG_INFO`` (20) what is compiled and how long it took, ``wp.LOG_WARNING`` (30) what
+works but is hardly meant, ``wp.LOG_ERROR`` (40) nothing of these. Errors are exceptions at any level."""
+
 verbose: bool = False
-"""Prints what is compiled and how long it took."""
+"""Another name for ``log_level == wp.LOG_DEBUG``; False is the default level where True was set."""
 
 quiet: bool = True
-"""Nothing is printed at start-up in any case."""
+"""Another name for ``log_level >= wp.LOG_WARNING``; False is ``wp.LOG_INFO``, or ``wp.LOG_DEBUG`` where it was set."""
 
 enable_backward: bool = True
 """False means that no gradient will be asked for of kernels that are declared afterwards, unless they, or their module,
@@ -92,6 +97,10 @@ class _Config(_types.ModuleType):
         if name in _OPTIONS:
             _weft.set_option(name, value)
         super().__setattr__(name, value)
+        if name in ("log_level", "verbose", "quiet"):  # one scale with three names
+            level = _weft.log_level()
+            for other, now in (("log_level", level), ("verbose", level <= 10), ("quiet", level >= 30)):
+                super().__setattr__(other, now)
 
     def __delattr__(self, name: str) -> None:
         raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)

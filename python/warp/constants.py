@@ -1,4 +1,4 @@
-"""Mathematical constants: plain Python floats, which kernels fold into their code."""
+"""Mathematical constants: plain Python floats, which kernels fold into their code. Levels of wp.config.log_level."""
 
 import math
 
@@ -14,4 +14,6 @@ PI = pi = math.pi
 HALF_PI = half_pi = math.pi / 2.0
 TAU = tau = math.tau
 
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, float)]
+LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, (float, int))]

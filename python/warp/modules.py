@@ -165,7 +165,7 @@ def get_module_options(module: Any = None) -> dict[str, Any]:
     from warp import config
 
     options = {
-        "enable_backward": True,
+        "enable_backward": config.enable_backward,
         "fast_math": config.fast_math,
         "lineinfo": config.lineinfo,
         "max_unroll": config.max_unroll,

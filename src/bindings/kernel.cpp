@@ -5,9 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <bit>
+#include <cstdio>
 
+#include "bindings/log.h"
 #include "bindings/types.h"
 #include "frontend/frontend.h"
+#include "jit/cache.h"
 #include "jit/jit.h"
 #include "program/reuse.h"
 #include "program/settings.h"
@@ -35,12 +38,26 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
     return plan;
 }
 
-// What wp.config.verbose prints.
-void report_compile(const program::CompiledKernel& compiled) {
+// What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
+void log_compile(const program::CompiledKernel& compiled) {
+    using Cache = program::CompiledKernel::Cache;
     const KernelEntry& entry = compiled.description;
-    nb::print(nb::str("warp: kernel '{}' {} in {:.1f} ms, {} {}")
-                  .format(entry.name, compiled.from_cache ? "loaded from the cache" : "compiled", compiled.compile_ms,
-                          entry.lanes, entry.lanes == 1 ? "lane" : "lanes"));
+    if (is_logged(LogLevel::info)) {
+        char took[32];
+        std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
+        log(LogLevel::info, "kernel '" + entry.name + "' " +
+                                (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " +
+                                took + ", " + std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
+    }
+    for (const std::string& remark : compiled.remarks) log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
+    static bool has_warned = false;
+    if (compiled.cache == Cache::refused && !has_warned) {
+        has_warned = true;
+        log(LogLevel::warning, "the folder of the kernel cache, " +
+                                   jit::cache_folder(program::settings().cache_folder).string() +
+                                   ", cannot be written: every process compiles its kernels anew. help: set "
+                                   "wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+    }
 }
 
 // A copy of the module with all passes run: what the listings show.
@@ -243,7 +260,7 @@ std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant
         result = program::compile(std::move(module), options);
     }
     recording.remember(key, result);
-    if (program::settings().verbose) report_compile(*result);
+    log_compile(*result);
     return result;
 }
 
@@ -351,7 +368,7 @@ void bind_kernels(nb::module_& m) {
                 const auto& compiled = self.compiled(self.configured());
                 nb::dict report;
                 report["milliseconds"] = compiled.compile_ms;
-                report["from_cache"] = compiled.from_cache;
+                report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
                 report["shared"] = self.was_shared();
                 report["lanes"] = compiled.description.lanes;
                 nb::list remarks;

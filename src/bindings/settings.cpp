@@ -3,6 +3,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
+#include "bindings/log.h"
 #include "bindings/values.h"
 #include "jit/cache.h"
 #include "jit/jit.h"
@@ -33,6 +36,21 @@ int as_int(nb::handle value, const std::string& option, int low, int high) {
                          ErrorCategory::value);
     }
     return number;
+}
+
+constexpr int kDebug = static_cast<int>(LogLevel::debug), kInfo = static_cast<int>(LogLevel::info),
+              kWarning = static_cast<int>(LogLevel::warning), kError = static_cast<int>(LogLevel::error);
+
+int as_log_level(nb::handle value) {
+    int level = 0;
+    const bool is_int = !PyBool_Check(value.ptr()) && nb::try_cast(value, level);
+    if (!is_int || (level != kDebug && level != kInfo && level != kWarning && level != kError)) {
+        throw UsageError("config.log_level",
+                         "is " + std::string(nb::repr(value).c_str()) +
+                             ", expected wp.LOG_DEBUG, wp.LOG_INFO, wp.LOG_WARNING or wp.LOG_ERROR",
+                         ErrorCategory::value);
+    }
+    return level;
 }
 
 std::string as_path(nb::handle value, const std::string& option, const std::string& expected) {
@@ -66,8 +84,15 @@ void set_option(const std::string& name, nb::handle value) {
         settings.cache_kernels = as_bool(value, name);
     } else if (name == "print_launches") {
         settings.print_launches = as_bool(value, name);
+    } else if (name == "log_level") {
+        settings.log_level = as_log_level(value);
     } else if (name == "verbose") {
-        settings.verbose = as_bool(value, name);
+        // Older names for the ends of the scale: each moves the level just as far as it says.
+        const bool verbose = as_bool(value, name);
+        if (verbose || settings.log_level <= kDebug) settings.log_level = verbose ? kDebug : kWarning;
+    } else if (name == "quiet") {
+        const bool quiet = as_bool(value, name);
+        settings.log_level = quiet ? std::max(settings.log_level, kWarning) : std::min(settings.log_level, kInfo);
     } else if (name == "optimization_level") {
         settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
     } else if (name == "max_unroll") {
@@ -78,8 +103,7 @@ void set_option(const std::string& name, nb::handle value) {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
-    } else if (name == "quiet" || name == "enable_backward" || name == "verify_cuda" ||
-               name == "verify_autograd_array_access") {
+    } else if (name == "enable_backward" || name == "verify_cuda" || name == "verify_autograd_array_access") {
         as_bool(value, name);  // accepted, and nothing else to set
     } else if (name == "host_compiler") {
         settings.host_compiler = value.is_none() ? std::string() : as_path(value, name, "the name or path of a clang");
@@ -108,6 +132,7 @@ nb::dict build_info() {
 
 void bind_settings(nb::module_& m) {
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
+    m.def("log_level", [] { return program::settings().log_level; }, "What wp.config.log_level is.");
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
     m.def(
         "clear_kernel_cache", [] { jit::Cache(jit::cache_folder(program::settings().cache_folder)).clear(); },

@@ -112,23 +112,27 @@ std::optional<Binary> Cache::load(const Digest& key) {
     return std::nullopt;
 }
 
-void Cache::store(const Binary& binary) {
+bool Cache::store(const Binary& binary) {
     // Any failure here (no room, no permission, folder deleted this moment) costs the caching and nothing else.
     std::error_code error;
     fs::create_directories(folder_, error);
-    if (error) return;
+    if (error) return false;
     const fs::path path = file_of(folder_, binary.key);
     const fs::path temporary = temporary_beside(path);
     if (!write_file(temporary, serialize(binary))) {
         fs::remove(temporary, error);
-        return;
+        return false;
     }
     // Atomic within one folder: a reader sees the old file or the whole new one. Two writers of one key wrote the same.
     fs::rename(temporary, path, error);
-    if (error) fs::remove(temporary, error);
+    if (error) {
+        fs::remove(temporary, error);
+        return false;
+    }
 
     static std::atomic<unsigned> stores{0};
     if (stores.fetch_add(1, std::memory_order_relaxed) % kStoresBetweenTrims == 0) trim();
+    return true;
 }
 
 void Cache::trim() {

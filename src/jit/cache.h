@@ -17,7 +17,8 @@ public:
     explicit Cache(std::filesystem::path folder, std::uint64_t limit_bytes = std::uint64_t{1} << 30);
 
     std::optional<Binary> load(const Digest& key);
-    void store(const Binary& binary);
+    // False where the folder cannot be written.
+    bool store(const Binary& binary);
     void clear();
     const std::filesystem::path& folder() const { return folder_; }
 

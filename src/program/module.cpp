@@ -82,16 +82,17 @@ double since_ms(Clock::time_point start) {
 
 // From the disk cache where it is there and links; compiled otherwise.
 std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, const jit::Options& options,
-                                                    const Digest& key, const CompileOptions& chosen, bool& from_cache) {
-    from_cache = false;
+                                                    const Digest& key, const CompileOptions& chosen,
+                                                    CompiledKernel::Cache& use) {
+    use = CompiledKernel::Cache::unused;
     if (!chosen.cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
     jit::Cache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
-        from_cache = true;
+        use = CompiledKernel::Cache::found;
         return std::make_shared<runtime::Executable>(std::move(*binary));
     }
     Binary binary = jit::compile(module, options, key);
-    cache.store(binary);
+    use = cache.store(binary) ? CompiledKernel::Cache::stored : CompiledKernel::Cache::refused;
     return std::make_shared<runtime::Executable>(std::move(binary));
 }
 
@@ -113,13 +114,13 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::
     const jit::Options jit = jit_options(options);
     dump_code(function.name, module, jit);
 
-    bool from_cache = false;
-    auto executable = executable_for(module, jit, key, options, from_cache);
+    auto use = CompiledKernel::Cache::unused;
+    auto executable = executable_for(module, jit, key, options, use);
     std::vector<Type> types;
     for (const ir::Value* parameter : function.parameters()) types.push_back(parameter->type);
     auto compiled = std::make_shared<CompiledKernel>(
         prepare(std::move(executable), function.name, std::move(types), std::move(effects)));
-    compiled->from_cache = from_cache;
+    compiled->cache = use;
     compiled->copies = used_copies(function);
     return compiled;
 }

@@ -51,7 +51,7 @@ struct CompiledKernel {
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;
-    bool from_cache = false;
+    enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };
 
 // Analysed module (the kernel first) through transform, codegen and the cache.

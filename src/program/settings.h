@@ -13,8 +13,8 @@ struct Settings {
     bool line_info = false;
     bool cache_kernels = true;
     bool print_launches = false;
-    bool verbose = false;
     bool verify_fp = false;
+    int log_level = 30;  // config.log_level: bindings/log.h
     int optimization_level = 3;
     int max_unroll = 16;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses

@@ -1,7 +1,6 @@
 """Importing, initialising and configuring (S-INI)."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -100,20 +99,3 @@ def test_scoped_timer_measures(capsys):
     assert timer.elapsed > 0 and times["outer"] == [timer.elapsed]
     out = capsys.readouterr().out
     assert "outer took" in out and "quiet" not in out and "off" not in out
-
-
-def test_kernels_print_what_is_compiled_where_verbose(capfd):
-    @wp.kernel
-    def noisy(x: wp.array[float]):
-        x[0] = 1.0
-
-    wp.config.print_launches = wp.config.verbose = True
-    try:
-        wp.launch(noisy, dim=1, inputs=[wp.zeros(1)])
-        first = capfd.readouterr().out
-        wp.launch(noisy, dim=1, inputs=[wp.zeros(1)])
-        second = capfd.readouterr().out
-    finally:
-        wp.config.print_launches = wp.config.verbose = False
-    assert re.search(r"warp: kernel 'noisy' (compiled|loaded from the cache) in \d+\.\d ms, \d+ lanes?\n", first)
-    assert second == "kernel: noisy, dim (1,), on cpu\n"

@@ -1,0 +1,16 @@
+// What Weft says about its own work: lines "warp: ..." on sys.stderr, from wp.config.log_level on. Nothing that a
+// program asked to be printed goes here, and no error: those are exceptions.
+#pragma once
+
+#include <string>
+
+namespace weft::bindings {
+
+// The numbers of Python's logging module, and the names wp.LOG_DEBUG, ... for them.
+enum class LogLevel { debug = 10, info = 20, warning = 30, error = 40 };
+
+bool is_logged(LogLevel level);
+// Needs the GIL. Does nothing below the level.
+void log(LogLevel level, const std::string& text);
+
+}  // namespace weft::bindings
