@@ -11,7 +11,8 @@ def test_devices_compare_equal_to_their_names():
     device = wp.get_device("cpu")
     assert device == "cpu" and device != "cuda:0" and device == wp.zeros(1).device
     assert str(device) == "cpu" and hash(device) == hash("cpu") and {device: 1}["cpu"] == 1
-    assert device.is_cpu and not device.is_cuda and device.alias == "cpu" and device.name
+    assert isinstance(device, wp.Device) and device.is_cpu and not device.is_cuda
+    assert device.alias == "cpu" and device.name
     assert wp.zeros(1, device=device).device == device
     assert wp.get_device(device) is device
 

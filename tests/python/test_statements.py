@@ -88,6 +88,7 @@ def test_parts_of_locals_and_of_memory_are_assigned():
         points[i].m[1, 2] += 3.0
         points[i].n += i
         bodies[i].p.x[1] -= 1.0
+        bodies[i].k = float(2 * i)
         bodies[i].values[i] += 4.0
         p = points[i]
         p.n -= 1
@@ -100,7 +101,9 @@ def test_parts_of_locals_and_of_memory_are_assigned():
             bodies.append(Body(values=values))
         out, points = wp.zeros(N, dtype=float), wp.zeros(N, dtype=Point)
         k = wp.kernel(module_options=way, module="unique")(kernel)
-        wp.launch(k, dim=N, inputs=[out, points, wp.array(bodies, dtype=Body)])
+        array = wp.array(bodies, dtype=Body)
+        wp.launch(k, dim=N, inputs=[out, points, array])
+        np.testing.assert_array_equal(array.numpy()["k"], np.arange(0, 2 * N, 2))
         expected = [i + 3.0 + 2.0 + 1.0 + i + 3.0 + i - 1.0 - 1.0 for i in range(N)]
         np.testing.assert_array_equal(out.numpy(), expected, err_msg=str(way))
         np.testing.assert_array_equal(values.numpy(), np.full(N, 4.0), err_msg=str(way))
@@ -551,6 +554,21 @@ def test_python_functions_of_sequences():
         return s + (1000.0 if i in (6, 7) else 0.0) + (2000.0 if 1 < i < 4 else 0.0)
 
     check(kernel, expected, wp.array(np.arange(N, dtype=np.float32)))
+
+
+def test_pythons_names_convert_and_tell_types():
+    def kernel(out: wp.array[float], x: wp.array[float]):
+        i = wp.tid()
+        y = x[i]
+        s = float(int(y)) + 100.0 * float(len(wp.vec3(y)) + len((y, i)))
+        if bool(y) and not bool(0) and bool(i + 1):
+            s += 1000.0
+        s += type(y)(2) * type(s)(i) + float(type(i)(7.9))
+        out[i] = s
+
+    X = np.linspace(-3.0, 6.0, N).astype(np.float32)
+    X[5] = 0.0
+    check(kernel, lambda i: int(X[i]) + 500.0 + (1000.0 if X[i] else 0.0) + 2.0 * i + 7.0, wp.array(X))
 
 
 def test_prints_text_numbers_and_formats(capfd):
