@@ -91,6 +91,50 @@ std::vector<E> repeat(int times, const std::vector<E>& start, const std::functio
     return results;
 }
 
+// ---- derivatives ----
+//
+// Rotations are found step by step, and the steps end where nothing is left to turn: their derivatives say nothing. So
+// what is found counts as constant, and is then moved on by one step of first order, which is zero in value and has the
+// derivative. Of factors U, V of A the step is U + U X with the skew X that keeps transpose(U) A V diagonal.
+
+// The same numbers, constant where derivatives are formed: bits have none.
+E detached(E a) {
+    const Scalar bits = a.scalar().bits == 64 ? Scalar::u64 : Scalar::u32;
+    std::vector<E> parts;
+    for (int i = 0; i < a.components(); ++i) parts.push_back(bitcast(bitcast(a.component(i), bits), a.type().scalar()));
+    return make(a.type(), parts);
+}
+
+// transpose(u) a v, as a change from what it is: 0.
+E change(E a, E u, E v) {
+    const E found = matmul(transpose(u), matmul(a, v));
+    return found - detached(found);
+}
+
+// 1 / gap, and 0 where the gap is nothing but rounding (of matrices whose largest entry is about 1): within equal
+// values the factors are free, and stay as they are.
+E reciprocal_gap(E gap) {
+    const double rounding = gap.scalar().bits == 64 ? 0x1p-35 : 0x1p-15;
+    return gap / (gap * gap + rounding * rounding);
+}
+
+// The skew matrix of the entries above its diagonal.
+E skew_of(int n, const std::function<E(int row, int col)>& above) {
+    std::vector<E> parts(static_cast<std::size_t>(n * n), above(0, 1).zero());
+    for (int i = 0; i < n; ++i)
+        for (int j = i + 1; j < n; ++j) {
+            const E entry = above(i, j);
+            parts[static_cast<std::size_t>(i * n + j)] = entry;
+            parts[static_cast<std::size_t>(j * n + i)] = -entry;
+        }
+    return make_matrix(n, n, parts);
+}
+E diagonal(E m) {
+    std::vector<E> parts;
+    for (int i = 0; i < m.type().rows(); ++i) parts.push_back(m.at(i, i));
+    return make_vector(parts);
+}
+
 // ---- singular values ----
 
 // One-sided Jacobi (Hestenes, "Inversion of Matrices by Biorthogonalization and Related Results", 1958): columns of A
@@ -122,8 +166,22 @@ struct Svd {
     E u, sigma, v;
 };
 
-Svd svd3(E given) {
-    const auto [a, factor] = scaled(given);
+// The sum of the turns of U and V is free where two singular values are equal; their difference, on which U
+// transpose(V) depends, is not.
+Svd moved(E a, const Svd& found) {
+    const E u = detached(found.u), sigma = detached(found.sigma), v = detached(found.v);
+    const E e = change(a, u, v);
+    const auto turn = [&](bool of_u) {
+        return skew_of(a.type().rows(), [&, of_u](int p, int q) {
+            const E sum = (e.at(p, q) + e.at(q, p)) * reciprocal_gap(sigma[q] - sigma[p]);
+            const E difference = (e.at(p, q) - e.at(q, p)) * reciprocal_gap(sigma[q] + sigma[p]);
+            return 0.5 * (of_u ? sum + difference : sum - difference);
+        });
+    };
+    return {u + matmul(u, turn(true)), sigma + diagonal(e), v + matmul(v, turn(false))};
+}
+
+Svd svd3(E a) {
     Columns start = columns_of(a), v = identity_columns(a, 3);
     start.insert(start.end(), v.begin(), v.end());
     const std::vector<E> turned = repeat(sweeps(a), start, [](std::vector<E>& carried) {
@@ -155,12 +213,11 @@ Svd svd3(E given) {
     const E s1 = select(abs(projected) > s0, s0, abs(projected));
     const E last = dot(u2, b[2]);
     const E s2 = select(last > s1, s1, select(last < -s1, -s1, last));
-    return {matrix_of_columns({u0, u1, u2}), make_vector({s0, s1, s2}) * factor, matrix_of_columns(v)};
+    return {matrix_of_columns({u0, u1, u2}), make_vector({s0, s1, s2}), matrix_of_columns(v)};
 }
 
 // The same with one pair, for which one turn is exact; the second takes away its rounding.
-Svd svd2(E given) {
-    const auto [a, factor] = scaled(given);
+Svd svd2(E a) {
     Columns b = columns_of(a), v = identity_columns(a, 2);
     orthogonalize(b, v, 0, 1);
     orthogonalize(b, v, 0, 1);
@@ -171,13 +228,13 @@ Svd svd2(E given) {
     const E s0 = sqrt(square);
     const E last = dot(u1, b[1]);
     const E s1 = select(last > s0, s0, select(last < -s0, -s0, last));
-    return {matrix_of_columns({u0, u1}), make_vector({s0, s1}) * factor, matrix_of_columns(v)};
+    return {matrix_of_columns({u0, u1}), make_vector({s0, s1}), matrix_of_columns(v)};
 }
 
 Svd svd(E given) {
-    const E a = cast(given, working_scalar(given));
-    const Svd found = a.type().rows() == 2 ? svd2(a) : svd3(a);
-    return {result(found.u, given), result(found.sigma, given), result(found.v, given)};
+    const auto [a, factor] = scaled(cast(given, working_scalar(given)));
+    const Svd found = moved(a, a.type().rows() == 2 ? svd2(a) : svd3(a));
+    return {result(found.u, given), result(found.sigma * factor, given), result(found.v, given)};
 }
 
 ir::Value* expand_svd(Call& call) {
@@ -219,6 +276,13 @@ struct Eigen {
     E q, d;
 };
 
+Eigen moved(E a, const Eigen& found) {
+    const E q = detached(found.q), d = detached(found.d);
+    const E e = change(0.5 * (a + transpose(a)), q, q);
+    const E turn = skew_of(3, [&](int i, int j) { return e.at(i, j) * reciprocal_gap(d[j] - d[i]); });
+    return {q + matmul(q, turn), d + diagonal(e)};
+}
+
 Eigen eig3(E given) {
     const auto [a, factor] = scaled(cast(given, working_scalar(given)));
     const auto mean = [&](int i, int j) { return 0.5 * (a.at(i, j) + a.at(j, i)); };
@@ -245,7 +309,8 @@ Eigen eig3(E given) {
     sort(0, 1);
     sort(1, 2);
     sort(0, 1);
-    return {result(matrix_of_columns(q), given), result(make_vector(d) * factor, given)};
+    const Eigen found = moved(a, Eigen{matrix_of_columns(q), make_vector(d)});
+    return {result(found.q, given), result(found.d * factor, given)};
 }
 
 ir::Value* expand_eig3(Call& call) {
@@ -282,13 +347,30 @@ void eliminate(std::vector<E>& r, std::vector<E>& q, std::size_t i, std::size_t 
 struct Qr {
     E q, r;
 };
+
+// The turn of Q by which R stays triangular, column by column. The last column has a say in neither.
+Qr moved(E a, const Qr& found) {
+    const E q = detached(found.q), r = detached(found.r);
+    const E product = matmul(transpose(q), a), e = product - detached(product);
+    const E first = reciprocal_gap(r.at(0, 0)), second = reciprocal_gap(r.at(1, 1));
+    const E down = e.at(2, 0) * first;
+    const E below[] = {e.at(1, 0) * first, down, (e.at(2, 1) - down * r.at(0, 1)) * second};
+    const E turn = skew_of(3, [&](int i, int j) { return -below[i + j - 1]; });
+    const E moved_r = e - matmul(turn, r);
+    std::vector<E> upper;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) upper.push_back(i <= j ? moved_r.at(i, j) : e.number(0));
+    return {q + matmul(q, turn), r + make_matrix(3, 3, upper)};
+}
+
 Qr qr3(E given) {
     const auto [a, factor] = scaled(cast(given, working_scalar(given)));
     std::vector<E> r = {a[0], a[1], a[2]}, q = identity_columns(a, 3);
     eliminate(r, q, 1, 2, 0);
     eliminate(r, q, 0, 1, 0);
     eliminate(r, q, 1, 2, 1);
-    return {result(matrix_of_columns(q), given), result(matrix_of_rows(r) * factor, given)};
+    const Qr found = moved(a, Qr{matrix_of_columns(q), matrix_of_rows(r)});
+    return {result(found.q, given), result(found.r * factor, given)};
 }
 
 ir::Value* expand_qr3(Call& call) {

@@ -14,7 +14,7 @@ ir::Value* expand_norm_huber(Call& call) {
     const E square = dot(v, v);
     return branch(
         square <= delta * delta, delta.type(), [&] { return square * 0.5; },
-        [&] { return delta * (sqrt(square) - delta * 0.5); });
+        [&] { return delta * (root_of_squares(square) - delta * 0.5); });
 }
 
 E pseudo_huber(E v, E delta) { return delta * sqrt(1 + dot(v, v) / (delta * delta)); }

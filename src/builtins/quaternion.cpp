@@ -113,16 +113,24 @@ ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
 ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
 
-// Shoemake, "Animating Rotation with Quaternion Curves", 1985, along the shorter arc. Close to each other the weights
-// tend to 1 - t and t, and the quotient of sines is not formed.
+// sin(t angle) / sin(angle) of a small angle, without either: t F(1 + t, 1 - t; 3/2; (1 - cosine) / 2), the series of
+// Gauss, smooth in the cosine up to 1 and beyond.
+E weight_of_close(E t, E cosine) {
+    const int terms = t.scalar().bits == 64 ? 8 : 4;
+    const E y = 0.5 * (1 - cosine), square = t * t;
+    E sum = t.number(1);
+    for (int k = terms; k > 0; --k) sum = 1 + sum * y * ((k * k - square) * (1.0 / (k * (k + 0.5))));
+    return t * sum;
+}
+
+// Shoemake, "Animating Rotation with Quaternion Curves", 1985, along the shorter arc.
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
     const E direct = dot(a, argument(call, 1));
     const E b = argument(call, 1) * select(direct < 0, direct.number(-1), direct.number(1));
     const E cosine = abs(direct);
-    const double close = a.scalar().bits == 64 ? 1.0 - 1e-12 : a.scalar().bits == 32 ? 1.0 - 1e-6 : 1.0 - 1e-2;
     return branch(
-        cosine > close, a.type(), [&] { return normalize(a * (1 - t) + b * t); },
+        cosine > 0.98, a.type(), [&] { return a * weight_of_close(1 - t, cosine) + b * weight_of_close(t, cosine); },
         [&] {
             const E angle = acos(cosine);
             const E scale = 1 / sin(angle);
@@ -182,7 +190,7 @@ ir::Value* expand_to_euler(Call& call) {
     const E a = select(is_proper, w, w - y), b = select(is_proper, x, x + z);
     const E c = select(is_proper, y, y + w), d = select(is_proper, z, z - x);
     const E first_size = a * a + b * b, second_size = c * c + d * d;
-    const E middle = 2 * atan2(sqrt(second_size), sqrt(first_size));
+    const E middle = 2 * atan2(root_of_squares(second_size), root_of_squares(first_size));
     const E half_sum = atan2(b, a), half_difference = atan2(d, c);
     const double rounding = q.scalar().bits == 64 ? 1e-30 : q.scalar().bits == 32 ? 1e-12 : 1e-5;
     const E whole = first_size + second_size;

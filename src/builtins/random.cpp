@@ -146,7 +146,7 @@ constexpr Entry kEntries[] = {
      expand_randu_range, false},
     {"randf", "(state: inout uint32) -> float32", "Random number, uniform in [0, 1).", expand_randf, false},
     {"randf", "(state: inout uint32, low: float32, high: float32) -> float32",
-     "Random number, uniform from low to high.", expand_randf_range, false},
+     "Random number, uniform from low to high.", expand_randf_range},
     {"randn", "(state: inout uint32) -> float32", "Random number of the standard normal distribution.", expand_randn,
      false},
     {"sample_cdf", "(state: inout uint32, cdf: Array[float32,1]) -> int32",

@@ -127,7 +127,7 @@ constexpr Entry kEntries[] = {
     {"trunc", "(x: F) -> F", "Integer part, toward zero.", expand_unary<Op::trunc>, false},
     {"floor", "(x: F) -> F", "Greatest integer not above x.", expand_unary<Op::floor>, false},
     {"ceil", "(x: F) -> F", "Least integer not below x.", expand_unary<Op::ceil>, false},
-    {"frac", "(x: F) -> F", "x - trunc(x), with the sign of x.", expand_frac, false},
+    {"frac", "(x: F) -> F", "x - trunc(x), with the sign of x.", expand_frac},
     {"isfinite", "(a: F) -> B", "Whether a number is neither infinite nor NaN.", expand_test<Op::isfinite, Op::and_>,
      false},
     {"isfinite", "(a: Vec[n,F]) -> B", "Whether all components are finite.", expand_test<Op::isfinite, Op::and_>,

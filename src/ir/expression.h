@@ -141,12 +141,18 @@ inline E select(E condition, E a, double b) {
 inline E select(E condition, double a, E b) {
     return select(condition, b.type().is_scalar() ? b.number(a) : splat(b.type(), b.number(a)), b);
 }
-inline E clamp(E x, E low, E high) { return min(max(low, x), high); }
+// At the ends the gradient goes to x: of equal numbers min and max take the first.
+inline E clamp(E x, E low, E high) { return min(max(x, low), high); }
 
 // ---- algebra ----
 inline E sum(E aggregate) { return aggregate.wrap(aggregate.builder().reduce_add(aggregate)); }
 inline E dot(E a, E b) { return sum(a * b); }
-inline E length(E a) { return sqrt(dot(a, a)); }
+// The root of a sum of squares. Zero has the gradient zero and not NaN: the square root never meets it.
+inline E root_of_squares(E sum_of_squares) {
+    const E is_zero = sum_of_squares == 0;
+    return select(is_zero, 0, sqrt(select(is_zero, 1, sum_of_squares)));
+}
+inline E length(E a) { return root_of_squares(dot(a, a)); }
 inline E matmul(E a, E b) { return a.wrap(a.builder().matmul(a, b)); }
 inline E transpose(E a) { return a.wrap(a.builder().transpose(a)); }
 // Zero stays zero. The square root and the quotient never meet a zero, so the gradient there is zero and not NaN.

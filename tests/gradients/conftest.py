@@ -1,6 +1,7 @@
-"""Lets the sweep's tests import oracle.py and sweep.py, which stand beside them."""
+"""Lets the tests here import what stands beside them, and the reader of the builtin table in tests/builtins."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "builtins")]

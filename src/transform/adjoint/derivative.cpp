@@ -81,8 +81,8 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
         case Op::asin:
         case Op::acos:
             return scalars([op](Operands o, E, E g) {
-                const E inside = 1.0 - square(o[0]) > 0;
-                const E slope = g / sqrt(select(inside, 1.0 - square(o[0]), 1.0));
+                const E squared = (1.0 - o[0]) * (1.0 + o[0]), inside = squared > 0;
+                const E slope = g / sqrt(select(inside, squared, 1.0));
                 return select(inside, op == Op::asin ? slope : -slope, 0.0);
             });
         case Op::atan:
@@ -121,7 +121,9 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             return scalars(guarded([](Operands o, E q, E g) { return -(g * q / o[1]); }));
         case Op::rem:
             if (which == 0) return d;
-            return scalars(guarded([](Operands o, E, E g) { return -(g * trunc(o[0] / o[1])); }));
+            // How often the divisor goes into the dividend; the quotient alone may round up to the next integer.
+            return scalars(
+                guarded([](Operands o, E rest, E g) { return -(g * unary(Op::rint, (o[0] - rest) / o[1])); }));
         // Ties belong to the first; a NaN is not chosen where the other is a number.
         case Op::min:
         case Op::max:
@@ -142,10 +144,13 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
                 return select(silent, 0.0, g * q * log(select(silent, 1.0, o[0])));
             });
         case Op::atan2:
+            // The greater of the two is taken out, so that no square overflows.
             return scalars([which](Operands o, E, E g) {
-                const E s = square(o[0]) + square(o[1]), is_origin = compare(Op::cmp_eq, s, s.zero());
-                const E slope = which == 0 ? g * o[1] : -(g * o[0]);
-                return select(is_origin, 0.0, slope / select(is_origin, 1.0, s));
+                const E size = max(abs(o[0]), abs(o[1])), is_origin = compare(Op::cmp_eq, size, size.zero());
+                const E scale = 1.0 / select(is_origin, 1.0, size);
+                const E y = o[0] * scale, x = o[1] * scale;
+                const E slope = which == 0 ? g * x : -(g * y);
+                return select(is_origin, 0.0, slope / select(is_origin, 1.0, square(x) + square(y)) * scale);
             });
         case Op::copysign:
             if (which == 1) return nullptr;

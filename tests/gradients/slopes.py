@@ -1,0 +1,133 @@
+"""Gradients of builtins for many rows of arguments at once, against differences: what test_builtins.py compares.
+
+A call runs with its arguments in many rows. Rows do not know of each other, so one launch gives the values at all
+points of all difference quotients, and one adjoint launch the gradients of all rows.
+"""
+
+import numpy as np
+import warp as wp
+from sweep import load
+
+# Of the extrapolated difference quotients: three step sizes, of which each is half the one before.
+STEPS = 3
+PER_KERNEL = 10
+
+
+def is_smooth(kind):
+    return kind.is_float
+
+
+def build(calls, folder, name):
+    """The calls in kernels: a list of (kernel, numbers of the calls in it). Not optimised: values are tested elsewhere,
+    and derivatives are made before."""
+    built = []
+    for start in range(0, len(calls), PER_KERNEL):
+        group = list(range(start, min(start + PER_KERNEL, len(calls))))
+        header, body = [], []
+        for c in group:
+            parameters, lines = calls[c].source(f"c{c}")
+            header += parameters
+            body += lines
+        options = '(module_options={"optimization_level": 0, "lanes": 1})'
+        source = f"import warp as wp\n\n\n@wp.kernel{options}\ndef k(" + ", ".join(header) + "):\n    i = wp.tid()\n"
+        source += "\n".join(f"    {line}" for line in body) + "\n"
+        built.append((load(source, folder, f"slopes_{name}_{start}").k, group))
+    return built
+
+
+def _padded(values, rows):
+    return np.concatenate([values, np.repeat(values[:1], rows - len(values), axis=0)])
+
+
+def _arrays(calls, group, inputs, rows):
+    taken = []
+    for c in group:
+        ins = [wp.array(_padded(v, rows), dtype=t.dtype) for v, t in zip(inputs[c], calls[c].types)]
+        taken.append((ins, [wp.zeros(rows, dtype=t.dtype) for t in calls[c].outputs]))
+    return taken
+
+
+def values(calls, built, inputs):
+    """The outputs of each call, for inputs of any number of rows."""
+    found = [None] * len(calls)
+    for kernel, group in built:
+        rows = max(len(inputs[c][0]) for c in group)
+        arrays = _arrays(calls, group, inputs, rows)
+        wp.launch(kernel, dim=rows, inputs=[a for ins, outs in arrays for a in ins + outs])
+        for c, (_, outs) in zip(group, arrays):
+            found[c] = [out.numpy()[: len(inputs[c][0])] for out in outs]
+    return found
+
+
+def gradients(calls, built, inputs, weights):
+    """For each call the gradients of sum(weights * outputs) by each argument; None for arguments without one."""
+    found = [None] * len(calls)
+    for kernel, group in built:
+        rows = max(len(inputs[c][0]) for c in group)
+        arguments, adjoints, results = [], [], {}
+        for c, (ins, outs) in zip(group, _arrays(calls, group, inputs, rows)):
+            results[c] = [wp.zeros(rows, dtype=t.dtype) if is_smooth(t) else None for t in calls[c].types]
+            seeds = [
+                wp.array(_padded(w, rows), dtype=t.dtype) if is_smooth(t) else None
+                for w, t in zip(weights[c], calls[c].outputs)
+            ]
+            arguments += ins + outs
+            adjoints += results[c] + seeds
+        wp.launch(kernel, dim=rows, inputs=arguments, adj_inputs=adjoints, adjoint=True)
+        for c in group:
+            found[c] = [None if r is None else r.numpy()[: len(inputs[c][0])] for r in results[c]]
+    return found
+
+
+def moved(inputs, types, step):
+    """All arguments of all difference quotients, one after the other: by argument, component, step size, side; and the
+    points themselves last."""
+    pieces = [[] for _ in inputs]
+    for a, kind in enumerate(types):
+        if not is_smooth(kind):
+            continue
+        for at in np.ndindex(kind.shape):
+            for k in range(STEPS):
+                for side in (1.0, -1.0):
+                    for b, values in enumerate(inputs):
+                        piece = values.copy()
+                        if a == b:
+                            piece[(slice(None), *at)] += side * step / 2**k
+                        pieces[b].append(piece)
+    for b, values in enumerate(inputs):
+        pieces[b].append(values)
+    return [np.concatenate(p) for p in pieces]
+
+
+def differences(inputs, types, weights, step, outputs):
+    """(gradients, errors) of sum(weights * outputs) by each argument from difference quotients; `outputs` are those of
+    moved(). An error is infinite where the quotients do not tell: at kinks and steps."""
+    rows = len(inputs[0])
+    here = 0
+    for w, out in zip(weights, outputs):
+        terms = (out.astype(np.float64).reshape(-1, *w.shape) * w).reshape(len(out) // rows, rows, -1)
+        here = here + terms.sum(axis=-1)
+    at = 0
+    centre = here[-1]
+    results = []
+    for kind in types:
+        if not is_smooth(kind):
+            results.append(None)
+            continue
+        slopes, errors = np.zeros((rows, *kind.shape)), np.zeros((rows, *kind.shape))
+        for index in np.ndindex(kind.shape):
+            ends = here[at : at + 2 * STEPS].reshape(STEPS, 2, rows)
+            at += 2 * STEPS
+            h = (step / 2.0 ** np.arange(STEPS))[:, None]
+            quotients = (ends[:, 0] - ends[:, 1]) / (2 * h)
+            # At a kink the two sides differ as much for all steps; elsewhere half as much each time.
+            bends = (ends[:, 0] + ends[:, 1] - 2 * centre) / h
+            second = (4 * quotients[1:] - quotients[:-1]) / 3
+            third = (16 * second[1:] - second[:-1]) / 15
+            kinked = np.abs(bends[2]) > 0.7 * np.abs(bends[1])
+            kinked &= np.abs(bends[2]) > 1e-7 * np.maximum(np.abs(third[0]), 1)
+            slopes[(slice(None), *index)] = third[0]
+            error = np.abs(third[0] - second[1])
+            errors[(slice(None), *index)] = np.where(kinked | ~np.isfinite(third[0]), np.inf, error)
+        results.append((slopes, errors))
+    return results

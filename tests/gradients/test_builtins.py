@@ -1,0 +1,285 @@
+"""The gradient of every builtin, with every scalar type: in float64 against central differences to 1e-6, at random and
+at awkward points; in float32 and float16 against the gradient in float64."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slopes
+import warp as wp
+from oracle import ORACLE, find
+from points import ELSEWHERE, POINTS, ordinary
+from sweep import invocations, load, read_signature
+from warp import _weft
+
+ROWS = 48
+STEP = 2e-3
+# Overloads of one scalar type, which have no float64 form to compare with: by other means, below.
+SINGLE = "noise pnoise curlnoise randf".split()
+
+
+def has_slope(call):
+    return any(map(slopes.is_smooth, call.types)) and any(map(slopes.is_smooth, call.outputs))
+
+
+def swept(name):
+    return [call for call in invocations(name) if has_slope(call) and find(ELSEWHERE, name, call.signature) is None]
+
+
+def differentiable(name):
+    return {signature: flag for signature, _, _, flag in _weft.builtin_overloads(name)}
+
+
+def test_every_differentiable_builtin_is_compared():
+    missing = []
+    for name in _weft.builtin_names():
+        calls = {call.signature for call in swept(name)}
+        others = {call.signature for call in invocations(name)} - calls
+        for signature, _, has_expansion, is_differentiable in _weft.builtin_overloads(name):
+            takes_a_value = any(not p.pattern.startswith("static") for p in read_signature(signature)[0])
+            if not has_expansion or not is_differentiable or signature in calls or not takes_a_value:
+                continue
+            if signature not in others and find(ELSEWHERE, name, signature) is None:
+                missing.append(name + signature)
+    assert not missing
+
+
+def test_tests_of_their_own_exist():
+    text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    assert not [test for test in ELSEWHERE.values() if f"def {test}(" not in text]
+
+
+def points(call, rows=ROWS):
+    rng = np.random.default_rng(len(call.signature))
+    made = find(POINTS, call.name, call.signature) or ordinary
+    return made(rng, call.types, rows)[: len(call.types)]
+
+
+def weighting(call, rows=ROWS):
+    rng = np.random.default_rng(5)
+    return [rng.uniform(0.3, 1, (rows, *t.shape)) * rng.choice([-1, 1], (rows, *t.shape)) for t in call.outputs]
+
+
+def size(gradient):
+    """Of each row, shaped to be compared with entries."""
+    norm = np.sqrt(np.sum(gradient.reshape(len(gradient), -1) ** 2, axis=1))
+    return norm.reshape(-1, *[1] * (gradient.ndim - 1))
+
+
+def against_differences(call, inputs, weights, found, outputs, flag):
+    """Messages about the rows whose gradient is not that of the difference quotients."""
+    messages, trusted, entries = [], 0, 0
+    smooth = [slopes.is_smooth(t) for t in call.outputs]
+    kept = [(w, out) for w, out, is_one in zip(weights, outputs, smooth) if is_one]
+    quotients = slopes.differences(inputs, call.types, [w for w, _ in kept], STEP, [out for _, out in kept])
+    for a, (pair, gradient) in enumerate(zip(quotients, found)):
+        if pair is None:
+            continue
+        slope, error = pair
+        scale = np.maximum(np.maximum(size(np.where(np.isfinite(slope), slope, 0)), np.abs(slope)), 0.01)
+        usable = error < 3e-8 * scale
+        trusted, entries = trusted + usable.sum(), entries + usable.size
+        if not flag and gradient.any():
+            messages.append(f"{call}: marked as not differentiable, but has a gradient")
+        with np.errstate(invalid="ignore"):
+            wrong = usable & ~(np.abs(gradient - slope) <= 1e-6 * scale)
+        bad = np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
+        if len(bad):
+            shown = "\n".join(
+                f"    at {[v[row].tolist() for v in inputs]} argument {a} has {gradient[row].tolist()}, "
+                f"differences {slope[row].tolist()}"
+                for row in bad[:3]
+            )
+            messages.append(f"{call}: {len(bad)} of {len(wrong)} rows\n{shown}")
+    if trusted < 0.5 * entries:
+        messages.append(f"{call}: differences tell only {trusted} of {entries} entries")
+    return messages
+
+
+def against_wide(call, narrow, wide, moved):
+    """Messages about gradients in a narrow type that are further from those in float64 than rounding of arguments and
+    of the steps on the way explains; `moved` are the wide ones at neighbouring arguments."""
+    messages = []
+    for a, (found, expected) in enumerate(zip(narrow, wide)):
+        if found is None:
+            continue
+        limits = np.finfo(found.dtype)
+        spread = np.fmax.reduce([np.abs(m[a] - expected) for m in moved] + [np.zeros_like(expected)])
+        largest = np.maximum(size(expected), 1)
+        allowed = limits.eps * 64 * largest + 16 * spread + limits.smallest_normal
+        representable = np.abs(expected) < limits.max / 4
+        with np.errstate(invalid="ignore"):
+            wrong = representable & ~(np.abs(found.astype(np.float64) - expected) <= allowed)
+        bad = np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
+        if len(bad):
+            messages.append(
+                f"{call}: {len(bad)} of {len(wrong)} rows; row {bad[0]} has {found[bad[0]].tolist()}, "
+                f"in float64 {expected[bad[0]].tolist()}"
+            )
+    return messages
+
+
+def rounded(inputs, types):
+    return [v.astype(t.numpy) if slopes.is_smooth(t) else v for v, t in zip(inputs, types)]
+
+
+def widened(inputs, types):
+    return [v.astype(np.float64) if slopes.is_smooth(t) else v for v, t in zip(inputs, types)]
+
+
+@pytest.mark.parametrize("name", [n for n in _weft.builtin_names() if swept(n) and n not in SINGLE])
+def test_gradients(name, tmp_path):
+    calls = swept(name)
+    flags = differentiable(name)
+    wide = [c for c in calls if c.scalar == "float64"]
+    kernels = slopes.build(wide, tmp_path, f"{name}_wide")
+    inputs, weights = [points(c) for c in wide], [weighting(c) for c in wide]
+    ends = slopes.values(wide, kernels, [slopes.moved(v, c.types, STEP) for v, c in zip(inputs, wide)])
+    messages = []
+    for call, *compared in zip(wide, inputs, weights, slopes.gradients(wide, kernels, inputs, weights), ends):
+        messages += against_differences(call, *compared, flags[call.signature])
+    for scalar in ("float32", "float16"):
+        narrow = [c for c in calls if c.scalar == scalar]
+        if not narrow:
+            continue
+        arguments = [rounded(v, c.types) for v, c in zip(inputs, narrow)]
+        seeds = [rounded(w, c.outputs) for w, c in zip(weights, narrow)]
+        found = slopes.gradients(narrow, slopes.build(narrow, tmp_path, f"{name}_{scalar}"), arguments, seeds)
+        exact = [widened(v, c.types) for v, c in zip(arguments, narrow)]
+        exact_seeds = [widened(w, c.outputs) for w, c in zip(seeds, narrow)]
+        expected = slopes.gradients(wide, kernels, exact, exact_seeds)
+        moved = []
+        for k in range(4):
+            rng = np.random.default_rng(k)
+            eps = np.finfo(scalar).eps
+            near = [
+                [
+                    v if v.dtype.kind in "iub" else v + eps * rng.choice([-1, 1], v.shape) * np.maximum(np.abs(v), 0.5)
+                    for v in row
+                ]
+                for row in exact
+            ]
+            moved.append(slopes.gradients(wide, kernels, near, exact_seeds))
+        for i, call in enumerate(narrow):
+            messages += against_wide(call, found[i], expected[i], [m[i] for m in moved])
+    assert not messages, "\n".join(messages)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_gradients_of_what_has_float32_alone(name, tmp_path):
+    """Against differences of the oracle, which computes in float64."""
+    calls = swept(name)
+    inputs, weights = [points(c) for c in calls], [weighting(c) for c in calls]
+    inputs = [
+        [np.float32(v).astype(np.float64) if t.is_float else v for v, t in zip(row, c.types)]
+        for row, c in zip(inputs, calls)
+    ]
+    narrow = [rounded(v, c.types) for v, c in zip(inputs, calls)]
+    seeds = [rounded(w, c.outputs) for w, c in zip(weights, calls)]
+    found = slopes.gradients(calls, slopes.build(calls, tmp_path, name), narrow, seeds)
+    for call, values, factors, gradients in zip(calls, inputs, weights, found):
+        ends = find(ORACLE, name, call.signature).reference(*slopes.moved(values, call.types, STEP))
+        ends = ends if isinstance(ends, tuple) else (ends,)
+        kept = [(w, e) for w, e, t in zip(factors, ends, call.outputs) if t.is_float]
+        quotients = slopes.differences(values, call.types, [w for w, _ in kept], STEP, [e for _, e in kept])
+        trusted = 0
+        for pair, gradient in zip(quotients, gradients):
+            if pair is None:
+                continue
+            slope, error = pair
+            scale = np.maximum(size(np.where(np.isfinite(slope), slope, 0)), 1)
+            usable = error < 1e-4 * scale
+            trusted += usable.mean()
+            wrong = usable & ~(np.abs(gradient - slope) <= 2e-3 * scale)
+            assert not wrong.any(), f"{call}: {gradient[wrong][:3]}, differences {slope[wrong][:3]}"
+        assert trusted > 0.5
+
+
+def test_choices_pass_gradients_to_what_was_chosen():
+    @wp.kernel
+    def choices(
+        flag: wp.array[wp.bool],
+        number: wp.array[wp.uint8],
+        none: wp.array[float],
+        a: wp.array[wp.mat22d],
+        b: wp.array[wp.mat22d],
+        out: wp.array2d[wp.mat22d],
+    ):
+        i = wp.tid()
+        out[i, 0] = wp.where(flag[i], a[i], b[i])
+        out[i, 1] = wp.select(flag[i], a[i], b[i])
+        out[i, 2] = wp.where(number[i], a[i], b[i])
+        out[i, 3] = wp.select(number[i], a[i], b[i])
+        out[i, 4] = wp.where(none, a[i], b[i])
+        out[i, 5] = wp.select(none, a[i], b[i])
+
+    rng = np.random.default_rng(1)
+    n = 11
+    flag, number = rng.integers(0, 2, n).astype(bool), (rng.integers(0, 2, n) * 7).astype(np.uint8)
+    weights = rng.normal(size=(n, 6, 2, 2))
+    a, b = (wp.zeros(n, dtype=wp.mat22d) for _ in range(2))
+    adj_a, adj_b = wp.zeros_like(a), wp.zeros_like(b)
+    wp.launch(
+        choices,
+        dim=n,
+        inputs=[wp.array(flag, dtype=wp.bool), wp.array(number), None, a, b, wp.zeros((n, 6), dtype=wp.mat22d)],
+        adj_inputs=[None, None, None, adj_a, adj_b, wp.array(weights, dtype=wp.mat22d)],
+        adjoint=True,
+    )
+    to_a = np.stack([flag, ~flag, number > 0, number == 0, np.zeros(n, bool), np.ones(n, bool)], axis=1)
+    mask = to_a[:, :, None, None]
+    np.testing.assert_allclose(adj_a.numpy(), np.where(mask, weights, 0).sum(axis=1))
+    np.testing.assert_allclose(adj_b.numpy(), np.where(mask, 0, weights).sum(axis=1))
+
+
+def test_conversions_pass_gradients():
+    @wp.kernel
+    def converted(q: wp.array[wp.quatd], x: wp.array[wp.float64], p: wp.array[wp.quatf], y: wp.array[wp.float16]):
+        i = wp.tid()
+        p[i] = wp.quaternion(q[i], dtype=wp.float32) * 2.0
+        y[i] = wp.float16(wp.float32(x[i]) * 3.0)
+
+    adjoints = [wp.zeros(2, dtype=wp.quatd), wp.zeros(2, dtype=wp.float64)]
+    seeds = [wp.array(np.arange(8.0).reshape(2, 4), dtype=wp.quatf), wp.array([1.0, 0.5], dtype=wp.float16)]
+    arguments = [wp.zeros(2, dtype=t) for t in (wp.quatd, wp.float64, wp.quatf, wp.float16)]
+    wp.launch(converted, dim=2, inputs=arguments, adj_inputs=[*adjoints, *seeds], adjoint=True)
+    np.testing.assert_array_equal(adjoints[0].numpy(), 2.0 * np.arange(8.0).reshape(2, 4))
+    np.testing.assert_array_equal(adjoints[1].numpy(), [3.0, 1.5])
+
+
+def test_atomic_sums_of_every_type(tmp_path):
+    kinds = "float16 float32 float64 vec3d mat22f quatd transformd".split()
+    source = "import warp as wp\n"
+    for kind in kinds:
+        for ndim in (1, 2, 3, 4):
+            at = ", ".join("0101"[:ndim])
+            source += (
+                f"\n\n@wp.kernel\ndef sums_{kind}_{ndim}(x: wp.array[wp.{kind}], total: wp.array{ndim}d[wp.{kind}]):\n"
+                f"    i = wp.tid()\n    wp.atomic_add(total, {at}, x[i] + x[i])\n    wp.atomic_sub(total, {at}, x[i])\n"
+            )
+    module = load(source.replace("array1d", "array"), tmp_path, "sums")
+    for kind in kinds:
+        for ndim in (1, 2, 3, 4):
+            dtype = getattr(wp, kind)
+            x, total = wp.zeros(5, dtype=dtype), wp.zeros((2,) * ndim, dtype=dtype)
+            shape = total.numpy().shape
+            values = np.arange(np.prod(shape)).reshape(shape).astype(total.numpy().dtype)
+            adjoint, seed = wp.zeros(5, dtype=dtype), wp.array(values, dtype=dtype)
+            kernel = getattr(module, f"sums_{kind}_{ndim}")
+            wp.launch(kernel, dim=5, inputs=[x, total], adj_inputs=[adjoint, seed], adjoint=True)
+            expected = values[(0, 1, 0, 1)[:ndim]]
+            np.testing.assert_array_equal(adjoint.numpy(), np.broadcast_to(expected, adjoint.numpy().shape))
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_atomic_extrema_are_refused(name):
+    function = getattr(wp, f"atomic_{name}")
+
+    @wp.kernel(module="unique")
+    def extrema(x: wp.array[float], best: wp.array[float]):
+        i = wp.tid()
+        function(best, 0, x[i])
+
+    x, best = wp.zeros(2, requires_grad=True), wp.zeros(1, requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="which thread"):
+        wp.launch(extrema, dim=2, inputs=[x, best])
