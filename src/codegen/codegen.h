@@ -45,6 +45,9 @@ struct Lowered {
     std::vector<NativeFunction> natives;  // functions in C++ that the kernels call by binary/binary.h's native_symbol()
 };
 
+// Attribute of a kernel's function: how many of its loops are those over its threads.
+inline constexpr char kThreadLoops[] = "weft-thread-loops";
+
 // Every function of `module` must be a kernel (calls inlined). Entry points have the signature of KernelEntryPoint.
 Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context);
 

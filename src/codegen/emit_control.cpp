@@ -179,10 +179,7 @@ void Emitter::emit_masked_if(const Operation& operation) {
         builder_.CreateCondBr(any_lane(mask), inside, after);
         builder_.SetInsertPoint(inside);
         mask_ = mask;
-        const GroupMask group = group_;
-        if (outer && outer == group_.mask) group_ = {mask, builder_.CreateAndReduce(here(mask))};
         emit_region(region);
-        group_ = group;
         mask_ = outer;
         llvm::BasicBlock* end = builder_.GetInsertBlock();
         builder_.CreateBr(after);

@@ -9,9 +9,10 @@
 //         if some threads are left:                body, the first few lanes on
 //         step to the next row by incrementing, without division
 //
-// The body of a small kernel is written twice, so that the loop has no masks; that of a larger one once, masked, which
-// takes two thirds of the time to compile. There only the loads and stores ask whether the group is full
-// (load_full_group_plainly): arithmetic costs the same with a mask and without.
+// The body of a small kernel without loops is written twice, so that the loop over its threads has no masks; any other
+// once, masked, which halves the time to compile it. There only accesses to memory ask whether the group is full
+// (copied_access.cpp): arithmetic costs the same with a mask and without, and a loop in the body costs more than that.
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/TargetParser/X86TargetParser.h>
 
 #include "codegen/emitter.h"
@@ -33,6 +34,15 @@ int count_operations(const ir::Region& region) {
     return count;
 }
 
+bool has_loops(const ir::Region& region) {
+    for (const ir::Operation* operation : region.operations) {
+        if (operation->op == ir::Op::for_ || operation->op == ir::Op::while_) return true;
+        for (const ir::Region* nested : operation->regions)
+            if (has_loops(*nested)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 Machine::Machine(const TargetInfo& target)
@@ -52,6 +62,7 @@ Machine::Machine(const TargetInfo& target)
         math_isa = "advsimd";
         return;
     }
+    keeps_registers = true;
     fma = has("fma");
     half_conversions = has("f16c");
     mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");
@@ -110,6 +121,7 @@ void Emitter::emit(KernelEntry& entry) {
     set_location(kernel_.span);
     find_fusable(kernel_.body);
     make_alias_scopes();
+    mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
     load_arguments(arguments);
     load_dimensions(context);
     open_accumulators();
@@ -120,6 +132,7 @@ void Emitter::emit(KernelEntry& entry) {
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
     builder_.CreateRetVoid();
+    function_->addFnAttr(kThreadLoops, std::to_string(thread_loops_));
     if (debug_) debug_->finalize();
 }
 
@@ -186,6 +199,7 @@ void Emitter::emit_rows(llvm::Value* begin, llvm::Value* end) {
     llvm::Value* count = builder_.CreateSub(end, begin);
     builder_.CreateBr(row);
     builder_.SetInsertPoint(row);
+    ++thread_loops_;
     llvm::SmallVector<llvm::PHINode*, kMaxDims> at(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
         at[axis] = builder_.CreatePHI(builder_.getInt64Ty(), 2);
@@ -228,21 +242,18 @@ void Emitter::emit_segment(llvm::Value* first, llvm::Value* last) {
     else
         builder_.CreateCondBr(builder_.CreateICmpSGT(full_length, i64(0)), loop, after);
     builder_.SetInsertPoint(loop);
+    ++thread_loops_;
     llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2, "k");
     k->addIncoming(first, before);
-    auto tail_mask = [&](llvm::Value* at) {
+    // The lanes of the threads at, at + 1, ... that come before `last`.
+    auto mask_from = [&](llvm::Value* at) {
         llvm::Value* rest = builder_.CreateTrunc(
             builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateSub(last, at), group),
             builder_.getInt32Ty());
         return builder_.CreateICmpSLT(iota(builder_.getInt32Ty()), splat(rest));
     };
     llvm::Value* next = builder_.CreateAdd(k, group, "", true, true);
-    if (!twice) {
-        llvm::Value* is_full = builder_.CreateICmpSLE(next, last);
-        group_ = {tail_mask(k), is_full};
-    }
-    emit_group(k, group_.mask);
-    group_ = {};
+    emit_group(k, twice ? nullptr : mask_from(k));
     k->addIncoming(next, builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, full_end), loop, after);
     builder_.SetInsertPoint(after);
@@ -251,7 +262,9 @@ void Emitter::emit_segment(llvm::Value* first, llvm::Value* last) {
     llvm::BasicBlock *tail = new_block("tail"), *tail_done = new_block("tail.done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(full_end, last), tail, tail_done);
     builder_.SetInsertPoint(tail);
-    emit_group(full_end, tail_mask(full_end));
+    in_tail_ = true;
+    emit_group(full_end, mask_from(full_end));
+    in_tail_ = false;
     builder_.CreateBr(tail_done);
     builder_.SetInsertPoint(tail_done);
 }
@@ -268,7 +281,9 @@ void Emitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
 int Emitter::body_size() const { return count_operations(kernel_.body); }
 
 // Private copies of cells (emit_combined.cpp) are filled by unmasked code only.
-bool Emitter::worth_writing_twice() const { return body_size() <= kSmallBody || !private_parameters_.empty(); }
+bool Emitter::worth_writing_twice() const {
+    return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_parameters_.empty();
+}
 
 // A product whose only use is a sum of the same region is not computed by itself: the sum becomes a fused multiply-add.
 // Deciding this here and not in the back end gives every lane count the same bits.

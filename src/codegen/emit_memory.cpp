@@ -10,7 +10,8 @@
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
 //                                  instructions multiply by themselves; single accesses where the processor has no
 //                                  fast ones (single_access.cpp)
-// Under a mask the vector accesses are masked ones. Scatters write lane after lane, so that the last lane wins.
+// Under a mask, vector accesses of single numbers are masked ones, and wider elements go through a copy
+// (copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
 #include <array>
 
 #include "codegen/emitter.h"
@@ -70,7 +71,7 @@ void Emitter::make_alias_scopes() {
 
 template <typename Instruction>
 Instruction* Emitter::with_alias(Instruction* instruction, MemoryRoot root) {
-    auto scopes = scopes_.find(2 * root.parameter + (root.gradient ? 1 : 0));
+    auto scopes = scopes_.find(scope_key(root));
     if (root.parameter < 0 || scopes == scopes_.end()) return instruction;
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes->second.own);
     instruction->setMetadata(llvm::LLVMContext::MD_noalias, scopes->second.others);
@@ -245,12 +246,19 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
         if (forward || backward) {
             llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
             if (backward) stored = builder_.CreateVectorReverse(stored);
-            if (mask_) {
+            auto store_plainly = [&] {
+                with_alias(builder_.CreateAlignedStore(stored, pointer, alignment), address.root);
+            };
+            auto store_masked = [&] {
                 llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
                 with_alias(builder_.CreateMaskedStore(stored, pointer, alignment, mask), address.root);
-            } else {
-                with_alias(builder_.CreateAlignedStore(stored, pointer, alignment), address.root);
-            }
+            };
+            if (!mask_)
+                store_plainly();
+            else if (in_tail_)
+                store_masked();
+            else
+                emit_either(is_full(mask_), "full", store_plainly, store_masked);
             return;
         }
         if (!mask_) {
@@ -268,51 +276,22 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
     with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
 }
 
-// The last index of an access, where the lanes are neighbours in most groups and everything before it is uniform:
-// then one test decides between a wide access and a gather. Null for other accesses.
-const ir::Value* Emitter::run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1 || indices.empty() || !plan_.shape(indices.back()).runs || !leaf(indices.back()).varying())
-        return nullptr;
-    LaneValue& view = value(array);
-    Leaf& stride = view.leaves[static_cast<std::size_t>(stride_leaf(array->type)) + indices.size() - 1];
-    if (view.leaves[kDataLeaf].varying() || stride.varying() || constant_or(stride.scalar, 0) == 0) return nullptr;
-    for (const ir::Value* index : indices.drop_back())
-        if (!leaf(index).uniform()) return nullptr;
-    return indices.back();
-}
-
-// before: value = load a[i, index]
-// after:  if index == index[0] + (0, 1, 2, ...): value = wide load at index[0]; else: value = gather
-LaneValue Emitter::load_run(const ir::Value* index, const std::function<LaneValue()>& load) {
-    LaneValue& place = value(index);
-    llvm::Value* numbers = vector(place.leaves[0]);
-    llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
-    llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
-    llvm::Value* neighbours = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
-    LaneValue at_once, gathered;
-    auto [from_wide, from_gather] = emit_either(
-        neighbours, "run",
-        [&] {
-            LaneValue saved = place;
-            place.leaves[0] = Leaf::of_linear(first, 1);
-            at_once = load();
-            value(index) = std::move(saved);
-            for (Leaf& leaf : at_once.leaves) vector(leaf);
-        },
-        [&] { gathered = load(); });
-    return merge(at_once.type, true, at_once, from_wide, gathered, from_gather);
-}
-
 void Emitter::emit_load(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     Type type = operation.result()->type;
     std::vector<LeafType> leaves = leaf_types(type);
     auto load_from = [&](Address& address) {
         LaneValue result{type, {}, {}};
-        if (interleaves(address, leaves, type.size_bytes()))
-            load_interleaved(address, leaves, result);
+        auto load_leaves = [&] {
+            if (interleaves(address, leaves, type.size_bytes()))
+                load_interleaved(address, leaves, result);
+            else
+                for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
+        };
+        if (is_copied(address, leaves))
+            load_copied(address, type.size_bytes(), load_leaves);
         else
-            for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
+            load_leaves();
         return result;
     };
     auto load = [&] {
@@ -320,14 +299,8 @@ void Emitter::emit_load(const Operation& operation) {
         return load_from(address);
     };
     if (!options_.debug) {
-        if (const ir::Value* run = run_index(operation.operands[0], indices))
-            return set(operation.result(), load_run(run, load));
-        Address address = address_of(operation.operands[0], indices);
-        auto load_here = [&] {
-            address.singles.clear();
-            return load_from(address);
-        };
-        return set(operation.result(), address.step ? load_full_group_plainly(load_here) : load_here());
+        if (is_run(operation.operands[0], indices)) return set(operation.result(), load_run(operation, load_from));
+        return set(operation.result(), load());
     }
 
     llvm::Value* ok = check_access(operation, indices);
@@ -342,29 +315,6 @@ void Emitter::emit_load(const Operation& operation) {
     set(operation.result(), merge(type, false, loaded, inside, nothing, checked));
 }
 
-// A masked access costs several times a plain one. Where the mask is that of the group, or of an arm in it, it is
-// mostly all lanes:
-// before: masked access
-// after:  if group is full: access; else: masked access
-LaneValue Emitter::load_full_group_plainly(const std::function<LaneValue()>& load) {
-    if (!mask_ || mask_ != group_.mask) return load();
-    LaneValue plain, masked;
-    auto [from_full, from_partial] =
-        emit_either(group_.is_full, "full", [&] { without_mask([&] { plain = load(); }); }, [&] { masked = load(); });
-    return merge(plain.type, true, plain, from_full, masked, from_partial);
-}
-
-void Emitter::store_full_group_plainly(const std::function<void()>& store) {
-    if (!mask_ || mask_ != group_.mask) return store();
-    emit_either(group_.is_full, "full", [&] { without_mask(store); }, store);
-}
-
-void Emitter::without_mask(const std::function<void()>& emit) {
-    mask_ = nullptr;
-    emit();
-    mask_ = group_.mask;
-}
-
 void Emitter::emit_store(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const ir::Value* stored = operation.operands.back();
@@ -372,11 +322,17 @@ void Emitter::emit_store(const Operation& operation) {
     Address address = address_of(operation.operands[0], indices);
     auto store = [&] {
         LaneValue& whole = value(stored);
-        address.singles.clear();
-        if (interleaves(address, leaves, stored->type.size_bytes())) return store_interleaved(address, leaves, whole);
-        for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], whole.leaves[i]);
+        auto store_leaves = [&] {
+            if (interleaves(address, leaves, stored->type.size_bytes()))
+                return store_interleaved(address, leaves, whole);
+            for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], whole.leaves[i]);
+        };
+        if (is_copied(address, leaves))
+            store_copied(address, stored->type.size_bytes(), store_leaves);
+        else
+            store_leaves();
     };
-    if (!options_.debug) return address.step ? store_full_group_plainly(store) : store();
+    if (!options_.debug) return store();
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
     builder_.CreateCondBr(check_access(operation, indices), inside, after);
     builder_.SetInsertPoint(inside);

@@ -7,6 +7,7 @@
 //   emit_math.cpp       transcendental functions (SLEEF)
 //   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
 //   emit_memory.cpp     addresses, loads and stores; interleave.cpp: packed vectors in memory
+//   copied_access.cpp   elements of groups of which some lanes are off, or lie elsewhere
 //   emit_atomic.cpp     atomics; emit_combined.cpp: contributions kept back until the end of a chunk
 //   emit_control.cpp    if, for, while under masks
 //   emit_outside.cpp    print, debug checks, library calls
@@ -48,8 +49,9 @@ struct Machine {
     bool half_conversions = false;  // float <-> f16 instructions
     bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
     bool fast_gathers = false, fast_scatters = false;
-    std::string math_isa;  // suffix of SLEEF's symbols
-    int math_bits = 128;   // width of those
+    bool keeps_registers = false;  // weft_copy_lanes does
+    std::string math_isa;          // suffix of SLEEF's symbols
+    int math_bits = 128;           // width of those
 };
 
 class Emitter {
@@ -89,6 +91,7 @@ private:
     llvm::Value* iota(llvm::Type* integer) const;
     // An i1 vector made in another block, in a form that is cheap to carry from block to block.
     llvm::Value* here(llvm::Value* value);
+    void stand_after(llvm::Instruction* instruction);
     llvm::Value* pack(llvm::Value* bits);
     llvm::Value* unpack(llvm::Value* packed);
     llvm::Value* behind_fence(llvm::Value* vector);
@@ -201,13 +204,8 @@ private:
     void store_leaf(Address& address, const LeafType& type, Leaf& value);
     llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
     llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
-    const ir::Value* run_index(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
-    LaneValue load_run(const ir::Value* index, const std::function<LaneValue()>& load);
     void emit_load(const ir::Operation& operation);
     void emit_store(const ir::Operation& operation);
-    LaneValue load_full_group_plainly(const std::function<LaneValue()>& load);
-    void store_full_group_plainly(const std::function<void()>& store);
-    void without_mask(const std::function<void()>& emit);  // of the group
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);
@@ -226,6 +224,24 @@ private:
     template <typename Instruction>
     Instruction* with_alias(Instruction* instruction, MemoryRoot root);
 
+    // ---- copied_access.cpp ----
+    struct MaskNumbers {
+        llvm::Value* bits = nullptr;     // an integer, one bit per lane
+        llvm::Value* is_full = nullptr;  // whether all lanes are on
+    };
+    MaskNumbers mask_numbers(llvm::Value* mask);
+    llvm::Value* is_full(llvm::Value* mask);
+    bool is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const;
+    llvm::AllocaInst* copy_of(const Address& address);
+    void clear_copy(const Address& address);
+    llvm::CallInst* call_copier(const char* symbol, const Address& address, Values arguments);
+    bool is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
+    LaneValue load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load);
+    void copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes);
+    void emit_unless_full(const std::function<void()>& body);
+    void load_copied(Address& address, std::int64_t bytes, const std::function<void()>& load);
+    void store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store);
+
     // ---- single_access.cpp ----
     llvm::Value* place_for_idle_lanes(bool for_store);
     llvm::ArrayRef<llvm::Value*> single_pointers(Address& address, bool for_store);
@@ -238,7 +254,6 @@ private:
     void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
     void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
     llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
-    llvm::Value* chunk_mask(int chunk, int segment, int count, int length);
 
     // ---- emit_atomic.cpp ----
     void emit_atomic(const ir::Operation& operation);
@@ -338,10 +353,12 @@ private:
     std::unordered_map<const ir::Value*, int> uses_;
     std::unordered_map<const ir::Value*, bool> fusable_;
     llvm::Value* mask_ = nullptr;
-    // In a body that is written once, and in its arms: the mask that they begin with, and whether that is all lanes.
-    struct GroupMask {
-        llvm::Value *mask = nullptr, *is_full = nullptr;
-    } group_;
+    std::map<llvm::Value*, MaskNumbers> mask_numbers_;
+    int thread_loops_ = 0;
+    bool in_tail_ = false;                                   // some lane is off for certain
+    std::map<int, llvm::AllocaInst*> copies_;                // by scope_key(); -1: of any other memory
+    llvm::AllocaInst* index_slots_ = nullptr;                // the indices of a gather
+    llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
     llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
@@ -358,6 +375,7 @@ private:
         llvm::MDNode* others = nullptr;
     };
     std::map<int, Scopes> scopes_;  // by 2 * parameter + gradient
+    static int scope_key(MemoryRoot root) { return 2 * root.parameter + (root.gradient ? 1 : 0); }
     void make_alias_scopes();
 
     std::unique_ptr<llvm::DIBuilder> debug_;

@@ -28,7 +28,7 @@ struct Place {
 
 bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
                           std::int64_t element_bytes) const {
-    if (lanes_ == 1 || !address.base || !address.step || address.offsets) return false;
+    if (lanes_ == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
     int count = static_cast<int>(leaves.size());
     if (!step || count < 2 || count > kMostComponents) return false;
@@ -41,13 +41,6 @@ bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& l
            lanes_ % segment_length(leaves[0]) == 0;
 }
 
-// Which of the numbers of a chunk belong to active lanes.
-llvm::Value* Emitter::chunk_mask(int chunk, int segment, int count, int length) {
-    llvm::SmallVector<int, 4> lanes;
-    for (int q = 0; q < length; ++q) lanes.push_back(segment * length + (chunk * length + q) / count);
-    return builder_.CreateShuffleVector(here(mask_), lanes);
-}
-
 // One shuffle inside every segment: positions below L are a's, the others b's.
 llvm::Value* Emitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions) {
     int length = static_cast<int>(positions.size());
@@ -57,6 +50,14 @@ llvm::Value* Emitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::Arr
             lanes.push_back(position < length ? segment * length + position
                                               : lanes_ + segment * length + position - length);
     return builder_.CreateShuffleVector(a, b, lanes);
+}
+
+// The chunks number a and b of two registers laid end to end, as positions for a shuffle.
+static llvm::SmallVector<int, 16> two_chunks(int a, int b, int length) {
+    llvm::SmallVector<int, 16> lanes;
+    for (int chunk : {a, b})
+        for (int q = 0; q < length; ++q) lanes.push_back(chunk * length + q);
+    return lanes;
 }
 
 // One register whose segments hold the numbers at `places` of `sources`, in as few shuffles as two operands each allow.
@@ -98,33 +99,37 @@ void Emitter::load_interleaved(const Address& address, const std::vector<LeafTyp
     int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
-    auto* chunk_type = llvm::FixedVectorType::get(memory_type(leaves[0]), static_cast<unsigned>(length));
+    // Two chunks are loaded at a time: those of a pair of segments are `count` loads, and m_j of the pair has half of
+    // two of them each.
+    int width = std::min(segments, 2) * length;
+    auto* type = llvm::FixedVectorType::get(memory_type(leaves[0]), static_cast<unsigned>(width));
+    std::vector<llvm::SmallVector<llvm::Value*, 8>> parts(static_cast<std::size_t>(count));
+    for (int first = 0; first < segments; first += 2) {
+        llvm::SmallVector<llvm::Value*, kMostComponents> loads;
+        for (int i = 0; i < count; ++i) {
+            llvm::Value* pointer = byte_offset(address.base, (first * count * length + i * width) * size);
+            loads.push_back(with_alias(builder_.CreateAlignedLoad(type, pointer, alignment), address.root));
+        }
+        for (int chunk = 0; chunk < count; ++chunk) {
+            auto from = [&](int number) { return loads[static_cast<std::size_t>(number / 2)]; };
+            parts[static_cast<std::size_t>(chunk)].push_back(
+                segments == 1 ? loads[static_cast<std::size_t>(chunk)]
+                              : builder_.CreateShuffleVector(from(chunk), from(count + chunk),
+                                                             two_chunks(chunk % 2, 2 + (count + chunk) % 2, length)));
+        }
+    }
     llvm::SmallVector<llvm::Value*, kMostComponents> chunks;
-    for (int chunk = 0; chunk < count; ++chunk) {
-        llvm::SmallVector<llvm::Value*, 8> parts;
-        for (int segment = 0; segment < segments; ++segment) {
-            llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
-            llvm::Instruction* part;
-            if (mask_)
-                part =
-                    builder_.CreateMaskedLoad(chunk_type, pointer, alignment, chunk_mask(chunk, segment, count, length),
-                                              llvm::Constant::getNullValue(chunk_type));
-            else
-                part = builder_.CreateAlignedLoad(chunk_type, pointer, alignment);
-            parts.push_back(with_alias(part, address.root));
-        }
-        // Join the segments pair by pair; their number is a power of two.
-        while (parts.size() > 1) {
+    for (auto& pairs : parts) {
+        // Join them; their number is a power of two.
+        while (pairs.size() > 1) {
             llvm::SmallVector<llvm::Value*, 8> joined;
-            for (std::size_t i = 0; i < parts.size(); i += 2) {
-                int width = static_cast<int>(llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements());
-                llvm::SmallVector<int, 16> lanes;
-                for (int lane = 0; lane < 2 * width; ++lane) lanes.push_back(lane);
-                joined.push_back(builder_.CreateShuffleVector(parts[i], parts[i + 1], lanes));
+            for (std::size_t i = 0; i < pairs.size(); i += 2) {
+                int half = static_cast<int>(llvm::cast<llvm::FixedVectorType>(pairs[i]->getType())->getNumElements());
+                joined.push_back(builder_.CreateShuffleVector(pairs[i], pairs[i + 1], two_chunks(0, 1, half)));
             }
-            parts = joined;
+            pairs = joined;
         }
-        chunks.push_back(parts[0]);
+        chunks.push_back(pairs[0]);
     }
 
     auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> p) { return shuffle_segments(a, b, p); };
@@ -175,18 +180,19 @@ void Emitter::store_interleaved(const Address& address, const std::vector<LeafTy
             chunks.push_back(collect(components, places, shuffle));
         }
     }
-    for (int segment = 0; segment < segments; ++segment)
-        for (int chunk = 0; chunk < count; ++chunk) {
-            llvm::SmallVector<int, 4> lanes;
-            for (int q = 0; q < length; ++q) lanes.push_back(segment * length + q);
-            llvm::Value* part = builder_.CreateShuffleVector(chunks[static_cast<std::size_t>(chunk)], lanes);
-            llvm::Value* pointer = byte_offset(address.base, (segment * count + chunk) * length * size);
-            llvm::Instruction* store;
-            if (mask_)
-                store = builder_.CreateMaskedStore(part, pointer, alignment, chunk_mask(chunk, segment, count, length));
-            else
-                store = builder_.CreateAlignedStore(part, pointer, alignment);
-            with_alias(store, address.root);
+    for (int first = 0; first < segments; first += 2)
+        for (int i = 0; i < count; ++i) {
+            // The places of chunks in the registers: segment after segment.
+            int a = 2 * i, b = 2 * i + 1;
+            auto from = [&](int number) { return chunks[static_cast<std::size_t>(number % count)]; };
+            llvm::Value* part =
+                segments == 1
+                    ? chunks[static_cast<std::size_t>(i)]
+                    : builder_.CreateShuffleVector(from(a), from(b),
+                                                   two_chunks(first + a / count, segments + first + b / count, length));
+            int width = std::min(segments, 2) * length;
+            llvm::Value* pointer = byte_offset(address.base, (first * count * length + i * width) * size);
+            with_alias(builder_.CreateAlignedStore(part, pointer, alignment), address.root);
         }
 }
 

@@ -75,16 +75,19 @@ bool Emitter::packs(llvm::Type* type) const {
     return vector && vector->getElementType()->isIntegerTy(1) && !machine_.mask_registers;
 }
 
+// Where the value of the instruction is known first.
+void Emitter::stand_after(llvm::Instruction* instruction) {
+    llvm::BasicBlock* block = instruction->getParent();
+    if (llvm::isa<llvm::PHINode>(instruction))
+        builder_.SetInsertPoint(block, block->getFirstNonPHIIt());
+    else
+        builder_.SetInsertPoint(block, std::next(instruction->getIterator()));
+}
+
 llvm::Value* Emitter::pack(llvm::Value* bits) {
     if (auto known = packed_.find(bits); known != packed_.end()) return known->second;
     Builder::InsertPointGuard guard(builder_);
-    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(bits)) {
-        llvm::BasicBlock* block = instruction->getParent();
-        if (llvm::isa<llvm::PHINode>(instruction))
-            builder_.SetInsertPoint(block, block->getFirstNonPHIIt());
-        else
-            builder_.SetInsertPoint(block, std::next(instruction->getIterator()));
-    }
+    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(bits)) stand_after(instruction);
     bool wide = lanes_ * 32 < machine_.vector_bits;
     llvm::Type* integer = lanes_of(wide ? builder_.getInt64Ty() : builder_.getInt32Ty());
     llvm::Type* number = lanes_of(wide ? builder_.getDoubleTy() : builder_.getFloatTy());
@@ -147,7 +150,7 @@ llvm::Value* Emitter::mask_bits(llvm::Value* mask) {
 }
 
 llvm::Value* Emitter::any_lane(llvm::Value* mask) {
-    llvm::Value* bits = mask_bits(mask);
+    llvm::Value* bits = mask_numbers(mask).bits;
     return builder_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
 }
 

@@ -39,13 +39,16 @@ constexpr std::size_t kManyLoops = 64, kManyStores = 256;
 
 struct Size {
     bool has_many_loops = false, has_many_stores = false;
+    bool has_own_loops = false;  // besides those over its threads
 };
 
 Size size_of(llvm::Function& function) {
     std::size_t stores = 0;
     for (const llvm::Instruction& instruction : llvm::instructions(function)) stores += instruction.mayWriteToMemory();
     const llvm::DominatorTree dominators(function);
-    return {llvm::LoopInfo(dominators).getLoopsInPreorder().size() > kManyLoops, stores > kManyStores};
+    const std::size_t loops = llvm::LoopInfo(dominators).getLoopsInPreorder().size();
+    const std::uint64_t over_threads = function.getFnAttributeAsParsedInteger(codegen::kThreadLoops);
+    return {loops > kManyLoops, stores > kManyStores, loops > over_threads};
 }
 
 llvm::FunctionPassManager make_pipeline(int level, Size size) {
@@ -64,19 +67,21 @@ llvm::FunctionPassManager make_pipeline(int level, Size size) {
     hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoisting), /*UseMemorySSA=*/true));
 
-    llvm::LoopPassManager counting;
-    counting.addPass(llvm::IndVarSimplifyPass());
-    counting.addPass(llvm::LoopDeletionPass());
-    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting), /*UseMemorySSA=*/false));
+    if (size.has_own_loops) {
+        llvm::LoopPassManager counting;
+        counting.addPass(llvm::IndVarSimplifyPass());
+        counting.addPass(llvm::LoopDeletionPass());
+        passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting), /*UseMemorySSA=*/false));
+    }
 
     // Short uniform loops inside a thread (n-body's inner loop, small matrices) unroll; what that lays open is merged.
-    if (level >= 3 && !size.has_many_loops) {
+    if (level >= 3 && size.has_own_loops && !size.has_many_loops) {
         passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level, /*OnlyWhenForced=*/false)));
         passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     }
     passes.addPass(llvm::GVNPass());
     if (!size.has_many_stores) passes.addPass(llvm::DSEPass());
-    passes.addPass(llvm::InstCombinePass());
+    if (size.has_own_loops) passes.addPass(llvm::InstCombinePass());
 
     // GVN may have made further addresses and loads invariant.
     if (!size.has_many_loops) {

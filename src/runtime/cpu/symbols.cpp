@@ -14,6 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runtime/cpu/copy_lanes.h"
 #include "runtime/cpu/fault.h"
 #include "runtime/cpu/trail.h"
 #include "runtime/print.h"
@@ -148,6 +149,8 @@ std::unordered_map<std::string_view, void*> make_table() {
         {"weft_fault", address(weft_fault)},
         {"weft_trail_take", address(weft_trail_take)},
         {"weft_trail_release", address(weft_trail_release)},
+        {"weft_copy_lanes", address(copy_lanes)},
+        {"weft_gather_lanes", address(gather_lanes)},
         {"weft_breakpoint", address(stop_in_debugger)},
     };
 }

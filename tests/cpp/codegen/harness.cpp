@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "ir/ir.h"
+#include "runtime/cpu/copy_lanes.h"
 
 namespace weft::test {
 
@@ -123,12 +124,14 @@ Compiled::Compiled(const std::string& text, codegen::Options options, const code
     auto symbol = [&](auto* function) {
         return llvm::orc::ExecutorSymbolDef(llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported);
     };
-    if (auto error =
-            library.define(llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
-                                                       {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
-                                                       {jit_->mangleAndIntern("test_square"), symbol(&plain_square)},
-                                                       {jit_->mangleAndIntern("test_cross"), symbol(&cross_product)},
-                                                       {jit_->mangleAndIntern("test_sum"), symbol(&sum_of_view)}})))
+    if (auto error = library.define(
+            llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
+                                        {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
+                                        {jit_->mangleAndIntern("weft_copy_lanes"), symbol(&runtime::copy_lanes)},
+                                        {jit_->mangleAndIntern("weft_gather_lanes"), symbol(&runtime::gather_lanes)},
+                                        {jit_->mangleAndIntern("test_square"), symbol(&plain_square)},
+                                        {jit_->mangleAndIntern("test_cross"), symbol(&cross_product)},
+                                        {jit_->mangleAndIntern("test_sum"), symbol(&sum_of_view)}})))
         throw std::runtime_error(llvm::toString(std::move(error)));
     if (auto error = jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(lowered.module), std::move(context))))
         throw std::runtime_error(llvm::toString(std::move(error)));
