@@ -63,7 +63,7 @@ bool is_right(const CompiledKernel& kernel) {
 
 TEST_F(Compile, gives_code_that_runs_and_describes_it) {
     const auto kernel = compile(ir::parse(kScale), {});
-    EXPECT_FALSE(kernel->from_cache);
+    EXPECT_NE(kernel->cache, CompiledKernel::Cache::found);
     EXPECT_GT(kernel->compile_ms, 0.0);
     EXPECT_EQ(kernel->description.name, "scale");
     EXPECT_EQ(kernel->parameter_types.size(), 2u);
@@ -76,12 +76,12 @@ TEST_F(Compile, gives_code_that_runs_and_describes_it) {
 TEST_F(Compile, the_second_time_comes_from_the_cache) {
     compile(ir::parse(kScale), {});
     const auto again = compile(ir::parse(kScale), {});
-    EXPECT_TRUE(again->from_cache);
+    EXPECT_EQ(again->cache, CompiledKernel::Cache::found);
     EXPECT_TRUE(is_right(*again));
     CompileOptions strided;
     strided.dense = false;
-    EXPECT_FALSE(compile(ir::parse(kScale), strided)->from_cache);
-    EXPECT_TRUE(compile(ir::parse(kScale), strided)->from_cache);
+    EXPECT_NE(compile(ir::parse(kScale), strided)->cache, CompiledKernel::Cache::found);
+    EXPECT_EQ(compile(ir::parse(kScale), strided)->cache, CompiledKernel::Cache::found);
 }
 
 TEST_F(Compile, without_the_cache_nothing_is_written) {
@@ -110,7 +110,7 @@ TEST_F(Compile, threads_that_ask_at_once_share_one_compilation) {
         EXPECT_TRUE(is_right(*kernel));
         if (std::find(distinct.begin(), distinct.end(), kernel.get()) != distinct.end()) continue;
         distinct.push_back(kernel.get());
-        compiled += !kernel->from_cache;
+        compiled += kernel->cache != CompiledKernel::Cache::found;
     }
     EXPECT_EQ(compiled, 1);
 }
