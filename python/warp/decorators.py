@@ -241,8 +241,9 @@ def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: st
 
     Args:
         snippet: the statements of the body; ``return`` gives a value of the annotated type.
-        adj_snippet: C++ for the backward pass; kept as ``f.adj_native_snippet``.
-        replay_snippet: C++ that the backward pass runs in place of the snippet; kept as ``f.replay_snippet``.
+        adj_snippet: C++ for the backward pass; kept as ``f.adj_native_snippet``, and not used yet: a gradient of a
+            kernel that calls the function is an error.
+        replay_snippet: C++ for the backward pass in place of the snippet; kept as ``f.replay_snippet``.
     Raises:
         UsageError: a snippet is no string, or what is decorated is no Python function.
     """
@@ -272,11 +273,18 @@ def _shown(parameters: list[tuple[str, Any]]) -> str:
     return ", ".join(name for name, _ in parameters)
 
 
+def _warn_unused(api: str, forward: Function) -> None:
+    import warnings  # only here
+
+    message = f"{api}: gradients are still made from {forward.__name__!r} itself; this declaration is kept and not used"
+    warnings.warn("warp: " + message, stacklevel=3)
+
+
 def func_grad(forward: Function) -> Callable:
     """Declares the gradient of a function: ``@wp.func_grad(f)``.
 
     The decorated function has the parameters of ``f``, then one adjoint for each value that ``f`` returns. It is kept
-    as ``f.custom_grad_func`` for the backward pass.
+    as ``f.custom_grad_func``. Gradients do not use it yet, which a warning says.
 
     Raises:
         UsageError: ``forward`` is no ``@wp.func``, or the parameters do not begin with those of ``forward``.
@@ -291,15 +299,17 @@ def func_grad(forward: Function) -> Callable:
             message += f"{forward.__name__!r}, with the same annotations: ({_shown(wanted)}), and go on with one "
             raise usage_error("func_grad(): " + message + "adjoint for each returned value", TypeError)
         forward.custom_grad_func = Function(function)
+        _warn_unused("func_grad()", forward)
         return forward.custom_grad_func
 
     return make
 
 
 def func_replay(forward: Function) -> Callable:
-    """Declares what the backward pass runs in place of a function to have its values again: ``@wp.func_replay(f)``.
+    """Declares what the backward pass is to run in place of a function to have its values again.
 
-    The decorated function has just the parameters of ``f``. It is kept as ``f.custom_replay_func``.
+    The decorated function has just the parameters of ``f``. It is kept as ``f.custom_replay_func``. Gradients do not
+    use it yet, which a warning says.
 
     Raises:
         UsageError: ``forward`` is no ``@wp.func``, or the parameters are not those of ``forward``.
@@ -314,6 +324,7 @@ def func_replay(forward: Function) -> Callable:
             message += f"are ({_shown(wanted)}); they must be the same, with the same annotations"
             raise usage_error("func_replay(): " + message, TypeError)
         forward.custom_replay_func = Function(function)
+        _warn_unused("func_replay()", forward)
         return forward.custom_replay_func
 
     return make

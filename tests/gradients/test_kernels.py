@@ -1,5 +1,7 @@
 """Gradients of single kernels: control flow, locals, memory."""
 
+import shutil
+
 import numpy as np
 import pytest
 import warp as wp
@@ -389,3 +391,19 @@ def test_a_loop_that_keeps_too_much_is_an_error_and_a_sum_is_not():
         wp.launch(rotate, dim=1, inputs=[x, 20_000_000, y])
     with pytest.raises(RuntimeError, match="needs what each of its iterations started with"):
         tape.backward(y)
+
+
+@pytest.mark.skipif(not (shutil.which("clang++-22") or shutil.which("clang++")), reason="there is no clang here")
+def test_a_function_in_cpp_has_no_gradient():
+    @wp.func_native("return x * x;")
+    def square_in_cpp(x: float) -> float: ...
+
+    @wp.kernel
+    def squares(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = square_in_cpp(x[i])
+
+    x, y = wp.zeros(4, requires_grad=True), wp.zeros(4, requires_grad=True)
+    wp.launch(squares, dim=4, inputs=[x, y])
+    with wp.Tape(), pytest.raises(wp.CompileError, match="a function written in C\\+\\+"):
+        wp.launch(squares, dim=4, inputs=[x, y])

@@ -14,13 +14,20 @@ using ir::Value;
 
 namespace {
 
-// What an atomic gave depends on the order of the threads, which another run would not repeat.
-void refuse_used_atomics(const ir::Function& kernel) {
+// What an atomic gave depends on the order of the threads, which another run would not repeat; what a function in C++
+// does, nobody knows.
+void refuse_unknown(const ir::Function& kernel) {
     std::unordered_set<const Value*> used;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         used.insert(operation.operands.begin(), operation.operands.end());
     });
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        const bool calls = operation.op == Op::call_library && operation.library->native;
+        if (calls) {
+            throw CompileError(operation.span, "kernel '" + kernel.name +
+                                                   "' has no gradient: it calls a function written in C++, whose "
+                                                   "derivative is not known");
+        }
         if (!is_atomic(operation.op) || !used.contains(operation.result())) return;
         throw CompileError(operation.span,
                            "kernel '" + kernel.name +
@@ -38,7 +45,7 @@ void refuse_used_atomics(const ir::Function& kernel) {
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
     WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
                "adjoint() takes a kernel, and what is known of the gradient of each parameter");
-    refuse_used_atomics(kernel);
+    refuse_unknown(kernel);
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
