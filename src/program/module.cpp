@@ -195,7 +195,7 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
     std::vector<ir::ParameterEffects> effects;
     transform::PipelineOptions pipeline;
     if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias};
-    if (!options.tangents.empty()) pipeline.jvp = {options.tangents};
+    if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && effects.empty()) effects = ir::effects(*after.functions.front());
         if (dumps) dump_ir(pass, name, after);

@@ -158,3 +158,18 @@ def test_second_derivatives_through_memory_are_refused():
     x, y = doubles(np.ones(12)), doubles(np.zeros(12))
     with pytest.raises(wp.CompileError, match="no second derivative here"):
         wp.autograd.hvp(prefix_products, dim=1, inputs=[x], outputs=[y], vectors=[x])
+
+
+def test_second_derivatives_of_decompositions_are_refused():
+    @wp.kernel
+    def stretch(m: wp.array[wp.mat33d], y: wp.array[wp.float64]):
+        i = wp.tid()
+        _u, sigma, _v = wp.svd3(m[i])
+        y[i] = sigma[0] * sigma[1]
+
+    m = doubles(RNG.standard_normal((2, 3, 3)), wp.mat33d)
+    y, dy = doubles(np.zeros(2)), doubles(np.zeros(2))
+    wp.jvp(stretch, dim=2, inputs=[m], outputs=[y], input_tangents=[m], output_tangents=[dy])
+    np.testing.assert_allclose(dy.numpy(), 2.0 * y.numpy(), rtol=1e-9)  # of degree two
+    with pytest.raises(wp.CompileError, match="only the first derivative of this is known"):
+        wp.autograd.hvp(stretch, dim=2, inputs=[m], outputs=[y], vectors=[m])

@@ -111,6 +111,9 @@ private:
     void visit(const Operation& operation) {
         if (!operation.regions.empty()) return structured(operation);
         WEFT_CHECK(operation.op != Op::call, "jvp: calls must be inlined");
+        // Builtins whose first derivative is a closed form take the bits of what counts as constant there.
+        if (options_.of_adjoint && operation.op == Op::bitcast && tangent(operation.operands[0]))
+            fail(operation, "only the first derivative of this is known");
         append_copy(operation);
         if (writes(operation.op)) return written(operation);
         if (operation.results.size() != 1 || !has_tangent(operation.result()->type)) return;

@@ -17,8 +17,9 @@
 namespace weft::transform {
 
 struct JvpOptions {
-    std::vector<bool>
-        active;  // by parameter: false where the tangent is zero, and that of what is written is not wanted
+    // By parameter: false where the tangent is zero, and that of what is written is not wanted.
+    std::vector<bool> active;
+    bool of_adjoint = false;  // second derivatives: what only has a first one is refused
 };
 
 // `kernel` has its calls inlined. Throws CompileError where the program has no derivative that could be computed here.
