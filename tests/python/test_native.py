@@ -161,6 +161,36 @@ def test_arrays_are_views_with_shape_strides_and_address():
 
 
 @wp.func_native("""
+    whole[0] = uint64(a.data);
+    element[i] = uint64(&a(i, 1));
+    part[i] = uint64(&a(i, 1)[2]);
+""")
+def note_addresses(
+    a: wp.array2d[wp.vec3], i: int, whole: wp.array[wp.uint64], element: wp.array[wp.uint64], part: wp.array[wp.uint64]
+): ...
+
+
+@wp.kernel
+def addresses(
+    a: wp.array2d[wp.vec3], whole: wp.array[wp.uint64], element: wp.array[wp.uint64], part: wp.array[wp.uint64]
+):
+    note_addresses(a, wp.tid(), whole, element, part)
+
+
+@needs_clang
+def test_addresses_of_elements_are_those_of_the_host():
+    array = wp.zeros((9, 4), dtype=wp.vec3)
+    for view in (array, array[1::3], array[::-1, ::2], array.transpose()):
+        rows = view.shape[0]
+        whole, element, part = (wp.zeros(n, dtype=wp.uint64) for n in (1, rows, rows))
+        wp.launch(addresses, dim=rows, inputs=[view, whole, element, part])
+        expected = view.ptr + np.arange(rows) * view.strides[0] + view.strides[1]
+        assert whole.numpy()[0] == view.ptr
+        np.testing.assert_array_equal(element.numpy(), expected)
+        np.testing.assert_array_equal(part.numpy(), expected + 8)
+
+
+@wp.func_native("""
     array_t<float, 2> plane = a[i];
     atomic_add(&total[0], 1);
     atomic_add(&sum[0], plane[1][2]);
