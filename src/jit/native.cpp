@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -87,6 +88,30 @@ std::string identity(const fs::path& compiler) {
     return real.string() + " " + std::to_string(size) + " " + std::to_string(time);
 }
 
+#if defined(__x86_64__)
+// The most that the code may use of the processor it is for: a level and not a name, which an older compiler may not
+// know.
+const char* level_of_processor() {
+    struct Level {
+        const char* name;
+        std::vector<const char*> features;  // beyond those of the levels below it, and those that these imply
+    };
+    static const Level kLevels[] = {
+        {"x86-64-v2", {"cx16", "popcnt", "sahf", "sse4.2"}},
+        {"x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}},
+        {"x86-64-v4", {"avx512bw", "avx512cd", "avx512dq", "avx512vl"}},
+    };
+    const std::vector<std::string> there = required_features();
+    const auto has = [&](const char* name) { return std::find(there.begin(), there.end(), name) != there.end(); };
+    const char* best = "x86-64";
+    for (const Level& level : kLevels) {
+        if (!std::all_of(level.features.begin(), level.features.end(), has)) break;
+        best = level.name;
+    }
+    return best;
+}
+#endif
+
 std::vector<std::string> options_of_compiler() {
     // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings are the compiler's taste; a function
     // that ends without its result is a mistake.
@@ -108,19 +133,7 @@ std::vector<std::string> options_of_compiler() {
                                         "-Wno-everything",
                                         "-Werror=return-type"};
 #if defined(__x86_64__)
-    // Levels and not names of processors, which an older compiler may not know.
-    const std::string features = "," + host_target().features + ",";
-    const auto has = [&](std::initializer_list<const char*> names) {
-        for (const char* name : names)
-            if (features.find(std::string(",+") + name + ",") == std::string::npos) return false;
-        return true;
-    };
-    if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "bmi2", "fma"}))
-        options.push_back("-march=x86-64-v4");
-    else if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
-        options.push_back("-march=x86-64-v3");
-    else
-        options.push_back("-march=x86-64-v2");
+    options.push_back(std::string("-march=") + level_of_processor());
 #endif
     return options;
 }

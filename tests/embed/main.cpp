@@ -1,5 +1,6 @@
-// Runs the kernels of kernels.py from the file that is named on the command line, and checks what they compute against
-// loops written here. Exits with the number of failed checks.
+// Runs the kernels of kernels.py from the file that is named on the command line, those of native.py from a second file
+// where one is named, and checks what they compute against loops written here. Exits with the number of failed checks.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -169,9 +170,50 @@ void from_several_threads(const weft::Program& program) {
     for (const weft::Array& sum : sums) check(*sum.data<std::int64_t>() == 500'000, "launches from four threads");
 }
 
+struct Range {
+    Vec3 low;
+    float scale;
+    weft::ArrayView weights;
+};
+
+void functions_in_cpp(const weft::Program& program) {
+    constexpr int kRows = 1003, kColumns = 7;
+    const weft::Array wide = weft::Array::zeros("float32", {kRows, 2 * kColumns});
+    const weft::Array out = weft::Array::zeros("float32", {kRows}), calls = weft::Array::zeros("int32", {1});
+    float* const numbers = wide.data<float>();
+    for (int i = 0; i < kRows * 2 * kColumns; ++i) numbers[i] = float(i * 7919 % 1009);
+    program.kernel("medians").launch(kRows, {wide.slice(1, 0, kColumns, 2), out, calls});
+    bool right = true;
+    int called = 0;
+    for (int row = 0; row < kRows; ++row) {
+        std::vector<float> sorted;
+        for (int k = 0; k < kColumns; ++k) sorted.push_back(numbers[row * 2 * kColumns + 2 * k]);
+        std::sort(sorted.begin(), sorted.end());
+        const bool is_called = row % 3 != 1;
+        right &= out.data<float>()[row] == (is_called ? sorted[kColumns / 2] : 0.0f);
+        called += is_called;
+    }
+    check(right && *calls.data<int>() == called, "medians of strided rows, by a function in C++");
+
+    const weft::Array weights = weft::Array::of({1.0f, 2.0f, 4.0f}), v = weft::Array::zeros("vec3", {100});
+    Vec3* const vectors = v.data<Vec3>();
+    for (int i = 0; i < 100; ++i) vectors[i] = {float(i), 2.0f, -0.5f};
+    program.kernel("scales").launch(100, {Range{{1.0f, 1.0f, 0.125f}, 0.5f, weights.view()}, v});
+    right = true;
+    for (int i = 0; i < 100; ++i) {
+        const float total = float(i) - 1.0f + 2.0f - 2.5f;
+        right &= vectors[i].x == 0.5f * total && vectors[i].y == std::floor(total) && vectors[i].z == float(i) + 1.0f;
+    }
+    check(right, "a vector and a struct with an array, to a function in C++");
+
+    const weft::Array level = weft::Array::zeros("int32", {1});
+    program.kernel("levels").launch(1, {level});
+    std::printf("level: %d\n", *level.data<int>());
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
     const weft::Program program = weft::Program::load(arguments[1]);
     structs_and_arrays(program);
     views_and_overlap(program);
@@ -179,6 +221,7 @@ int main(int, char** arguments) {
     numbers_of_all_kinds(program);
     mistakes(program, arguments[1]);
     from_several_threads(program);
+    if (count > 2) functions_in_cpp(weft::Program::load(arguments[2]));
     program.kernel("talk").launch(1, {41});
     std::printf("threads: %d, failures: %d\n", weft::cpu_threads(), failures);
     return failures;

@@ -1,6 +1,7 @@
 """Kernels compiled ahead of time, in a C++ program that is built against the installed library."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import warp as wp
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+CLANG = os.environ.get("WEFT_CLANG") or shutil.which("clang++-22") or shutil.which("clang++")
 
 
 def run(*command, **options):
@@ -31,8 +33,8 @@ def embed(tmp_path_factory):
     return folder
 
 
-def compile_kernels(path, **environment):
-    program = f"import kernels, warp as wp; print(wp.compile_aot_module(kernels, {str(path)!r}))"
+def compile_kernels(path, module="kernels", **environment):
+    program = f"import {module}, warp as wp; print(wp.compile_aot_module({module}, {str(path)!r}))"
     return run(sys.executable, "-c", program, cwd=HERE, env={**os.environ, **environment})
 
 
@@ -44,6 +46,43 @@ def test_a_program_without_python_runs_the_kernels(embed, tmp_path):
     for threads in ("1", "3"):
         environment = {**os.environ, "WARP_CPU_THREADS": threads}
         assert run(embed / "build/embed", path, env=environment) == f"42\nthreads: {threads}, failures: 0\n"
+
+
+@pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")
+@pytest.mark.parametrize("processor, level", [("x86-64", 1), ("x86-64-v2", 2), ("", None)])
+def test_functions_in_cpp_are_in_the_file(embed, tmp_path, processor, level):
+    path = tmp_path / "kernels.weft"
+    compile_kernels(path)
+    (tmp_path / "kernels.weft.damaged").write_bytes(b"")
+    compile_kernels(tmp_path / "native.weft", "native", WEFT_CPU=processor)
+    # No compiler is there when the program runs.
+    output = run(embed / "build/embed", path, tmp_path / "native.weft", env={"PATH": str(tmp_path)})
+    assert output.endswith("failures: 0\n") and "level: " in output
+    if platform.machine() == "x86_64" and level:
+        assert f"level: {level}\n" in output
+
+
+def test_a_file_with_cpp_needs_a_clang_when_it_is_written(tmp_path):
+    with pytest.raises(wp.CompileError, match="needs a clang on this machine: there is none in the folders of PATH"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PATH", str(tmp_path))
+            patch.delenv("WEFT_CLANG", raising=False)
+            patch.setattr(wp.config, "cache_kernels", False)
+            patch.syspath_prepend(HERE)
+            import native
+
+            wp.compile_aot_module(native, tmp_path / "native.weft")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")
+def test_functions_that_the_program_lacks_are_named(embed, tmp_path):
+    path = tmp_path / "lost.weft"
+    compile_kernels(path, "lost")
+    result = subprocess.run([embed / "build/embed", path], capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "the C++ of kernel 'find' uses Py_IsInitialized, which this process does not have" in result.stderr
+    assert "in a C++ program by linking with it" in result.stderr
 
 
 def test_files_for_older_processors_run_here(embed, tmp_path):

@@ -146,7 +146,9 @@ void Executable::link_native(const std::vector<std::byte>& object, std::unordere
     if (!result.missing.empty())
         throw UsageError("func_native()", "the C++" + kernel + " uses " + result.missing +
                                               ", which this process does not have. help: load the library that has it "
-                                              "with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) before");
+                                              "before: in Python with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL), in a "
+                                              "C++ program by linking with it (what the program itself defines must be "
+                                              "exported: -rdynamic)");
     if (!result.error.empty())
         throw UsageError("func_native()", "the C++" + kernel + " cannot be linked: " + result.error);
     const auto found = result.symbols.find(kNativeSymbol);
