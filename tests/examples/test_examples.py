@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import warp as wp
-from warp.examples import _cubes, _raster, gray_scott, isosurface, karman, lagoon, mandelbrot, nbody, shape_wave
+from warp.examples import gray_scott, karman, lagoon, mandelbrot, nbody, shape_wave
 
 RUNS = {
     "lagoon": (["--size", "128", "--pixels", "64", "--frames", "3", "--steps", "5"], ["lagoon.png", "lagoon.gif"]),
@@ -15,7 +15,7 @@ RUNS = {
     "nbody": (["--stars", "64", "--steps", "7", "--pixels", "32"], ["nbody.png", "nbody.gif"]),
     "isosurface": (
         ["--size", "24", "--before", "5", "--frames", "2", "--steps", "5", "--pixels", "48"],
-        ["isosurface.png", "isosurface.gif"],
+        ["isosurface.png", "isosurface_curvature.png", "isosurface.gif"],
     ),
     "cloth": (
         ["--cloths", "1", "--across", "12", "--frames", "2", "--substeps", "4", "--pixels", "48"],
@@ -180,82 +180,6 @@ def test_streaming_and_collision_agree_with_numpy():
         g[:, :, 0] = equilibrium(rho, ux, uy)[:, :, 0]
         f = g + street.omega * (equilibrium(rho, ux, uy) - g)
     np.testing.assert_allclose(street.f.numpy(), f, atol=2e-6)
-
-
-# ---- isosurface ----
-
-
-def assert_closed(triangles):
-    """Every edge borders two triangles, which run along it in opposite directions."""
-    edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    _, uses = np.unique(edges, axis=0, return_counts=True)
-    assert (uses == 1).all()
-    assert {tuple(edge) for edge in edges} == {tuple(edge) for edge in edges[:, ::-1]}
-    return len(edges) // 2
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_surfaces_of_noise_are_closed(seed):
-    field = np.full((14, 15, 16), -1.0, dtype=np.float32)
-    field[1:-1, 1:-1, 1:-1] = np.random.default_rng(seed).standard_normal((12, 13, 14))  # every case of the table
-    points, triangles = _cubes.Surface(field.shape).extract(wp.array(field, dtype=float))
-    assert_closed(triangles.numpy())
-    assert set(np.unique(triangles.numpy())) == set(range(len(points)))
-
-
-def test_spheres_and_tori_have_their_area_volume_and_genus():
-    x, y, z = np.mgrid[0:40, 0:40, 0:40] - 19.3
-    ring = np.sqrt(x**2 + y**2) - 11.0
-    shapes = [
-        (13.0 - np.sqrt(x**2 + y**2 + z**2), 4 * np.pi * 13.0**2, 4 / 3 * np.pi * 13.0**3, 2),
-        (6.0 - np.sqrt(ring**2 + z**2), 4 * np.pi**2 * 11.0 * 6.0, 2 * np.pi**2 * 11.0 * 36.0, 0),
-    ]
-    for field, area, volume, euler in shapes:
-        points, triangles = _cubes.Surface(field.shape).extract(wp.array(field.astype(np.float32), dtype=float))
-        found = _cubes.area_and_volume(points, triangles)
-        np.testing.assert_allclose(found, (area, volume), rtol=8e-3)
-        assert len(points) - assert_closed(triangles.numpy()) + len(triangles) == euler
-
-
-def test_parting_keeps_the_amount_and_lowers_the_energy():
-    mixture = isosurface.Mixture(24)
-    amount, energy = mixture.amount_and_energy()
-    for _ in range(5):
-        mixture.step(40)
-        kept, lower = mixture.amount_and_energy()
-        assert abs(kept - amount) < 1e-6 * 24**3
-        assert lower < energy
-        energy = lower
-
-
-def test_a_step_of_parting_agrees_with_numpy():
-    mixture = isosurface.Mixture(20, share=0.4)
-    c = mixture.c.numpy().astype(np.float64)
-
-    def laplacian(f):
-        return sum(np.roll(f, s, axis) for s in (-1, 1) for axis in range(3)) - 6.0 * f
-
-    for _ in range(3):
-        c = c + isosurface.STEP * laplacian(c**3 - c - isosurface.WIDTH**2 * laplacian(c))
-    mixture.step(3)
-    np.testing.assert_allclose(mixture.c.numpy(), c, atol=1e-6)
-
-
-def test_a_drawn_sphere_has_its_outline_and_its_light_side():
-    field = 9.0 - np.sqrt(((np.mgrid[0:24, 0:24, 0:24] - 11.5) ** 2).sum(axis=0))
-    surface = _cubes.Surface(field.shape, (-11.5, -11.5, -11.5))
-    points, triangles = surface.extract(wp.array(field.astype(np.float32), dtype=float))
-    white = wp.full(len(points), wp.vec3(1.0, 1.0, 1.0), dtype=wp.vec3)
-    look = _raster.daylight(sun=(1.0, 0.2, 0.3), gloss=0.0)
-    view = _raster.camera((0.0, 0.0, 60.0), (0.0, 0.0, 0.0), 100, 100, field_of_view=40.0)
-    picture = _raster.draw(view, look, points, triangles, white, reach=12.0)
-    bare = _raster.draw(view, look, points, triangles[:1], white, reach=12.0)
-    covered = np.abs(picture - bare).max(axis=2) > 0.02
-    # the outline of a sphere at distance d: sin(angle) = r / d
-    radius = 50.0 * np.tan(np.arcsin(9.0 / 60.0)) / np.tan(np.radians(20.0))
-    assert abs(np.sqrt(covered.sum() / np.pi) - radius) < 0.5
-    light = picture.sum(axis=2)
-    assert light[40:60, 60:66].mean() > 1.5 * light[40:60, 34:40].mean()
 
 
 # ---- shape_wave ----

@@ -9,7 +9,8 @@ amount of each fluid and lowers the energy of their mixing:
 
 w is the width of the boundary between them. From noise, domains form within a few units of time and then coarsen, so
 that their size grows as the cube root of time. Marching cubes finds the boundary within a ball, a few steps of Taubin
-smooth it, and a march through the field tells how much sky each point of it sees.
+smooth it, and a march through the field tells how much sky each point of it sees. At the end the surface is measured
+(its parts and handles, area, volume and curvatures), and drawn in the colours of its mean curvature.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import time
 import numpy as np
 
 import warp as wp
-from warp.examples import _cubes, _raster, _show
+from warp.examples import _cubes, _mesh, _raster, _show
 
 WIDTH = 1.0  # of the boundary between the fluids, in cells
+DUST = 8.0  # cells: what encloses less is noise
 STEP = 0.0115  # of time; explicit steps are stable below 2 / (12 (12 w² + 2)), 12 being the Laplacian's largest rate
 
 
@@ -103,27 +105,73 @@ def sample(f: wp.array3d[float], p: wp.vec3) -> float:
 
 
 @wp.kernel
-def gather(
-    points: wp.array[wp.vec3],
-    triangles: wp.array2d[int],
-    sums: wp.array[wp.vec3],
-    counts: wp.array[int],
-):
-    """Each triangle adds its other two corners to every corner: over all, each neighbour twice."""
-    t = wp.tid()
-    for corner in range(3):
-        i = triangles[t, corner]
-        a = points[triangles[t, (corner + 1) % 3]]
-        b = points[triangles[t, (corner + 2) % 3]]
-        wp.atomic_add(sums, i, a + b)
-        wp.atomic_add(counts, i, 2)
+def bend(f: wp.array3d[float], mean: wp.array3d[float], gauss: wp.array3d[float]):
+    """Curvatures of the surface of constant f through each node: how its normal, which points to lower values, turns.
+
+    Goldman, "Curvature formulas for implicit curves and surfaces" (2005), with central differences."""
+    i, j, k = wp.tid()
+    mean[i, j, k] = 0.0
+    gauss[i, j, k] = 0.0
+    if i < 1 or j < 1 or k < 1 or i > f.shape[0] - 2 or j > f.shape[1] - 2 or k > f.shape[2] - 2:
+        return
+    here = f[i, j, k]
+    g = 0.5 * wp.vec3(
+        f[i + 1, j, k] - f[i - 1, j, k],
+        f[i, j + 1, k] - f[i, j - 1, k],
+        f[i, j, k + 1] - f[i, j, k - 1],
+    )
+    xx = f[i + 1, j, k] - 2.0 * here + f[i - 1, j, k]
+    yy = f[i, j + 1, k] - 2.0 * here + f[i, j - 1, k]
+    zz = f[i, j, k + 1] - 2.0 * here + f[i, j, k - 1]
+    xy = 0.25 * (f[i + 1, j + 1, k] - f[i + 1, j - 1, k] - f[i - 1, j + 1, k] + f[i - 1, j - 1, k])
+    xz = 0.25 * (f[i + 1, j, k + 1] - f[i + 1, j, k - 1] - f[i - 1, j, k + 1] + f[i - 1, j, k - 1])
+    yz = 0.25 * (f[i, j + 1, k + 1] - f[i, j + 1, k - 1] - f[i, j - 1, k + 1] + f[i, j - 1, k - 1])
+    second = wp.mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+    adjugate = wp.matrix_from_rows(
+        wp.cross(second[1], second[2]), wp.cross(second[2], second[0]), wp.cross(second[0], second[1])
+    )
+    steep = wp.length(g)
+    if steep > 1.0e-3:
+        along = wp.dot(g, second @ g)
+        mean[i, j, k] = (along - steep * steep * wp.trace(second)) / (2.0 * steep * steep * steep)
+        gauss[i, j, k] = wp.dot(g, adjugate @ g) / (steep * steep * steep * steep)
 
 
 @wp.kernel
-def relax(share: float, sums: wp.array[wp.vec3], counts: wp.array[int], points: wp.array[wp.vec3]):
-    """Moves a point by `share` of the way to the mean of its neighbours."""
-    i = wp.tid()
-    points[i] += share * (sums[i] / float(counts[i]) - points[i])
+def bend_at(
+    nodes: wp.array3d[float],
+    more_nodes: wp.array3d[float],
+    to_cells: float,
+    middle: wp.vec3,
+    points: wp.array[wp.vec3],
+    mean: wp.array[float],
+    gauss: wp.array[float],
+):
+    """Curvatures at the points of the surface, in the points' unit of length."""
+    p = wp.tid()
+    here = points[p] * to_cells + middle
+    mean[p] = sample(nodes, here) * to_cells
+    gauss[p] = sample(more_nodes, here) * to_cells * to_cells
+
+
+@wp.kernel
+def bend_in_all(mean: wp.array[float], gauss: wp.array[float], area: wp.array[float], sums: wp.array[wp.float64]):
+    """Integrals over the surface: of 1, of the mean curvature and of its square; and how much of it is a saddle."""
+    p = wp.tid()
+    wp.atomic_add(sums, 0, wp.float64(area[p]))
+    wp.atomic_add(sums, 1, wp.float64(area[p] * mean[p]))
+    wp.atomic_add(sums, 2, wp.float64(area[p] * mean[p] * mean[p]))
+    if gauss[p] < 0.0:
+        wp.atomic_add(sums, 3, wp.float64(area[p]))
+
+
+@wp.kernel
+def paint_bends(mean: wp.array[float], most: float, colours: wp.array[wp.vec3]):
+    """Hollows are blue, ridges red, and where the two balance, as in a soap film, it is white."""
+    p = wp.tid()
+    bent = wp.clamp(mean[p] / most, -1.0, 1.0)
+    side = wp.where(bent < 0.0, wp.vec3(0.06, 0.20, 0.62), wp.vec3(0.72, 0.10, 0.06))
+    colours[p] = wp.lerp(wp.vec3(0.85, 0.83, 0.78), side, wp.abs(bent))
 
 
 @wp.kernel
@@ -175,6 +223,7 @@ class Mixture:
         # the picture's unit is the radius of the ball, its origin the middle
         self.spacing = 1.0 / self.radius
         corner = -0.5 * (size - 1) * self.spacing
+        self.middle = wp.vec3(0.5 * (size - 1), 0.5 * (size - 1), 0.5 * (size - 1))
         self.surface = _cubes.Surface(self.shape, (corner, corner, corner), self.spacing)
 
     def step(self, count: int = 1) -> None:
@@ -189,25 +238,55 @@ class Mixture:
         amount, total = sums.numpy()
         return float(amount), float(total)
 
-    def mesh(self, smoothing: int = 4) -> tuple[wp.array, wp.array]:
-        """Closed surface of the first fluid in the ball: points, triangles."""
+    def mesh(self, smoothing: int = 4, refined: bool = False) -> tuple[wp.array, wp.array]:
+        """Closed surface of the first fluid in the ball: points, triangles. ``refined``: without drops that are smaller
+        than a few cells, and without needles among its triangles."""
         wp.launch(trim, dim=self.shape, inputs=[self.c, self.radius], outputs=[self.field])
         points, triangles = self.surface.extract(self.field)
-        sums, counts = wp.empty(len(points), dtype=wp.vec3), wp.empty(len(points), dtype=int)
-        for share in (0.5, -0.53) * smoothing:  # Taubin: in, and a little further out, which keeps the volume
-            sums.zero_()
-            counts.zero_()
-            wp.launch(gather, dim=len(triangles), inputs=[points, triangles, sums, counts])
-            wp.launch(relax, dim=len(points), inputs=[share, sums, counts], outputs=[points])
+        if refined:
+            points, triangles = _mesh.without_dust(points, triangles, DUST * self.spacing**3)
+            points, triangles = _mesh.collapse(points, triangles, 0.5 * self.spacing)
+        _mesh.smooth(points, triangles, smoothing)
         return points, triangles
 
-    def picture(self, pixels: int, angle: float = 0.6) -> np.ndarray:
-        points, triangles = self.mesh()
+    def curvatures(self, points: wp.array) -> tuple[wp.array, wp.array]:
+        """Mean and Gaussian curvature of the surface that ``mesh`` found, at its points."""
+        nodes, more_nodes = wp.empty(self.shape, dtype=float), wp.empty(self.shape, dtype=float)
+        wp.launch(bend, dim=self.shape, inputs=[self.field], outputs=[nodes, more_nodes])
+        mean, gauss = wp.empty(len(points), dtype=float), wp.empty(len(points), dtype=float)
+        inputs = [nodes, more_nodes, self.radius, self.middle, points]
+        wp.launch(bend_at, dim=len(points), inputs=inputs, outputs=[mean, gauss])
+        return mean, gauss
+
+    def report(self) -> str:
+        """What a student of such labyrinths asks: their topology, and how their boundary bends."""
+        points, triangles = self.mesh(refined=True)
+        edges = _mesh.edge_table(triangles)
+        _, faults = _mesh.audit(edges)
+        parts = _mesh.parts(points, triangles, edges)
+        mean, gauss = self.curvatures(points)
+        sums = wp.zeros(4, dtype=wp.float64)
+        wp.launch(bend_in_all, dim=len(points), inputs=[mean, gauss, _mesh.areas(points, triangles), sums])
+        area, bent, squared, saddle = sums.numpy()
+        handles = int((1 - parts.euler // 2).sum())
+        state = "closed" if faults == 0 else f"open at {faults} edges"
+        return (
+            f"surface of {len(triangles)} triangles, {state}: {len(parts.euler)} parts with {handles} handles, "
+            f"area {area:.1f}, volume {parts.volume.sum():.2f} of the ball's {4 / 3 * np.pi:.2f}\n"
+            f"mean curvature {bent / area:.1f} ± {np.sqrt(squared / area - (bent / area) ** 2):.1f}, "
+            f"saddles are {100 * saddle / area:.0f} % of it; the Euler characteristic is {parts.euler.sum()}"
+        )
+
+    def picture(self, pixels: int, angle: float = 0.6, bends: bool = False) -> np.ndarray:
+        """The surface in daylight; ``bends``: in the colours of its mean curvature."""
+        points, triangles = self.mesh(refined=bends)
         normals = _raster.vertex_normals(points, triangles)
         occlusion, colours = wp.empty(len(points), dtype=float), wp.empty(len(points), dtype=wp.vec3)
-        middle = 0.5 * (self.shape[0] - 1)
-        inputs = [self.field, self.radius, wp.vec3(middle, middle, middle), points, normals, self.radius]
+        inputs = [self.field, self.radius, self.middle, points, normals, self.radius]
         wp.launch(look_around, dim=len(points), inputs=inputs, outputs=[occlusion, colours])
+        if bends:
+            mean, _ = self.curvatures(points)
+            wp.launch(paint_bends, dim=len(points), inputs=[mean, 0.2 * self.radius], outputs=[colours])
         view = _raster.camera(
             (3.1 * np.sin(angle), 1.25, 3.1 * np.cos(angle)), (0.0, -0.08, 0.0), pixels, pixels, field_of_view=43.0
         )
@@ -230,18 +309,15 @@ def main() -> None:
         stepping += middle - start
         drawing += time.perf_counter() - middle
     kept, after = mixture.amount_and_energy()
-    points, triangles = mixture.mesh()
-    area, volume = _cubes.area_and_volume(points, triangles)
     rate = options.frames * options.steps * options.size**3 / stepping / 1e6
     print(
         f"{options.frames * options.steps} steps of {options.size}³ cells at {rate:.0f} million cells/s; "
-        f"{len(triangles)} triangles, {drawing / options.frames * 1e3:.0f} ms a picture"
+        f"{drawing / options.frames * 1e3:.0f} ms a picture"
     )
-    print(
-        f"energy {before:.0f} -> {after:.0f}, amount moved by {abs(kept - amount) / options.size**3:.1e}; "
-        f"surface {area:.1f}, volume {volume:.2f} of the ball's {4 / 3 * np.pi:.2f}"
-    )
+    print(f"energy {before:.0f} -> {after:.0f}, amount moved by {abs(kept - amount) / options.size**3:.1e}")
+    print(mixture.report())
     _show.save_png(options.out / "isosurface.png", mixture.picture(2 * options.pixels))
+    _show.save_png(options.out / "isosurface_curvature.png", mixture.picture(2 * options.pixels, bends=True))
     _show.save_gif(options.out / "isosurface.gif", frames, frame_ms=60)
 
 
