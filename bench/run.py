@@ -71,6 +71,7 @@ PROGRAMS = tuple(
         Program("twenty", BENCH / "compile" / "twenty.py", (WEFT, PEER)),
         Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
         Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),
+        Program("loops", BENCH / "compile" / "loops.py", (WEFT, PEER)),
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),

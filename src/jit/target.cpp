@@ -86,12 +86,20 @@ void initialize_host_target() {
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
         llvm::InitializeNativeTargetAsmParser();  // checks inline assembly; codegen has none, LLVM still asks for it
+        // Limits inside LLVM from which on it works in a way that takes time with the size of a kernel and not with its
+        // square, and has no other way to be told.
+        const auto set_limit = [&](const char* option, const char* limit) {
+            const auto& options = llvm::cl::getRegisteredOptions();
+            const auto found = options.find(option);
+            if (found != options.end()) found->second->addOccurrence(0, option, limit);
+        };
         // The schedulers compare each access of a block with all others, up to this number of them; LLVM's own limit of
-        // 1000 makes that the longest part of compiling a kernel with hundreds of arrays. It has no other way to be
-        // told.
-        const auto& options = llvm::cl::getRegisteredOptions();
-        const auto limit = options.find("dag-maps-huge-region");
-        if (limit != options.end()) limit->second->addOccurrence(0, "dag-maps-huge-region", "200");
+        // 1000 makes that the longest part of compiling a kernel with hundreds of arrays.
+        set_limit("dag-maps-huge-region", "200");
+        // CodeGenPrepare begins again with the first block after each change to the control flow, in functions of up to
+        // this number of blocks; LLVM's own limit of 10000 makes that the longest part of a kernel with hundreds of
+        // loops.
+        set_limit("cgpp-huge-func", "64");
     });
 }
 
