@@ -105,7 +105,7 @@ def _mutate(tree, choose):
         block[:] = block[: (at := choose.randrange(len(block)))] + block[at + 1 :] or [ast.Pass()]
     elif kind == "move":
         block, other = choose.choice(blocks), choose.choice(blocks)
-        other.insert(choose.randrange(len(other) + 1), ast.parse(ast.unparse(choose.choice(block))).body[0])
+        other.insert(choose.randrange(len(other) + 1), copy.deepcopy(choose.choice(block)))
     else:
         calls = [n for n in nodes if isinstance(n, ast.Call)]
         call = choose.choice(calls)

@@ -197,24 +197,33 @@ def load(source, folder, name):
     return module
 
 
+def groups(count, size):
+    """The numbers below `count` in lists of `size`."""
+    return [list(range(start, min(start + size, count))) for start in range(0, count, size)]
+
+
+def function_of(calls, group):
+    """The text of a function that makes the calls of a group, to be decorated."""
+    header, body = [], []
+    for c in group:
+        parameters, lines = calls[c].source(f"c{c}")
+        header += parameters
+        body += lines
+    lines = ["def k(" + ", ".join(header) + "):", "    i = wp.tid()", *(f"    {line}" for line in body)]
+    return "\n".join(lines) + "\n"
+
+
 def run(calls, inputs, folder, name):
     """Runs the calls, many in one kernel. For each: (outputs of all rows, {way of running: outputs of the first rows}).
 
     The ways: in vectors with a masked tail, one thread at a time, and as scalar code.
     """
-    per_kernel = 12
     finished = []
-    for start in range(0, len(calls), per_kernel):
-        group = list(range(start, min(start + per_kernel, len(calls))))
-        header, body = [], []
-        for c in group:
-            parameters, lines = calls[c].source(f"c{c}")
-            header += parameters
-            body += lines
-        function = ["def k(" + ", ".join(header) + "):", "    i = wp.tid()", *(f"    {line}" for line in body)]
-        source = "import warp as wp\n\n\n" + "\n".join(["@wp.kernel", *function])
-        source += "\n\n\nvectors = k\n\n\n" + "\n".join(['@wp.kernel(module_options={"lanes": 1})', *function]) + "\n"
-        module = load(source, folder, f"sweep_{name}_{start}")
+    for group in groups(len(calls), 12):
+        function = function_of(calls, group)
+        source = "import warp as wp\n\n\n@wp.kernel\n" + function
+        source += '\n\nvectors = k\n\n\n@wp.kernel(module_options={"lanes": 1})\n' + function
+        module = load(source, folder, f"sweep_{name}_{group[0]}")
         arguments, outputs = [], []
         for c in group:
             for values, kind in zip(inputs[c], calls[c].types):

@@ -10,6 +10,9 @@ from programs import Program
 from sweep import load
 
 DECORATOR = "@wp.func\n"
+# What Python and wp.array[...] say of a module that cannot be read: of names, calls and types in annotations and
+# defaults, of files. Anything else is a fault of ours.
+UNREADABLE = (NameError, AttributeError, TypeError, ValueError, OSError, wp.UsageError)
 
 
 def refused(source, path, name, listing):
@@ -21,7 +24,8 @@ def refused(source, path, name, listing):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             module = load(text, path, name)
-    except Exception:
+    except UNREADABLE as error:
+        assert not isinstance(error, wp.InternalError), f"{error}\n{text}"
         return True
     try:
         for function in [v for v in vars(module).values() if getattr(v, "__module__", None) == name]:

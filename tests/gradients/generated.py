@@ -131,29 +131,24 @@ class Program:
             return self.leaf(scope)
         a = self.number(scope, depth - 1)
         b = self.number(scope, depth - 1)
-        form = c.randrange(16)
-        if form < 6:
-            return f"({a} {'+-*'[form % 3]} {b})"
-        if form == 6:
-            return f"{a} / ({F(1.5)} + {b} * {b})" if "(" not in b else f"squash({a}) * {b}"
-        if form == 7:
-            return f"wp.{c.choice(['sin', 'cos', 'tanh', 'atan'])}({a})"
-        if form == 8:
-            return f"wp.{c.choice(['min', 'max'])}({a}, {b})"
-        if form == 9:
-            return f"wp.sqrt(wp.abs({a}) + {F(0.3)})"
-        if form == 10:
-            return f"({a} if {self.condition(scope)} else {b})"
-        if form == 11:
-            return f"wp.dot({self.vector(scope, depth - 1)}, {self.vector(scope, depth - 1)})"
-        if form == 12:
-            return f"wp.length({self.vector(scope, depth - 1)} + wp.vec3d({F(3.0)}, {F(0.0)}, {F(0.1)}))"
-        if form == 13 and scope.functions:
-            name, _ = c.choice(scope.functions)
-            return f"{name}({a}, {self.vector(scope, 0)}, {self.int_expression(scope)})[0]"
-        if form == 14:
-            return f"wp.where({self.condition(scope)}, {a}, {b})"
-        return f"squash({a})"
+
+        def vector():
+            return self.vector(scope, depth - 1)
+
+        forms = [lambda op=op: f"({a} {op} {b})" for op in "+-*+-*"]
+        forms += [
+            lambda: f"{a} / ({F(1.5)} + {b} * {b})" if "(" not in b else f"squash({a}) * {b}",
+            lambda: f"wp.{c.choice(['sin', 'cos', 'tanh', 'atan'])}({a})",
+            lambda: f"wp.{c.choice(['min', 'max'])}({a}, {b})",
+            lambda: f"wp.sqrt(wp.abs({a}) + {F(0.3)})",
+            lambda: f"({a} if {self.condition(scope)} else {b})",
+            lambda: f"wp.dot({vector()}, {vector()})",
+            lambda: f"wp.length({vector()} + wp.vec3d({F(3.0)}, {F(0.0)}, {F(0.1)}))",
+            lambda: f"{self.call(scope, a)}[0]" if scope.functions else f"squash({a})",
+            lambda: f"wp.where({self.condition(scope)}, {a}, {b})",
+            lambda: f"squash({a})",
+        ]
+        return c.choice(forms)()
 
     def vector(self, scope, depth=2):
         c = self.c
@@ -163,21 +158,28 @@ class Program:
             choices += ["w[i]"] if self.may_read("w") else []
         if depth == 0 or c.random() < 0.15:
             return c.choice(choices)
-        form = c.randrange(7)
-        if form == 0:
-            return "wp.vec3d(" + ", ".join(self.number(scope, 0) for _ in range(3)) + ")"
-        if form == 1:
-            return f"({self.vector(scope, depth - 1)} {c.choice('+-')} {self.vector(scope, depth - 1)})"
-        if form == 2:
-            return f"wp.cross({self.vector(scope, depth - 1)}, {self.vector(scope, depth - 1)})"
-        if form == 3:
-            return f"{self.vector(scope, depth - 1)} * {self.number(scope, 0)}"
-        if form == 4:
-            return f"shrink({self.vector(scope, depth - 1)})"
-        if form == 5 and scope.functions:
-            name, _ = c.choice(scope.functions)
-            return f"{name}({self.number(scope, 0)}, {self.vector(scope, 0)}, {self.int_expression(scope)})[1]"
-        return c.choice(choices)
+
+        def vector():
+            return self.vector(scope, depth - 1)
+
+        def number():
+            return self.number(scope, 0)
+
+        forms = [
+            lambda: f"wp.vec3d({number()}, {number()}, {number()})",
+            lambda: f"({vector()} {c.choice('+-')} {vector()})",
+            lambda: f"wp.cross({vector()}, {vector()})",
+            lambda: f"{vector()} * {number()}",
+            lambda: f"shrink({vector()})",
+            lambda: f"{self.call(scope, number())}[1]" if scope.functions else c.choice(choices),
+            lambda: c.choice(choices),
+        ]
+        return c.choice(forms)()
+
+    def call(self, scope, number):
+        """A call of one of the functions, which gives a number and a vector."""
+        name, _ = self.c.choice(scope.functions)
+        return f"{name}({number}, {self.vector(scope, 0)}, {self.int_expression(scope)})"
 
     def matrix(self, scope):
         c = self.c

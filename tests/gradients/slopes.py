@@ -6,7 +6,7 @@ points of all difference quotients, and one adjoint launch the gradients of all 
 
 import numpy as np
 import warp as wp
-from sweep import load
+from sweep import function_of, groups, load
 
 # Of the extrapolated difference quotients: three step sizes, of which each is half the one before.
 STEPS = 3
@@ -21,17 +21,10 @@ def build(calls, folder, name):
     """The calls in kernels: a list of (kernel, numbers of the calls in it). Not optimised: values are tested elsewhere,
     and derivatives are made before."""
     built = []
-    for start in range(0, len(calls), PER_KERNEL):
-        group = list(range(start, min(start + PER_KERNEL, len(calls))))
-        header, body = [], []
-        for c in group:
-            parameters, lines = calls[c].source(f"c{c}")
-            header += parameters
-            body += lines
-        options = '(module_options={"optimization_level": 0, "lanes": 1})'
-        source = f"import warp as wp\n\n\n@wp.kernel{options}\ndef k(" + ", ".join(header) + "):\n    i = wp.tid()\n"
-        source += "\n".join(f"    {line}" for line in body) + "\n"
-        built.append((load(source, folder, f"slopes_{name}_{start}").k, group))
+    for group in groups(len(calls), PER_KERNEL):
+        source = 'import warp as wp\n\n\n@wp.kernel(module_options={"optimization_level": 0, "lanes": 1})\n'
+        source += function_of(calls, group)
+        built.append((load(source, folder, f"slopes_{name}_{group[0]}").k, group))
     return built
 
 

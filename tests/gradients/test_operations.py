@@ -5,14 +5,9 @@ import pytest
 import warp as wp
 import warp.utils
 from differences import check_program
+from tapes import square
 
 RNG = np.random.default_rng(11)
-
-
-@wp.kernel
-def square(x: wp.array[wp.float64]):
-    i = wp.tid()
-    x[i] = x[i] * x[i]
 
 
 @wp.kernel

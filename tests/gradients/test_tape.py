@@ -4,30 +4,15 @@ import numpy as np
 import pytest
 import warp as wp
 from differences import check_program
+from tapes import doubles, multiply, square
 
 RNG = np.random.default_rng(3)
-
-
-@wp.kernel
-def square(x: wp.array[wp.float64]):
-    i = wp.tid()
-    x[i] = x[i] * x[i]
-
-
-@wp.kernel
-def multiply(a: wp.array[wp.float64], b: wp.array[wp.float64], c: wp.array[wp.float64]):
-    i = wp.tid()
-    c[i] = a[i] * b[i]
 
 
 @wp.kernel
 def total(x: wp.array[wp.float64], loss: wp.array[wp.float64]):
     i = wp.tid()
     wp.atomic_add(loss, 0, x[i])
-
-
-def doubles(values, **options):
-    return wp.array(np.asarray(values, dtype=np.float64), dtype=wp.float64, **options)
 
 
 @pytest.mark.seed("S-DIF-018")

@@ -5,28 +5,18 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
+import tapes
 import warp as wp
+from tapes import multiply, square
 
 RNG = np.random.default_rng(17)
 
 
-@wp.kernel
-def square(x: wp.array[wp.float64]):
-    i = wp.tid()
-    x[i] = x[i] * x[i]
-
-
-@wp.kernel
-def multiply(a: wp.array[wp.float64], b: wp.array[wp.float64], c: wp.array[wp.float64]):
-    i = wp.tid()
-    c[i] = a[i] * b[i]
-
-
-def doubles(values, **options):
-    return wp.array(np.asarray(values, dtype=np.float64), dtype=wp.float64, **{"requires_grad": True, **options})
+doubles = partial(tapes.doubles, requires_grad=True)
 
 
 # ---- failures ----
