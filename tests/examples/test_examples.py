@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import warp as wp
-from warp.examples import gray_scott, karman, lagoon, mandelbrot, nbody, shape_wave
+from warp.examples import gray_scott, karman, lagoon, mandelbrot, nbody
 
 RUNS = {
     "lagoon": (["--size", "128", "--pixels", "64", "--frames", "3", "--steps", "5"], ["lagoon.png", "lagoon.gif"]),
@@ -25,7 +25,16 @@ RUNS = {
         ["--rings", "2", "--around", "6", "--frames", "2", "--substeps", "2", "--pixels", "48"],
         ["rigid.png", "rigid.gif"],
     ),
-    "shape_wave": (["--size", "32", "--steps", "8", "--iterations", "3"], ["shape_wave.png"]),
+    "shape_wave": (
+        ["--size", "32", "--steps", "8", "--iterations", "3"],
+        ["shape_wave.png", "shape_wave.gif"],
+    ),
+    "throw": (
+        ["--subdivisions", "1", "--steps", "300", "--iterations", "2", "--pixels", "48"],
+        ["throw.png", "throw.gif"],
+    ),
+    "still_life": (["--high", "12", "--iterations", "5", "--pixels", "24"], ["still_life.png", "still_life.gif"]),
+    "rocket": (["--rockets", "4", "--iterations", "5"], ["rocket.png"]),
     "karman": (["--rows", "32", "--columns", "96", "--steps", "240"], ["karman.png", "karman.gif"]),
 }
 
@@ -180,29 +189,3 @@ def test_streaming_and_collision_agree_with_numpy():
         g[:, :, 0] = equilibrium(rho, ux, uy)[:, :, 0]
         f = g + street.omega * (equilibrium(rho, ux, uy) - g)
     np.testing.assert_allclose(street.f.numpy(), f, atol=2e-6)
-
-
-# ---- shape_wave ----
-
-
-def test_the_gradient_through_all_steps_of_the_pool_is_that_of_its_linear_map():
-    target = shape_wave.word("W", 24)
-    pool = shape_wave.Pool(target, 15)
-    start = np.random.default_rng(5).standard_normal((24, 24)).astype(np.float32)
-    pool.first.assign(start)
-    loss, gradient = pool.gradient()
-    final = pool.run().numpy().astype(np.float64)
-    np.testing.assert_allclose(loss, ((final - target) ** 2).sum(), rtol=1e-4)
-    # The steps are linear: along any direction the loss is a parabola, and its slope is exact.
-    direction = np.random.default_rng(6).standard_normal((24, 24)).astype(np.float32)
-    ends = []
-    for sign in (1.0, -1.0):
-        pool.first.assign(start + np.float32(sign) * direction)
-        ends.append(((pool.run().numpy().astype(np.float64) - target) ** 2).sum())
-    np.testing.assert_allclose((gradient * direction).sum(), (ends[0] - ends[1]) / 2.0, rtol=2e-3)
-
-
-def test_descent_finds_a_splash_that_makes_the_picture():
-    pool = shape_wave.Pool(shape_wave.word("W", 48), 30)
-    losses = shape_wave.fit(pool, 60)
-    assert losses[-1] < 0.1 * losses[0]

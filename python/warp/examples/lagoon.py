@@ -218,19 +218,17 @@ def shade(
 
 
 class Lagoon:
-    """State of the simulation: `size` cells each way, `SPACING` metres apart."""
+    """State of the simulation: `size` cells each way, `SPACING` metres apart; with gradients if they are wanted."""
 
-    def __init__(self, size: int = 1024):
+    def __init__(self, size: int = 1024, requires_grad: bool = False):
         self.size = size
         self.time = 0.0  # s
         # waves run at sqrt(g h); the deepest water is some 13 m
         self.dt = 0.4 * SPACING / math.sqrt(GRAVITY * 13.0)
         shape = (size, size)
         self.floor = wp.zeros(shape, dtype=float)
-        self.depth = wp.zeros(shape, dtype=float)
-        self.depth_new = wp.zeros(shape, dtype=float)
-        self.u, self.v = wp.zeros(shape, dtype=float), wp.zeros(shape, dtype=float)
-        self.u_new, self.v_new = wp.zeros(shape, dtype=float), wp.zeros(shape, dtype=float)
+        moving = [wp.zeros(shape, dtype=float, requires_grad=requires_grad) for _ in range(6)]
+        self.depth, self.depth_new, self.u, self.u_new, self.v, self.v_new = moving
         self.foam = wp.zeros(shape, dtype=float)
         wp.launch(sea_floor, dim=shape, inputs=[float(size)], outputs=[self.floor, self.depth])
 

@@ -1,188 +1,140 @@
-"""Which splash makes this picture? The initial surface of a pool, found so that its waves spell a word a while later.
+"""Which splash makes this picture? The first surface of the lagoon, found so that its waves spell a word later.
 
     python -m warp.examples.shape_wave
 
-The shallow-water equations of a pool of even depth H, linear, on a staggered grid with walls all around (surface height
-η and velocities u, v):
-
-    du/dt = -g ∂η/∂x,   dv/dt = -g ∂η/∂y,   dη/dt = -H (∂u/∂x + ∂v/∂y)
-
-A tape records all steps, and the gradient of the distance to the picture comes back through them to every cell of the
-first surface. Adam, a method of descent, takes it from there.
+The simulation is `warp.examples.lagoon` as it is: upwind fluxes, dry land, the paddle at the left. A tape records all
+steps, and the gradient of the distance to the picture comes back through them to the height of the water in every cell
+at the start. Descent takes it from there. The tape keeps what later steps overwrite, and prints how much that is.
 """
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
 
 import warp as wp
-from warp.examples import _show
+from warp.examples import _descent, _show, lagoon
 
-GRAVITY = 9.81  # m/s²
-DEPTH = 1.0  # m
-SPACING = 1.0  # m, edge of a cell
+DEEP = 3.0  # m; shallower water is left alone, and does not count
+HEIGHT = 0.4  # m, of the letters
 
 
 @wp.kernel
-def accelerate(
-    pull: float,
-    surface: wp.array2d[float],
-    u: wp.array2d[float],
-    v: wp.array2d[float],
-    u_new: wp.array2d[float],
-    v_new: wp.array2d[float],
+def pour(
+    floor: wp.array2d[float],
+    splash: wp.array2d[float],
+    depth: wp.array2d[float],
 ):
-    """Velocities on the left (u) and upper (v) face of each cell; none through the walls. `pull` is g dt / spacing."""
+    """The first depths: still water, and the splash where the water is deep."""
     i, j = wp.tid()
-    here = surface[i, j]
-    u_new[i, j] = wp.where(j > 0, u[i, j] - pull * (here - surface[i, wp.max(j - 1, 0)]), 0.0)
-    v_new[i, j] = wp.where(i > 0, v[i, j] - pull * (here - surface[wp.max(i - 1, 0), j]), 0.0)
+    still = wp.max(-floor[i, j], 0.0)
+    depth[i, j] = wp.where(still > DEEP, wp.max(still + splash[i, j], 0.5), still)
 
 
 @wp.kernel
-def carry(
-    flow: float,
-    surface: wp.array2d[float],
-    u: wp.array2d[float],
-    v: wp.array2d[float],
-    surface_new: wp.array2d[float],
-):
-    """Heights from what flows through the four faces. `flow` is H dt / spacing."""
+def distance(floor: wp.array2d[float], depth: wp.array2d[float], target: wp.array2d[float], loss: wp.array[float]):
+    """Squared differences of the surface and the picture, over deep water."""
     i, j = wp.tid()
-    rows = surface.shape[0]
-    columns = surface.shape[1]
-    right = wp.where(j + 1 < columns, u[i, wp.min(j + 1, columns - 1)], 0.0)
-    below = wp.where(i + 1 < rows, v[wp.min(i + 1, rows - 1), j], 0.0)
-    surface_new[i, j] = surface[i, j] - flow * (right - u[i, j] + below - v[i, j])
+    level = depth[i, j] + floor[i, j]
+    if floor[i, j] < -DEEP:
+        wp.atomic_add(loss, 0, (level - target[i, j]) * (level - target[i, j]))
 
 
-@wp.kernel
-def distance(surface: wp.array2d[float], target: wp.array2d[float], loss: wp.array[float]):
-    i, j = wp.tid()
-    difference = surface[i, j] - target[i, j]
-    wp.atomic_add(loss, 0, difference * difference)
-
-
-class Pool:
-    """`size` cells each way, watched for `steps` steps."""
+class Splash:
+    """A lagoon of `size` cells each way, watched for `steps` steps."""
 
     def __init__(self, target: np.ndarray, steps: int):
         self.size, self.steps = target.shape[0], steps
-        self.dt = 0.6 * SPACING / math.sqrt(2.0 * GRAVITY * DEPTH)
-        shape = target.shape
+        self.shape = target.shape
         self.target = wp.array(target.astype(np.float32))
-        self.first = wp.zeros(shape, dtype=float, requires_grad=True)
-        self.surface = [wp.zeros(shape, dtype=float, requires_grad=True) for _ in range(2)]
-        self.u = [wp.zeros(shape, dtype=float, requires_grad=True) for _ in range(2)]
-        self.v = [wp.zeros(shape, dtype=float, requires_grad=True) for _ in range(2)]
+        self.splash = wp.zeros(self.shape, dtype=float, requires_grad=True)
         self.loss = wp.zeros(1, dtype=float, requires_grad=True)
+        self.water = lagoon.Lagoon(self.size, requires_grad=True)
+        self.copied = 0  # bytes that the last tape kept
 
-    def run(self) -> wp.array:
-        """The surface after all steps."""
-        shape = (self.size, self.size)
-        pull, flow = GRAVITY * self.dt / SPACING, DEPTH * self.dt / SPACING
-        wp.copy(self.surface[0], self.first)
-        self.u[0].zero_()
-        self.v[0].zero_()
-        now, then = 0, 1
+    def begin(self) -> None:
+        """The lagoon at the start, with the splash on it."""
+        self.water.time = 0.0
+        for still in (self.water.u, self.water.v, self.water.foam):
+            still.zero_()
+        wp.launch(pour, dim=self.shape, inputs=[self.water.floor, self.splash], outputs=[self.water.depth])
+
+    def run(self) -> None:
+        self.begin()
         for _ in range(self.steps):
-            velocities = [self.u[now], self.v[now], self.u[then], self.v[then]]
-            wp.launch(accelerate, dim=shape, inputs=[pull, self.surface[now], *velocities])
-            moved = [flow, self.surface[now], self.u[then], self.v[then]]
-            wp.launch(carry, dim=shape, inputs=moved, outputs=[self.surface[then]])
-            now, then = then, now
-        return self.surface[now]
+            self.water.step()
 
-    def gradient(self) -> tuple[float, np.ndarray]:
-        """The mean squared distance to the target, and its gradient by each cell of the first surface."""
+    def surface(self) -> np.ndarray:
+        """Heights of the water, NaN where it is too shallow to count."""
+        floor = self.water.floor.numpy()
+        return np.where(floor < -DEEP, self.water.depth.numpy() + floor, np.nan)
+
+    def gradient(self, splash: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum of squared differences from the target, and its gradient by the height of the splash in each cell."""
+        self.splash.assign(splash.astype(np.float32))
         with wp.Tape() as tape:
             self.loss.zero_()
-            final = self.run()
-            wp.launch(distance, dim=final.shape, inputs=[final, self.target, self.loss])
+            self.run()
+            inputs = [self.water.floor, self.water.depth, self.target]
+            wp.launch(distance, dim=self.shape, inputs=inputs, outputs=[self.loss])
         tape.backward(self.loss)
-        result = float(self.loss.numpy()[0]), self.first.grad.numpy().copy()
+        self.copied = tape.memory.peak_bytes
+        result = float(self.loss.numpy()[0]), self.splash.grad.numpy().astype(np.float64)
         tape.zero()
         return result
 
 
-class Adam:
-    """Descent with a step for each number, from averages of its gradient and of the gradient's square."""
-
-    def __init__(self, size: tuple, rate: float):
-        self.mean, self.square, self.count, self.rate = np.zeros(size), np.zeros(size), 0, rate
-
-    def step(self, gradient: np.ndarray) -> np.ndarray:
-        self.count += 1
-        self.mean += 0.1 * (gradient - self.mean)
-        self.square += 0.01 * (gradient**2 - self.square)
-        mean = self.mean / (1.0 - 0.9**self.count)
-        square = self.square / (1.0 - 0.99**self.count)
-        return -self.rate * mean / (np.sqrt(square) + 1e-12)
-
-
 def word(text: str, size: int) -> np.ndarray:
-    """White letters on nothing, softened, with a mean of zero: water is neither made nor lost."""
+    """Letters one below the other in the open water, softened, as heights; a little below the rest between them."""
     from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
     picture = Image.new("L", (size, size))
     draw = ImageDraw.Draw(picture)
-    font = ImageFont.load_default(size * 0.3)
-    left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
-    draw.text(((size - right - left) / 2, (size - bottom - top) / 2), text, fill=255, font=font)
-    picture = picture.filter(ImageFilter.GaussianBlur(size / 100))
-    heights = np.asarray(picture, dtype=np.float64) / 255.0
-    return heights - heights.mean()
-
-
-def fit(pool: Pool, iterations: int, rate: float = 0.05) -> list[float]:
-    """Descends, and returns the loss of each iteration."""
-    descent, losses = Adam((pool.size, pool.size), rate), []
-    for _ in range(iterations):
-        loss, gradient = pool.gradient()
-        losses.append(loss)
-        pool.first.assign((pool.first.numpy() + descent.step(gradient)).astype(np.float32))
-    return losses
+    font = ImageFont.load_default(1.1 * size / len(text))
+    for n, letter in enumerate(text):
+        place = (0.25 * size, (n + 0.5) * size / len(text))
+        draw.text(place, letter, fill=255, font=font, anchor="mm", stroke_width=size / 150)
+    picture = picture.filter(ImageFilter.GaussianBlur(size / 90))
+    return HEIGHT * np.asarray(picture, dtype=np.float64) / 255.0
 
 
 def main() -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    options = _show.arguments(__doc__.splitlines()[0], size=192, steps=120, iterations=80)
+    options = _show.arguments(__doc__.splitlines()[0], size=192, steps=80, iterations=45)
+    plt = _descent.pyplot()
     steps, iterations = options.steps, options.iterations
-    pool = Pool(word("WEFT", options.size), steps)
+    pool = Splash(word("WEFT", options.size), steps)
     start = time.perf_counter()
-    losses = fit(pool, iterations)
+    found, losses = _descent.descend(pool.gradient, np.zeros(pool.shape), iterations, 0.04, "splash")
     seconds = time.perf_counter() - start
-    final = pool.run().numpy()
+    print(f"{iterations} gradients through {steps} steps of {options.size}² cells: {seconds:.1f} s")
+    print(
+        f"sum of squared differences {losses[0]:.1f} -> {min(losses):.2f} m²; copies kept: {pool.copied / 1e6:.0f} MB"
+    )
 
-    figure, axes = plt.subplots(1, 4, figsize=(16, 4.2))
-    first = pool.first.numpy()
-    limit = float(np.abs(first).max())
-    pictures = [
-        ("the first surface that was found", first, limit),
-        (f"{steps} steps later", final, 0.6),
-        ("what it should be", pool.target.numpy(), 0.6),
-    ]
-    for axis, (title, heights, most) in zip(axes, pictures, strict=False):
-        axis.imshow(heights, cmap="RdBu_r", vmin=-most, vmax=most)
-        axis.set_title(title)
-        axis.axis("off")
-    axes[3].semilogy(losses)
-    axes[3].set_title("squared distance")
-    axes[3].set_xlabel("iteration")
-    figure.tight_layout()
-    path = options.out / "shape_wave.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    print(f"squared distance {losses[0]:.1f} -> {losses[-1]:.3f}")
-    print(f"{iterations} gradients through {steps} steps: {seconds:.1f} s")
-    print(f"wrote {path}")
+    pool.splash.assign(found.astype(np.float32))
+    frames = []
+    pool.begin()
+    first = pool.surface()
+    for step in range(steps + steps // 2):
+        if step % 2 == 0:
+            frames.append(_show.to_bytes(pool.water.picture(options.size).numpy()))
+        if step == steps:
+            final, shaded = pool.surface(), frames[-1]
+        pool.water.step()
+
+    figure, axes = plt.subplots(1, 5, figsize=(22, 4.6), layout="constrained")
+    seconds_later = f"{steps * pool.water.dt:.1f} s"
+    colours = plt.get_cmap("RdBu_r").with_extremes(bad="#3d4a33")
+    maps = {"the splash that was found": first, f"the surface {seconds_later} later": final, "target": None}
+    for axis, (title, heights) in zip(axes, maps.items(), strict=False):
+        heights = np.where(np.isnan(first), np.nan, pool.target.numpy()) if heights is None else heights
+        limit = float(np.nanquantile(np.abs(first), 0.999)) if heights is first else HEIGHT
+        _descent.show(axis, heights, title, cmap=colours, vmin=-limit, vmax=limit)
+    _descent.show(axes[3], shaded, "the lagoon then")
+    _descent.show_losses(axes[4], losses, "squared distance, m²")
+    _descent.save(options.out / "shape_wave.png", figure)
+    _show.save_gif(options.out / "shape_wave.gif", frames, frame_ms=60)
 
 
 if __name__ == "__main__":
