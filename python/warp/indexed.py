@@ -282,7 +282,7 @@ def _class(dtype: Any, ndim: int) -> Any:
         name = "".join(letter if letter.isalnum() else "_" for letter in name)
         index = array(dtype=int)
         fields = [("data", array(dtype=dtype, ndim=ndim)), *[(f"indices{axis}", index) for axis in range(ndim)]]
-        made = _weft.make_struct(name, "warp.indexed", name, fields, members)
+        made = _weft.make_struct(name, "warp.indexed", name, fields, members, {})
         _classes[dtype, ndim] = made
     return made
 

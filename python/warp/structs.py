@@ -33,8 +33,9 @@ def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
 def struct(c: type) -> type:
     """Makes a struct of a class with annotated attributes; used as ``@wp.struct``.
 
-    Instances start as zeros (``S()``, or ``S(x=1.0)``), are passed to kernels by value and are elements of arrays
-    (``wp.zeros(10, dtype=S)``). Kernels read and write fields as ``s.x``, and make structs with ``S()``.
+    Instances start as zeros, or with the defaults of the class (``x: float = 1.0``): ``S()``, ``S(x=2.0)``. They are
+    passed to kernels by value and are elements of arrays (``wp.zeros(10, dtype=S)``, all zeros). Kernels read and write
+    fields as ``s.x``, and make structs with ``S()``.
 
     Args:
         c: the class. Fields are scalars, vectors, matrices, quaternions, transforms, arrays and other structs. Methods
@@ -42,8 +43,8 @@ def struct(c: type) -> type:
     Returns:
         The class of the struct, which takes the place of ``c``.
     Raises:
-        UsageError: a field has no type, or one that kernels do not have; the class has bases, ``__init__`` or
-            ``__slots__``.
+        UsageError: a field has no type, or one that kernels do not have, or a default of another type; the class has
+            bases, ``__init__`` or ``__slots__``.
     """
     if not isinstance(c, type):
         raise _weft.usage_error(f"struct(): expected a class, found {c!r}", TypeError)
@@ -57,16 +58,14 @@ def struct(c: type) -> type:
         if isinstance(annotation, str):
             annotation = _evaluate(name, field, annotation, c, frame)
         fields.append((field, annotation))
-    members = {}
+    members, defaults = {}, {}
     declared = {field for field, _ in fields}
     for member, value in vars(c).items():
         if member in _OF_EVERY_CLASS:
             continue
         if member in declared:
-            raise UsageError(
-                f"struct(): field '{member}' of {name} has a default, {value!r}; fields start as zeros. "
-                f"help: {name}({member}=...)"
-            )
+            defaults[member] = value
+            continue
         if member in ("__init__", "__new__", "__slots__", "__setattr__", "__getattribute__"):
             raise UsageError(f"struct(): {name} defines {member}, which a struct has already")
         is_method = callable(value) or isinstance(value, (property, staticmethod, classmethod))
@@ -77,4 +76,4 @@ def struct(c: type) -> type:
         members[member] = value
     if not fields:
         raise UsageError(f"struct(): {name} has no fields. help: annotate attributes: x: float")
-    return _weft.make_struct(name, c.__module__, c.__qualname__, fields, members)
+    return _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults)

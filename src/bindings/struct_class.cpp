@@ -2,12 +2,14 @@
 // class gets a property for each.
 #include <nanobind/stl/string.h>
 
+#include <bit>
 #include <cstdio>
 #include <set>
 
 #include "bindings/fastcall.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
+#include "bindings/values.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -29,13 +31,50 @@ std::string signature_of(Type type) {
 
 std::string key_of(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields) {
     std::string text;
-    for (const Type::Field& field : fields) text += field.name + ":" + signature_of(field.type) + ";";
+    for (const Type::Field& field : fields) {
+        text += field.name + ":" + signature_of(field.type);
+        for (const Number number : field.default_value)
+            text += "=" + std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
+        text += ";";
+    }
     char digits[24];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_of(text)));
     return module + ":" + qualname + ":" + digits;
 }
 
-Type::Field read_field(const std::string& struct_name, nb::handle name, nb::handle annotation) {
+// The components of a field's default, converted as an assignment to the field does it.
+std::vector<Number> read_default(const std::string& place, Type type, nb::handle value) {
+    const std::string given = place + " has the default " + nb::repr(value).c_str();
+    if (type.is_array() && value.is_none()) return {};
+    if (type.is_array() || type.is_struct()) {
+        throw UsageError("struct()",
+                         given + (type.is_array() ? ": an array can have None only"
+                                                  : ": a struct starts with the defaults of its own fields"),
+                         ErrorCategory::type);
+    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(type.size_bytes()));
+    if (!write_value(value, type, bytes.data()))
+        throw UsageError("struct()", given + ", expected " + type.python_name(), ErrorCategory::type);
+    std::vector<Number> numbers;
+    const auto step = static_cast<std::size_t>(type.scalar_type().size_bytes());
+    for (std::size_t at = 0; at < bytes.size(); at += step)
+        numbers.push_back(read_scalar(type.scalar(), bytes.data() + at));
+    return numbers;
+}
+
+// What read_default() has read, and the defaults of the structs inside, in memory that is zero.
+void write_defaults(Type type, std::byte* to) {
+    for (const Type::Field& field : type.fields()) {
+        std::byte* at = to + field.offset;
+        if (field.type.is_struct()) write_defaults(field.type, at);
+        for (const Number number : field.default_value) {
+            write_scalar(field.type.scalar(), number, at);
+            at += field.type.scalar_type().size_bytes();
+        }
+    }
+}
+
+Type::Field read_field(const std::string& struct_name, nb::handle name, nb::handle annotation, nb::dict defaults) {
     Type::Field field;
     field.name = nb::cast<std::string>(name);
     const std::string place = "field '" + field.name + "' of " + struct_name;
@@ -54,6 +93,7 @@ Type::Field read_field(const std::string& struct_name, nb::handle name, nb::hand
                          ErrorCategory::type);
     }
     field.type = *type;
+    if (defaults.contains(name)) field.default_value = read_default(place, *type, defaults[name]);
     return field;
 }
 
@@ -79,9 +119,9 @@ nb::object make_property(const Type::Field& field, std::size_t index) {
 }
 
 nb::object make_struct(const std::string& name, const std::string& module, const std::string& qualname,
-                       nb::list declared, nb::dict members) {
+                       nb::list declared, nb::dict members, nb::dict defaults) {
     std::vector<Type::Field> fields;
-    for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1]));
+    for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1], defaults));
     std::string key = key_of(module, qualname, fields);
     const Type type = Type::structure(name, std::move(key), std::move(fields));
     for (std::size_t i = 0; i < type.fields().size(); ++i) {
@@ -115,6 +155,7 @@ void construct(nb::pointer_and_handle<StructValue> self, nb::args arguments, nb:
     }
     new (self.p) StructValue(*type);
     nb::inst_mark_ready(self.h);
+    write_defaults(*type, self.p->data());
     for (std::size_t i = 0; i < arguments.size(); ++i) set_field(self.h, i, arguments[i]);
     for (auto [key, value] : keywords) {
         const auto name = nb::cast<std::string>(key);
@@ -234,9 +275,11 @@ void bind_structs(nb::module_& m) {
         .def("__deepcopy__", &deep_copy_of, nb::arg("memo"))
         .def("__reduce__", &reduce)
         .def("__setstate__", &restore, nb::arg("state"));
-    m.def("make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
-          nb::arg("members"),
-          "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes.");
+    m.def(
+        "make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
+        nb::arg("members"), nb::arg("defaults"),
+        "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes, `defaults` what "
+        "fields start with, by name.");
     m.def(
         "is_struct",
         [](nb::handle object) {

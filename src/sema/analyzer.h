@@ -195,6 +195,7 @@ private:
     Value construct_aggregate(Type type, const std::vector<Actual>& arguments, Span span);
     Value construct_transform(Type type, const std::vector<Actual>& arguments, Span span);
     Value construct_struct(Type type, const std::vector<Actual>& arguments, Span span);
+    ir::Value* default_of(const Type::Field& field);
     Value anonymous_vector(const std::vector<Actual>& arguments, Span span);
     Value anonymous_matrix(const std::vector<Actual>& arguments, Span span);
 

@@ -130,12 +130,6 @@ private:
     friend class TypePool;
 };
 
-struct Type::Field {
-    std::string name;
-    Type type;
-    std::int64_t offset = 0;  // filled in by Type::structure
-};
-
 // The type an IR text name stands for; empty where it is none. Structs must have been declared before: `find` says
 // what "struct @name" stands for, by default the struct of that name made last.
 using FindStruct = std::function<std::optional<Type>(std::string_view name)>;
@@ -163,6 +157,13 @@ struct Number {
     static Number real(double v) { return {true, 0, v}; }
     double as_double() const { return is_float ? f : static_cast<double>(i); }
     bool operator==(const Number&) const = default;
+};
+
+struct Type::Field {
+    std::string name;
+    Type type;
+    std::int64_t offset = 0;            // filled in by Type::structure
+    std::vector<Number> default_value;  // what S() has, one per component; empty: zeros, or a struct's own defaults
 };
 
 // Converts as the kernel's explicit casts do (C rules; out-of-range float to int saturates, NaN gives 0), rounding

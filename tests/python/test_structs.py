@@ -3,6 +3,7 @@
 import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -79,12 +80,6 @@ def test_mistakes_in_the_class_are_told():
         class Bad:
             x: "nowhere"  # noqa: F821
 
-    with pytest.raises(wp.UsageError, match="has a default, 1.0"):
-
-        @wp.struct
-        class Default:
-            x: float = 1.0
-
     with pytest.raises(wp.UsageError, match="has no fields"):
 
         @wp.struct
@@ -99,6 +94,118 @@ def test_mistakes_in_the_class_are_told():
 
     with pytest.raises(wp.UsageError, match="expected a class"):
         wp.struct(3)
+
+
+@wp.struct
+class Material:
+    density: float = 1000.0
+    tint: wp.vec3 = wp.vec3(0.25, 0.5, 1.0)
+    layers: wp.uint64 = 2**64 - 3
+    solid: bool = True
+    spin: wp.quatd = (0.0, 0.0, 0.0, 1.0)
+    turn: wp.mat22 = ((1.0, 2.0), (3.0, 4.0))
+    small: wp.float16 = 0.1
+    samples: wp.array(dtype=float) = None
+    number: int
+
+
+@wp.struct
+class Part:
+    mass: float
+    material: Material
+    limit: wp.float64 = float("inf")
+
+
+def assert_defaults(found, number=0, density=1000.0):
+    assert (found["density"], found["number"], found["layers"]) == (density, number, 2**64 - 3)
+    assert found["solid"] and found["small"] == np.float16(0.1)
+    np.testing.assert_array_equal(found["tint"], [0.25, 0.5, 1.0])
+    np.testing.assert_array_equal(found["spin"], [0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(found["turn"], [[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_fields_start_with_their_defaults():
+    first, second = Material(), Material(5.0, number=7)
+    first.tint.x = 9.0
+    assert Material().tint == wp.vec3(0.25, 0.5, 1.0) and second.tint == wp.vec3(0.25, 0.5, 1.0)
+    elements = wp.array([Material(), second], dtype=Material).numpy()
+    assert_defaults(elements[0])
+    assert_defaults(elements[1], number=7, density=5.0)
+    assert Material().samples is None and Part().limit == np.inf and Part().mass == 0.0
+    assert_defaults(wp.array([Part()], dtype=Part).numpy()[0]["material"])
+    assert wp.zeros(2, dtype=Material).numpy()["density"].tolist() == [0.0, 0.0]
+    changed = Material(layers=3, solid=False)
+    for same in (copy.copy(changed), copy.deepcopy(changed), pickle.loads(pickle.dumps(changed))):
+        assert same.layers == 3 and not same.solid and same.density == 1000.0
+
+
+@wp.func
+def light(number: int) -> Material:
+    return Material(density=float(number), number=number)
+
+
+@wp.kernel
+def make_parts(materials: wp.array[Material], parts: wp.array[Part]):
+    i = wp.tid()
+    materials[2 * i] = Material()
+    materials[2 * i + 1] = light(i)
+    part = Part(2.0)
+    parts[i] = part
+    if i % 2 == 1:
+        parts[i] = type(part)(material=Material(number=i))
+
+
+def test_kernels_make_structs_with_the_defaults_of_their_fields():
+    materials, parts = wp.zeros(10, dtype=Material), wp.zeros(5, dtype=Part)
+    wp.launch(make_parts, dim=5, inputs=[materials, parts])
+    for i, (found, part) in enumerate(zip(materials.numpy()[1::2], parts.numpy(), strict=True)):
+        assert_defaults(materials.numpy()[2 * i])
+        assert_defaults(found, number=i, density=float(i))
+        assert_defaults(part["material"], number=i if i % 2 else 0)
+        assert part["limit"] == np.inf and part["mass"] == (0.0 if i % 2 else 2.0)
+    assert light(3).number == 3 and light(3).tint == wp.vec3(0.25, 0.5, 1.0)
+
+
+def test_structs_that_differ_in_their_defaults_are_two():
+    def make(value):
+        @wp.struct
+        class Setting:
+            x: float = value
+
+        @wp.kernel
+        def read(out: wp.array[float]):
+            out[0] = Setting().x
+
+        return Setting, read
+
+    structs = []
+    for value in (1.5, 2.5, 1.5, -0.0):
+        struct, read = make(value)
+        out = wp.full(1, 7.0, dtype=float)
+        wp.launch(read, dim=1, inputs=[out])
+        assert out.numpy().tobytes() == np.float32(value).tobytes()
+        structs.append(struct)
+    with pytest.raises(wp.UsageError):
+        wp.array([structs[0]()], dtype=structs[1])
+
+
+@pytest.mark.parametrize(
+    "annotation, default, message",
+    [
+        (float, "text", "field 'x' of Bad has the default 'text', expected float32"),
+        (int, 0.5, "field 'x' of Bad has the default 0.5, expected int32"),
+        (wp.vec3, (1.0, 2.0), r"has the default \(1.0, 2.0\), expected vec3f"),
+        (wp.array(dtype=float), [1.0], r"has the default \[1.0\]: an array can have None only"),
+        (Inner, None, "has the default None: a struct starts with the defaults of its own fields"),
+        (wp.int8, 300, "300"),
+    ],
+)
+def test_defaults_of_other_types_are_refused(annotation, default, message):
+    class Bad:
+        x: annotation = default
+
+    with pytest.raises((wp.UsageError, OverflowError), match=message):
+        wp.struct(Bad)
 
 
 @pytest.mark.seed("S-ANN-006")

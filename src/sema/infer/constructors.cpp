@@ -175,6 +175,15 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     return Value::runtime(builder_.make(type, parts));
 }
 
+// What a field has where the constructor is not told. An array is one that is not there, as for None.
+ir::Value* FunctionAnalyzer::default_of(const Type::Field& field) {
+    if (!field.default_value.empty()) return builder_.constant(field.type, field.default_value);
+    if (!field.type.is_struct()) return builder_.zero(field.type);
+    std::vector<ir::Value*> parts;
+    for (const Type::Field& part : field.type.fields()) parts.push_back(default_of(part));
+    return builder_.make(field.type, parts);
+}
+
 Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& arguments, Span) {
     const std::string& name = type.struct_name();
     const auto& fields = type.fields();
@@ -202,7 +211,7 @@ Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& a
                                        "field '" + fields[i].name + "' of " + name);
             parts.push_back(materialize(value, by_field[i]->span));
         } else {
-            parts.push_back(builder_.zero(fields[i].type));  // an array is one that is not there, as for None
+            parts.push_back(default_of(fields[i]));
         }
     }
     return Value::runtime(builder_.make(type, parts));
