@@ -230,6 +230,16 @@ def test_loading_compiles_all_kernels_and_says_what_is_wrong():
         wp.load_module(3)
 
 
+def test_a_first_launch_needs_no_other_kernel_of_the_module():
+    text = "@wp.kernel\ndef wrong(x: wp.array[float]):\n    x[0] = missing\n"
+    module = run(text + "@wp.kernel\ndef right(x: wp.array[float]):\n    x[0] = 2.0\n", "half_wrong")
+    x = wp.zeros(1)
+    wp.launch(module.right, dim=1, inputs=[x])
+    assert x.numpy()[0] == 2.0
+    with pytest.raises(wp.CompileError, match="missing"):
+        wp.launch(module.wrong, dim=1, inputs=[x])
+
+
 # ---- gradients of functions, declared ----
 
 

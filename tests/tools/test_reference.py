@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import io
+import json
 import re
 import subprocess
 import sys
@@ -111,7 +112,7 @@ ANNOTATIONS = """import warp as wp
 @wp.struct
 class Particle:
     x: wp.vec3
-    m: float
+    m: float = 1.0
     neighbours: wp.array[int]
 
 @wp.func
@@ -188,23 +189,25 @@ disable_error_code = valid-type
 """
 
 
+FILES = {"annotations.py": ANNOTATIONS, "calls.py": CALLS, "wrong.py": WRONG}
+
+
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory):
     """What mypy says about the three files, in one run: {file: [line]}."""
     folder = tmp_path_factory.mktemp("mypy")
-    files = {"annotations.py": ANNOTATIONS, "calls.py": CALLS, "wrong.py": WRONG}
-    for name, text in files.items():
+    for name, text in FILES.items():
         (folder / name).write_text(text)
     (folder / "mypy.ini").write_text(CONFIGURATION)
     result = subprocess.run(
-        [sys.executable, "-m", "mypy", *files],
+        [sys.executable, "-m", "mypy", *FILES],
         cwd=folder,
         capture_output=True,
         text=True,
         env={"PATH": "", "MYPYPATH": str(Path(wp.__file__).parents[1])},
     )
     assert result.stderr == "" and "checked 3 source files" in result.stdout
-    return {name: [line for line in result.stdout.splitlines() if line.startswith(name)] for name in files}
+    return {name: [line for line in result.stdout.splitlines() if line.startswith(name)] for name in FILES}
 
 
 @pytest.mark.needs("mypy")
@@ -221,6 +224,24 @@ def test_mypy_accepts_calls_as_annotations_where_it_is_told_to(complaints):
 def test_mypy_finds_a_name_and_an_argument_that_are_not_there(complaints):
     name, argument = complaints["wrong.py"]
     assert 'has no attribute "dott"' in name and "argument" in argument
+
+
+@pytest.mark.needs("basedpyright")
+def test_pyright_accepts_every_annotation_form_that_is_no_call(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    configuration = {"typeCheckingMode": "standard", "extraPaths": [str(Path(wp.__file__).parents[1])]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(configuration))
+    result = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson"], cwd=tmp_path, capture_output=True, text=True
+    )
+    report = json.loads(result.stdout)
+    assert report["summary"]["filesAnalyzed"] == 3
+    rules = {name: [] for name in FILES}
+    for complaint in report["generalDiagnostics"]:
+        rules[Path(complaint["file"]).name].append(complaint["rule"])
+    assert rules["annotations.py"] == [] and set(rules["calls.py"]) == {"reportInvalidTypeForm"}
+    assert sorted(rules["wrong.py"]) == ["reportAttributeAccessIssue", "reportCallIssue"]
 
 
 def runtime_reference():
