@@ -260,7 +260,7 @@ def _launch_subject(api: str, entry: Any) -> Subject | None:
     """One launch of a tape, from what its arrays held then; None where it has no gradients."""
     names = parameters(entry.kernel.func)
     arguments = [
-        entry.needs[i][0].contents_with_gradient() if i in entry.needs and isinstance(value, array) else value
+        entry.before[i][0].contents_with_gradient() if i in entry.before and isinstance(value, array) else value
         for i, value in enumerate(entry.values)
     ]
     written = [i for i, writes in enumerate(entry.writes) if writes and is_differentiable(arguments[i])]

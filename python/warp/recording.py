@@ -92,14 +92,15 @@ def _as_now(value: Any) -> Any:
 
 
 class Launch:
-    """One launch. ``needs`` has what the adjoint reads, by argument."""
+    """One launch. ``before`` and ``after`` have what the adjoint reads as it was then, by argument."""
 
     def __init__(self, kernel: Any, dim: Any, values: list, device: Any, writes: list[bool], is_smooth: bool):
         self.kernel, self.dim, self.device = kernel, dim, device
         self.values = [value if type(value) in _FIXED else _as_now(value) for value in values]
         self.structs = [value for value in values if type(value) not in _FIXED and _weft.arrays_in(value)]
         self.writes, self.is_smooth = writes, is_smooth
-        self.needs: dict[int, list[Need]] = {}
+        self.before: dict[int, list[Need]] = {}
+        self.after: dict[int, Need] = {}
 
     def arrays(self) -> Iterator[array]:
         for value in self.values:
@@ -113,13 +114,16 @@ class Launch:
     def backward(self) -> None:
         if not self.is_smooth:
             return
-        values, contents = list(self.values), [None] * len(self.values)
-        for i, needs in self.needs.items():
+        nothing = [None] * len(self.values)
+        values, before, after = list(self.values), list(nothing), list(nothing)
+        for i, needs in self.before.items():
             if isinstance(values[i], array):
-                contents[i] = needs[0].copy
+                before[i] = needs[0].copy
             elif any(need.copy is not None for need in needs):
                 values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
-        _weft.run_adjoint(self.kernel, self.dim, values, contents, [None] * len(values), self.device)
+        for i, need in self.after.items():
+            after[i] = need.copy
+        _weft.run_adjoint(self.kernel, self.dim, values, before, after, nothing, self.device)
 
     def __repr__(self) -> str:
         return f"<launch of {self.kernel.key}, dim {self.dim}>"
@@ -177,7 +181,8 @@ class Write:
         source = self.source if self.source.dtype is self.to.dtype else self.source.view(self.to.dtype)
         from warp.copy_kernels import kernels
 
-        _weft.run_adjoint(kernels[self.to.ndim - 1], self.to.shape, [source, self.to], [None] * 2, [None] * 2, None)
+        nothing = [None, None]
+        _weft.run_adjoint(kernels[self.to.ndim - 1], self.to.shape, [source, self.to], nothing, nothing, nothing, None)
 
     def __repr__(self) -> str:
         return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"

@@ -10,7 +10,7 @@ the contents that it has when ``backward`` runs.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from warp import _weft
@@ -62,27 +62,31 @@ class Tape:
         _weft.set_active_tape(None)
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any) -> None:
-        reads, writes, is_smooth = _weft.launch_needs(kernel, values, device)
+        before, after, writes, is_smooth = _weft.launch_needs(kernel, values, device)
         entry = Launch(kernel, dim, values, device, writes, is_smooth)
         values = entry.values
         for i, value in enumerate(values):
-            if reads[i] and arrays_of(value):
-                entry.needs[i] = [Need(one) for one in arrays_of(value)]
+            if before[i] and arrays_of(value):
+                entry.before[i] = [Need(one) for one in arrays_of(value)]
+            if after[i] and isinstance(value, array):
+                entry.after[i] = Need(value)
         self._append(
             entry,
-            [need for needs in entry.needs.values() for need in needs],
+            [need for needs in entry.before.values() for need in needs],
             [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
+            list(entry.after.values()),
         )
 
     def _record_write(self, to: array, source: array | None) -> None:
         self._append(Write(to, source), [], [to])
 
-    def _append(self, entry: Any, needs: list[Need], written: list[array]) -> None:
-        """Adds an entry that is about to run: keeps what it overwrites and somebody needs."""
+    def _append(self, entry: Any, before: list[Need], written: list[array], after: Sequence[Need] = ()) -> None:
+        """Adds an entry that is about to run: keeps what it overwrites and somebody needs, which may be itself
+        (``before``)."""
         self._is_reset = False
-        self._last = needs, {buffer: self._versions.get(buffer) for buffer in {_weft.memory_of(w)[0] for w in written}}
-        for need in needs:
-            self._needs.setdefault(_weft.memory_of(need.array)[0], Waiting()).add(need)
+        versions = {buffer: self._versions.get(buffer) for buffer in {_weft.memory_of(w)[0] for w in written}}
+        self._last = [*before, *after], versions
+        self._wait(before)
         for one in written:
             self._written[id(one)] = one
             buffer, begin, end, _ = _weft.memory_of(one)
@@ -94,8 +98,13 @@ class Tape:
                 need.copy = copies[key]
             if copies:
                 self._kept.setdefault(buffer, one)
+        self._wait(after)
         self._count_writes(written)
         self._entries.append(entry)
+
+    def _wait(self, needs: Iterable[Need]) -> None:
+        for need in needs:
+            self._needs.setdefault(_weft.memory_of(need.array)[0], Waiting()).add(need)
 
     def _count_writes(self, written: Iterable[array]) -> None:
         """Each of these is about to be written once. What else writes there is not on the tape."""
@@ -389,7 +398,8 @@ def launch_adjoint(
             if not is_output:
                 results.append((gradient, work))
         gradients.append(work)
-    _weft.run_adjoint(kernel, dim, values, [None] * len(values), gradients, device)
+    nothing = [None] * len(values)
+    _weft.run_adjoint(kernel, dim, values, nothing, nothing, gradients, device)
     for gradient, work in results:
         gradient.assign(work)
 

@@ -39,13 +39,15 @@ struct Arguments {
         }
     }
 
-    // The block of an adjoint.
-    Block with_copies(const program::CompiledKernel& adjoint) {
+    // The block of an adjoint, of which `after` is the block with arrays as they are after the launch.
+    Block with_extras(const program::CompiledKernel& adjoint, const std::vector<std::byte>& after) {
         Block larger(static_cast<std::size_t>(adjoint.layout.size_bytes));
         std::memcpy(larger.data(), block.data(), block_bytes);
-        program::point_copies_at_originals(adjoint, larger.data());
+        program::point_extras(adjoint, larger.data(), after.data());
         return larger;
     }
+
+    std::vector<std::byte> bytes() { return {block.data(), block.data() + block_bytes}; }
 
     ArrayView* view(const ParameterPlan& parameter) {
         if (parameter.filler != ParameterPlan::Filler::array) return nullptr;
@@ -86,30 +88,40 @@ void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::str
     return array.view.data;
 }
 
-void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list contents, nb::list gradients,
-                 nb::handle device_object) {
+void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
+                 nb::list gradients, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "launch()");
     Arguments arguments(kernel, values, device);
     const auto& parameters = kernel.parameters();
+    const auto use_copies = [&](nb::list copies) {
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            ArrayView* view = arguments.view(parameters[i]);
+            const nb::handle copy = copies[i];
+            if (view && !copy.is_none()) view->data = data_like(*view, copy, parameters[i].ndim, "a copy");
+        }
+    };
+    const std::vector<std::byte> now = arguments.bytes();
+    use_copies(after);
+    const std::vector<std::byte> block_after = arguments.bytes();
+    std::memcpy(arguments.block.data(), now.data(), now.size());
+    use_copies(before);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         ArrayView* view = arguments.view(parameters[i]);
-        if (!view) continue;
-        const nb::handle copy = contents[i], gradient = gradients[i];
-        if (!copy.is_none()) view->data = data_like(*view, copy, parameters[i].ndim, "a copy");
-        if (!gradient.is_none()) view->grad = data_like(*view, gradient, parameters[i].ndim, "a gradient");
+        const nb::handle gradient = gradients[i];
+        if (view && !gradient.is_none()) view->grad = data_like(*view, gradient, parameters[i].ndim, "a gradient");
     }
     arguments.find_gradients(kernel);
 
     Variant variant = kernel.configured();
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
-    Block block = arguments.with_copies(*compiled);
+    Block block = arguments.with_extras(*compiled, block_after);
     variant.strided = program::needs_strided(*compiled, block.data());
     variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
     if (variant.strided || variant.overlapping) {
         compiled = &kernel.adjoint(variant, arguments.gradients);
-        block = arguments.with_copies(*compiled);
+        block = arguments.with_extras(*compiled, block_after);
     }
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
@@ -168,7 +180,6 @@ void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list
     execute(*compiled, block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
 }
 
-// (which values' contents the adjoint needs from before the launch, which values the kernel writes)
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
@@ -182,31 +193,32 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle dev
             arguments.gradients[i] != Gradient::none || !arrays_in(arguments.values[i]).empty();
         any |= compiled.effects[i].writes && may_have_gradients;
     }
-    nb::list reads, writes;
+    nb::list before, after, writes;
     variant.overlapping = program::has_gradient_overlap(compiled, arguments.block.data());
-    const std::vector<bool> needed =
-        any ? kernel.adjoint_reads(variant, arguments.gradients) : std::vector<bool>(compiled.effects.size(), false);
+    const std::vector<transform::Contents> needed = any ? kernel.adjoint_reads(variant, arguments.gradients)
+                                                        : std::vector<transform::Contents>(compiled.effects.size());
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        reads.append(static_cast<bool>(needed[i]));
+        before.append(needed[i].before);
+        after.append(needed[i].after);
         writes.append(compiled.effects[i].writes);
     }
-    return nb::make_tuple(reads, writes, any);
+    return nb::make_tuple(before, after, writes, any);
 }
 
 }  // namespace
 
 void bind_adjoint(nb::module_& m) {
-    m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("contents"),
-          nb::arg("gradients"), nb::arg("device").none(),
-          "Runs the adjoint of a kernel. `contents` are arrays to be read in place of the values (None: the value "
-          "itself), `gradients` arrays in place of their gradients (None: array.grad); both laid out as the values.");
+    m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("before"),
+          nb::arg("after"), nb::arg("gradients"), nb::arg("device").none(),
+          "Runs the adjoint of a kernel. `before` and `after` are arrays to be read in place of the values (None: the "
+          "value itself) where contents from before or after the launch are needed, `gradients` arrays in place of "
+          "their gradients (None: array.grad); all laid out as the values.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
           nb::arg("of_adjoint"), nb::arg("device").none(),
           "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero.");
-    m.def(
-        "launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
-        "By argument: whether the adjoint of the launch needs its contents from before, and whether the launch writes "
-        "it; then whether there is an adjoint: the launch writes something that may have a gradient.");
+    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
+          "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
+          "launch writes it. Then whether there is an adjoint: the launch writes something that may have a gradient.");
     m.def(
         "field_names",
         [](nb::handle value) {

@@ -298,7 +298,8 @@ const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
     return *with_tangents_.emplace(key, std::move(result)).first->second;
 }
 
-const std::vector<bool>& PyKernel::adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients) {
+const std::vector<transform::Contents>& PyKernel::adjoint_reads(Variant variant,
+                                                                const std::vector<transform::Gradient>& gradients) {
     Adjoint& slot = adjoint_slot(variant, gradients);
     if (slot.reads.empty() && !gradients.empty()) {
         program::CompileOptions options = compile_options(variant);

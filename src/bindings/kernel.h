@@ -78,7 +78,8 @@ public:
     const program::CompiledKernel& with_tangents(Variant variant, const std::vector<transform::Gradient>& gradients,
                                                  const std::vector<bool>& tangents);
     // By parameter, whether that adjoint needs the contents of the array from before the launch.
-    const std::vector<bool>& adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients);
+    const std::vector<transform::Contents>& adjoint_reads(Variant variant,
+                                                          const std::vector<transform::Gradient>& gradients);
     // Whether the latest compile found the code of another closure of the same factory.
     bool was_shared() const { return was_shared_; }
     // Other options for this kernel and its instances; what was compiled with others is not used any more.
@@ -110,7 +111,7 @@ private:
     void follow_redefinitions();
 
     struct Adjoint {
-        std::vector<bool> reads;  // empty where nobody has asked
+        std::vector<transform::Contents> reads;  // empty where nobody has asked
         std::shared_ptr<const program::CompiledKernel> compiled;
     };
     Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);

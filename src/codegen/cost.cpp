@@ -82,8 +82,6 @@ double weight(Op op) {
     }
 }
 
-bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-
 // A gather is one load after the other (single_access.cpp); under a mask the pointers are chosen before. See
 // docs/performance.md, CSR matrix-vector.
 constexpr double kGather = 0.5, kMaskedGather = 0.8;
@@ -146,7 +144,7 @@ private:
             leaves = leaf_count(operation.operands.back()->type);
         double each = weight(operation.op);
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
-        bool one_by_one = is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
+        bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
         if (operation.op == Op::load && lanes_ > 1 && gathers(operation))
             each = lanes_ * (masked ? kMaskedGather : kGather);
         else if (one_by_one)

@@ -35,8 +35,6 @@ constexpr std::int64_t kThreadsPerNumber = 4;
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
 
-bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-
 }  // namespace
 
 // Computes a value that transform::is_launch_invariant() where the builder stands.
@@ -53,7 +51,7 @@ void Emitter::open_accumulators() {
     combined_ = transform::combined_parameters(kernel_);
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!is_atomic(operation.op)) return;
+        if (!ir::is_atomic(operation.op)) return;
         int parameter = transform::array_parameter(kernel_, operation.operands[0]);
         if (parameter < 0 || !combined_[static_cast<std::size_t>(parameter)]) return;
         for (std::size_t i = 0; i + 1 < operation.operands.size(); ++i)
@@ -136,7 +134,7 @@ std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
     if (body_size() > kSmallCombiningBody) return result;
     std::set<int> wanted;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!is_atomic(operation.op) || accumulators_.contains(&operation)) return;
+        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
         wanted.insert(transform::array_parameter(kernel_, operation.operands[0]));
     });
     for (int parameter : wanted) {

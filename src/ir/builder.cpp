@@ -80,9 +80,12 @@ Value* Builder::boolean(bool value) { return constant(bool_type(), {Number::inte
 
 Value* Builder::zero(Type type) {
     if (type.is_array()) return null(type);
-    if (type.is_struct() && holds_array(type)) {
+    if (type.is(Kind::tuple) || (type.is_struct() && holds_array(type))) {
         std::vector<Value*> parts;
-        for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
+        if (type.is_struct())
+            for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
+        else
+            for (const Type element : type.elements()) parts.push_back(zero(element));
         return make(type, std::move(parts));
     }
     std::vector<Number> numbers;

@@ -7,8 +7,6 @@
 namespace weft::ir {
 namespace {
 
-bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-
 // Which parameters each array-holding value may lead to: a set of parameters per value, grown until nothing changes.
 // Arrays flow through views, structs, selections, branches and loops; a value made from several leads to all of theirs.
 class Origins {

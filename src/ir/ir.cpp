@@ -85,6 +85,31 @@ Value* Function::add_argument(Region* region, Type type, std::string name) {
     return value;
 }
 
+const Region* region_of(const Value* value) { return value->definition ? value->definition->parent : value->region; }
+
+const Value* root_of(const Value* array) {
+    while (array->definition) {
+        switch (array->definition->op) {
+            case Op::view:
+            case Op::slice:
+            case Op::components:
+            case Op::member:
+            case Op::grad_of:
+                array = array->definition->operands[0];
+                break;
+            default:
+                return array;
+        }
+    }
+    return array;
+}
+
+const Value* origin_of(const Value* array) {
+    const Value* root = root_of(array);
+    while (root->definition && root->definition->op == Op::extract) root = root->definition->operands[0];
+    return root;
+}
+
 Function* Module::find(std::string_view name) const {
     for (const auto& function : functions)
         if (function->name == name) return function.get();

@@ -40,6 +40,9 @@ enum class OpClass : std::uint8_t { unary, binary, compare, classify, other };
 const char* op_name(Op op);  // "add", "cmp.lt", "atomic.add", "if", "for"
 OpClass op_class(Op op);
 std::optional<Op> parse_op(std::string_view name);
+inline bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+// Store or atomic.
+inline bool writes(Op op) { return op == Op::store || is_atomic(op); }
 
 struct Operation;
 struct Region;
@@ -112,21 +115,40 @@ struct ParameterEffects {
     bool keeps = false;   // of what is written, some holds arrays: its memory points to theirs afterwards
 };
 
+// A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.
+struct Extra {
+    enum class Kind : std::uint8_t {
+        copy,   // a copy made for the launch, which nobody looks at afterwards
+        after,  // of an adjoint: the array as it was after the launch that the adjoint belongs to
+    };
+    Kind kind;
+    int of;
+};
+
 struct Function {
     std::string name;
     bool is_kernel = false;
-    int tid_rank = 0;  // how many coordinates tid() gives here: 0 (never called) to 4
-    Region body;       // its arguments are the parameters
-    // The last parameters are copies of those with these numbers, made for the launch; nobody looks at them afterwards.
-    std::vector<int> copies;
-    Type result;       // none for kernels; a tuple where several values are returned
+    int tid_rank = 0;           // how many coordinates tid() gives here: 0 (never called) to 4
+    Region body;                // its arguments are the parameters
+    std::vector<Extra> extras;  // one for each of the last parameters
+    Type result;                // none for kernels; a tuple where several values are returned
     Span span;
+    // What the user wrote in place of its derivative: the gradient takes the parameters and the adjoints of what is
+    // returned, and gives the adjoints of the parameters that have one. The replay gives the values again.
+    Function* gradient = nullptr;
+    Function* replay = nullptr;
 
     std::vector<Value*>& parameters() { return body.arguments; }
-    bool is_copy(const Value* value) const {
-        return value->region == &body && static_cast<std::size_t>(value->index) + copies.size() >= parameters().size();
-    }
     const std::vector<Value*>& parameters() const { return body.arguments; }
+    // Null for parameters of the user's, and values that are no parameters.
+    const Extra* extra(const Value* value) const {
+        const std::size_t own = parameters().size() - extras.size(), at = static_cast<std::size_t>(value->index);
+        return value->region == &body && at >= own ? &extras[at - own] : nullptr;
+    }
+    bool is_copy(const Value* value) const {
+        const Extra* found = extra(value);
+        return found && found->kind == Extra::Kind::copy;
+    }
 
     // Above every value's id: the size of a table indexed by id.
     int value_count() const { return next_id_; }
@@ -158,6 +180,16 @@ struct Module {
 };
 
 // ---- reading ----
+// How a loop's operands and the arguments of its regions are laid out: what it carries comes after these many.
+inline std::size_t carried_operands(const Operation& loop) { return loop.op == Op::for_ ? 3 : 0; }
+inline std::size_t carried_arguments(const Operation& loop) { return loop.op == Op::for_ ? 1 : 0; }
+// The region that a value belongs to.
+const Region* region_of(const Value* value);
+// The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
+// memory, a struct or a branch.
+const Value* root_of(const Value* array);
+// The same, and further to the struct that an array is a field of.
+const Value* origin_of(const Value* array);
 // True for operations that must stay where they are: store, atomics, print, assert_, call, impure call_library, and the
 // structured ones that hold such.
 bool has_effects(const Operation& operation);

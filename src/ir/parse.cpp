@@ -33,6 +33,10 @@ public:
                 skip_body();
             }
         }
+        for (const auto& [to, name] : custom_) {
+            *to = module_->find(name->text);
+            if (!*to) fail(*name, "there is no function '" + name->text + "'");
+        }
         for (const auto& [function, start] : bodies) {
             at_ = start;
             body(*function);
@@ -151,13 +155,19 @@ private:
             expect(':');
             Value* value = function->add_argument(&function->body, type());
             bind(values, parameter, value);
-            if (accept_word("copy")) function->copies.push_back(static_cast<int>(integer()));
+            if (accept_word("copy")) function->extras.push_back({Extra::Kind::copy, static_cast<int>(integer())});
+            if (accept_word("after")) function->extras.push_back({Extra::Kind::after, static_cast<int>(integer())});
         }
         expect(')');
         if (accept('-')) {
             expect('>');
             function->result = type();
         }
+        const auto custom = [&](const char* word, Function*& to) {
+            if (accept_word(word)) custom_.emplace_back(&to, &expect_kind(Token::Kind::symbol, "a function name"));
+        };
+        custom("gradient", function->gradient);
+        custom("replay", function->replay);
         if (accept_word("tid")) function->tid_rank = static_cast<int>(integer());
         return function;
     }
@@ -483,7 +493,7 @@ private:
                 break;
             case Op::print:
             case Op::require:
-        case Op::assert_:
+            case Op::assert_:
                 operation.text = expect_kind(Token::Kind::string, "a text in quotes").text;
                 if (accept(',')) uses(operation.operands);
                 break;
@@ -593,6 +603,7 @@ private:
     std::string_view text_;
     std::vector<Token> tokens_;
     std::size_t at_ = 0;
+    std::vector<std::pair<Function**, const Token*>> custom_;  // to be set to the function of that name
     std::unique_ptr<Module> module_;
     Function* function_ = nullptr;
     std::unordered_map<Function*, std::unordered_map<std::string, Value*>> values_;

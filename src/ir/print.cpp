@@ -109,16 +109,20 @@ public:
             use(parameter);
             out_ += ": ";
             type(parameter->type);
-            if (function.is_copy(parameter)) {
-                const std::size_t first = function.parameters().size() - function.copies.size();
-                out_ += " copy ";
-                integer(function.copies[i - first]);
+            if (const Extra* extra = function.extra(parameter)) {
+                out_ += extra->kind == Extra::Kind::copy ? " copy " : " after ";
+                integer(extra->of);
             }
         }
         out_ += ')';
         if (!function.result.is_none()) {
             out_ += " -> ";
             type(function.result);
+        }
+        for (const auto& [word, custom] : {std::pair{" gradient ", function.gradient}, {" replay ", function.replay}}) {
+            if (!custom) continue;
+            out_ += word;
+            symbol(custom->name);
         }
         if (function.tid_rank) {
             out_ += " tid ";

@@ -125,7 +125,7 @@ Extent extent(const ArrayView& view, Type array) {
 }
 
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
-    std::size_t count = kernel.effects.size();  // without copies, which are apart
+    std::size_t count = kernel.effects.size();  // without copies, which are apart, and what is read only
     for (std::size_t a = 0; a < count; ++a) {
         if (!kernel.parameter_types[a].is_array() || !kernel.effects[a].writes) continue;
         Extent mine = extent(view_of(kernel, block, a), kernel.parameter_types[a]);
@@ -178,14 +178,16 @@ void for_each_view(Type type, std::byte* value, Visit&& visit) {
 
 }  // namespace
 
-void point_copies_at_originals(const CompiledKernel& adjoint, std::byte* block) {
+void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after) {
     const std::size_t own = adjoint.effects.size();
-    for (std::size_t i = 0; i < adjoint.copies.size(); ++i) {
+    for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
+        const ir::Extra& extra = adjoint.extras[i];
         std::byte* const to = block + adjoint.layout.offsets[own + i];
         const Type type = adjoint.parameter_types[own + i];
         std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
-        if (adjoint.copies[i] < 0) continue;
-        const std::byte* from = block + adjoint.layout.offsets[static_cast<std::size_t>(adjoint.copies[i])];
+        if (extra.of < 0) continue;
+        const std::byte* from = extra.kind == ir::Extra::Kind::after ? after : block;
+        from += adjoint.layout.offsets[static_cast<std::size_t>(extra.of)];
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
         for_each_view(type, to, [](ArrayView& view, Type) { view.grad = nullptr; });
     }
@@ -198,8 +200,8 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
     };
     std::vector<Copied> all;
     const std::size_t own = adjoint.effects.size();
-    for (std::size_t i = 0; i < adjoint.copies.size(); ++i) {
-        if (adjoint.copies[i] < 0) continue;
+    for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
+        if (adjoint.extras[i].of < 0 || adjoint.extras[i].kind != ir::Extra::Kind::copy) continue;
         for_each_view(adjoint.parameter_types[own + i], block + adjoint.layout.offsets[own + i],
                       [&](ArrayView& view, Type array) {
                           const Extent memory = extent(view, array);

@@ -96,16 +96,16 @@ std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, co
     return std::make_shared<runtime::Executable>(std::move(binary));
 }
 
-std::vector<int> used_copies(const ir::Function& kernel) {
+std::vector<ir::Extra> used_extras(const ir::Function& kernel) {
     std::vector<bool> used(static_cast<std::size_t>(kernel.value_count()), false);
     ir::for_each_operation(kernel.body, [&](const ir::Operation& operation) {
         for (const ir::Value* operand : operation.operands) used[static_cast<std::size_t>(operand->id)] = true;
     });
-    std::vector<int> copies = kernel.copies;
-    const std::size_t own = kernel.parameters().size() - copies.size();
-    for (std::size_t i = 0; i < copies.size(); ++i)
-        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) copies[i] = -1;
-    return copies;
+    std::vector<ir::Extra> extras = kernel.extras;
+    const std::size_t own = kernel.parameters().size() - extras.size();
+    for (std::size_t i = 0; i < extras.size(); ++i)
+        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) extras[i].of = -1;
+    return extras;
 }
 
 std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::ParameterEffects> effects,
@@ -121,7 +121,7 @@ std::shared_ptr<CompiledKernel> build(const ir::Module& module, std::vector<ir::
     auto compiled = std::make_shared<CompiledKernel>(
         prepare(std::move(executable), function.name, std::move(types), std::move(effects)));
     compiled->cache = use;
-    compiled->copies = used_copies(function);
+    compiled->extras = used_extras(function);
     return compiled;
 }
 
@@ -206,9 +206,9 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
 
 }  // namespace
 
-std::vector<bool> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
+std::vector<transform::Contents> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
     run_passes(*module, options);
-    return transform::reads_contents(*module->functions.front());
+    return transform::contents_read(*module->functions.front());
 }
 
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {

@@ -47,7 +47,7 @@ struct CompiledKernel {
     std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
-    std::vector<int> copies;                    // the last parameters: copies of which; -1 for one that is not used
+    std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     double compile_ms = 0.0;
@@ -59,6 +59,6 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
 
 // Of the adjoint that options.gradients ask for: by parameter, whether it needs the array's contents from before the
 // launch. No code is made.
-std::vector<bool> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
+std::vector<transform::Contents> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 
 }  // namespace weft::program

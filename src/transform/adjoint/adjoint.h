@@ -41,8 +41,12 @@ struct AdjointOptions {
 // the program has no derivative that could be computed here.
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options);
 
-// By parameter: whether a kernel loads from the array (or what its elements point to) itself, not from its gradient.
-// Of an adjoint: whether it needs the contents from before the launch.
-std::vector<bool> reads_contents(const ir::Function& kernel);
+// Which contents of an array (or of what its elements point to) an adjoint looks at, its gradient apart.
+struct Contents {
+    bool before = false;  // the launch
+    bool after = false;
+};
+// By parameter.
+std::vector<Contents> contents_read(const ir::Function& adjoint);
 
 }  // namespace weft::transform

@@ -26,8 +26,6 @@ using ir::Value;
 
 namespace {
 
-std::size_t first_init(const Operation& loop) { return loop.op == Op::for_ ? 3 : 0; }
-std::size_t first_argument(const Operation& loop) { return loop.op == Op::for_ ? 1 : 0; }
 // What a loop may keep of one thread.
 constexpr std::int64_t kMostTrailBytes = std::int64_t{1} << 27;
 
@@ -36,24 +34,6 @@ const Region& body_of(const Operation& loop) { return *loop.regions.back(); }
 }  // namespace
 
 // ---- replay ----
-
-// A branch or loop as it stands, without its effects. `extra` is a value more that it carries, last but for a guard.
-void Reverser::replay_structured(const Operation& operation) {
-    Operation* made = into_.new_operation(operation.op, operation.span);
-    made->guarded = operation.guarded;
-    made->parent = &b_.region();
-    for (const Value* operand : operation.operands) made->operands.push_back(copy(operand));
-    for (const Region* region : operation.regions) {
-        Region* to = into_.new_region(made);
-        for (const Value* argument : region->arguments)
-            map_.set(argument, into_.add_argument(to, argument->type, argument->name));
-        ir::Builder::Inside inside(b_, *to);
-        replay(*region, /*record=*/false);
-        b_.yield(copies(region->terminator()->operands));
-    }
-    for (const Value* result : operation.results) map_.set(result, into_.add_result(made, result->type, result->name));
-    b_.region().operations.push_back(made);
-}
 
 // The number of iterations of a for: (hi - lo) / step, rounded up; 0 where that is negative.
 Value* Reverser::trip_count(const Operation& operation) {
@@ -75,37 +55,18 @@ Value* Reverser::trip_count(const Operation& operation) {
 // Runs the loop for the number of its iterations alone.
 Value* Reverser::counted(const Operation& operation) {
     const Type type = operation.op == Op::for_ ? operation.operands[0]->type : i32_type();
-    const std::size_t inits = first_init(operation), arguments = first_argument(operation);
-    std::vector<Value*> start;
-    for (std::size_t i = inits; i < operation.operands.size(); ++i) start.push_back(copy(operation.operands[i]));
-    const std::size_t at = start.size() - (operation.guarded ? 1 : 0);  // a guard stays last
-    start.insert(start.begin() + static_cast<std::ptrdiff_t>(at), b_.integer(0, type));
-    Operation* made = operation.op == Op::while_
-                          ? b_.while_(std::move(start))
-                          : b_.for_(copy(operation.operands[0]), copy(operation.operands[1]),
-                                    copy(operation.operands[2]), std::move(start), operation.guarded);
-    for (std::size_t r = 0; r < operation.regions.size(); ++r) {
-        const Region& region = operation.body(r);
-        Region& to = made->body(r);
-        for (std::size_t i = 0; i < region.arguments.size(); ++i)
-            map_.set(region.arguments[i], to.arguments[i < arguments + at ? i : i + 1]);
-        ir::Builder::Inside inside(b_, to);
+    const auto counting = [&](const Region& region, const std::vector<Value*>& count) {
         replay(region, /*record=*/false);
-        std::vector<Value*> next = copies(region.terminator()->operands);
-        if (&region == &body_of(operation)) {
-            Value* one_more = b_.binary(Op::add, to.arguments[arguments + at], b_.integer(1, type));
-            next.insert(next.begin() + static_cast<std::ptrdiff_t>(at), one_more);
-        }
-        b_.yield(std::move(next));
-    }
-    return made->result(at);
+        return std::vector<Value*>{b_.binary(Op::add, count[0], b_.integer(1, type))};
+    };
+    return append_structured(operation, {b_.integer(0, type)}, counting)[0];
 }
 
 void Reverser::replay_loop(const Operation& operation) {
     Recorded recorded;
     recorded.count = operation.op == Op::for_ && !operation.guarded ? trip_count(operation) : counted(operation);
     std::int64_t bytes = 0;  // of one iteration
-    for (std::size_t i = first_init(operation); i < operation.operands.size(); ++i)
+    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
     if (bytes > 0) {
         // Past the bound nothing is kept; the launch fails in the end.
@@ -117,7 +78,7 @@ void Reverser::replay_loop(const Operation& operation) {
     }
     Value* const count = recorded.count;
     std::vector<Value*> start;
-    for (std::size_t i = first_init(operation); i < operation.operands.size(); ++i) {
+    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Value* init = operation.operands[i];
         start.push_back(copy(init));
         // What is an array stays one; of those that change from iteration to iteration nothing can be kept.
@@ -129,7 +90,7 @@ void Reverser::replay_loop(const Operation& operation) {
         ir::Builder::Inside inside(b_, made->body());
         const std::vector<Value*>& arguments = made->body().arguments;
         for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
-            map_.set(body.arguments[first_argument(operation) + i], arguments[1 + i]);
+            map_.set(body.arguments[ir::carried_arguments(operation) + i], arguments[1 + i]);
             if (recorded.trails[i]) b_.store(recorded.trails[i], {arguments[0]}, arguments[1 + i]);
         }
         set_counter(operation, arguments[0]);
@@ -185,12 +146,12 @@ void Reverser::reverse_if(const Operation& operation) {
         b_.yield(std::move(yields));
         frame_ = outer;
     }
-    for (const Value* value : changed) set_adjoint(value, into_.add_result(made, value->type));
+    for (const Value* value : changed) set_adjoint(value, made_->add_result(made, value->type));
 }
 
 void Reverser::reverse_loop(const Operation& operation) {
     const Region& body = body_of(operation);
-    const std::size_t arguments = first_argument(operation);
+    const std::size_t arguments = ir::carried_arguments(operation);
     std::vector<std::size_t> smooth;  // carried values that have an adjoint
     std::vector<Value*> start;
     bool any = false;
@@ -237,9 +198,9 @@ void Reverser::reverse_loop(const Operation& operation) {
     b_.region().operations.pop_back();
     for (const Value* value : frame.carried) made->operands.push_back(adjoint_or_zero(value));
     b_.region().operations.push_back(made);
-    for (const Value* value : frame.carried) set_adjoint(value, into_.add_result(made, value->type));
+    for (const Value* value : frame.carried) set_adjoint(value, made_->add_result(made, value->type));
     for (std::size_t k = 0; k < smooth.size(); ++k)
-        accumulate(operation.operands[first_init(operation) + smooth[k]], made->result(k));
+        accumulate(operation.operands[ir::carried_operands(operation) + smooth[k]], made->result(k));
 }
 
 }  // namespace weft::transform

@@ -50,6 +50,19 @@ bool is_smooth(Type type) {
     return false;
 }
 
+Value* sum(ir::Builder& b, Value* left, Value* right) {
+    const Type type = left->type;
+    if (!type.is_struct() && !type.is(Kind::tuple)) return b.binary(Op::add, left, right);
+    std::vector<Value*> parts;
+    const std::size_t count = type.is_struct() ? type.fields().size() : type.elements().size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Type part = type.is_struct() ? type.fields()[i].type : type.elements()[i];
+        const std::vector<std::int64_t> path{static_cast<std::int64_t>(i)};
+        parts.push_back(is_smooth(part) ? sum(b, b.extract(left, path), b.extract(right, path)) : b.zero(part));
+    }
+    return b.make(type, std::move(parts));
+}
+
 Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operands, Value* result, std::size_t which,
                      Value* derivative) {
     const E d(builder, derivative), r(builder, result);

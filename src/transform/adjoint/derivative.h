@@ -12,6 +12,9 @@ namespace weft::transform {
 // has.
 bool is_smooth(Type type);
 
+// a + b of two adjoints or tangents: part by part, zero where a part has no derivative.
+ir::Value* sum(ir::Builder& builder, ir::Value* a, ir::Value* b);
+
 // d · ∂result/∂operand `which`, component by component; null where that is zero everywhere. `op` is a unary or binary
 // operation or fma. Zero times an infinite derivative is zero: a branch that was not taken contributes nothing.
 ir::Value* times_partial(ir::Builder& builder, ir::Op op, std::span<ir::Value* const> operands, ir::Value* result,

@@ -17,14 +17,8 @@ using ir::Region;
 using ir::Value;
 
 std::string Reverser::name_of(const Value& array) const {
-    const Value* root = root_of(&array);
+    const Value* root = ir::root_of(&array);
     return root->name.empty() ? "" : "'" + root->name + "'";
-}
-
-std::vector<Value*> Reverser::copies(const std::vector<Value*>& values) const {
-    std::vector<Value*> result;
-    for (const Value* value : values) result.push_back(copy(value));
-    return result;
 }
 
 std::vector<Value*> Reverser::indices_of(const Operation& operation) const {
@@ -38,7 +32,7 @@ std::vector<Value*> Reverser::indices_of(const Operation& operation) const {
 
 Gradient Reverser::gradient_of(const Value* array) const {
     if (!is_smooth(array->type.element())) return Gradient::none;
-    const Value* root = root_of(array);
+    const Value* root = ir::root_of(array);
     if (root->definition) {
         switch (root->definition->op) {
             case Op::null:
@@ -59,14 +53,14 @@ bool Reverser::has_gradient(const Value* array) const { return gradient_of(array
 
 // Of parameters it is known; of arrays that came out of memory or a struct, the launch knows.
 bool Reverser::may_lack_gradient(const Value* array) const {
-    const Value* root = root_of(array);
+    const Value* root = ir::root_of(array);
     return root->definition || root->region != &source_.body || !root->type.is_array();
 }
 
 bool Reverser::writes_gradients(const Operation& operation) const {
     for (const Region* region : operation.regions)
         for (const Operation* inner : region->operations)
-            if ((writes(inner->op) && has_gradient(inner->operands[0])) || writes_gradients(*inner)) return true;
+            if ((ir::writes(inner->op) && has_gradient(inner->operands[0])) || writes_gradients(*inner)) return true;
     return false;
 }
 
@@ -102,9 +96,9 @@ std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) c
 void Reverser::find_own_accesses() {
     bool any_unknown = false;
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
-        if (operation.op != Op::load && operation.op != Op::loaded && !writes(operation.op)) return;
+        if (operation.op != Op::load && operation.op != Op::loaded && !ir::writes(operation.op)) return;
         if (!has_gradient(operation.operands[0])) return;
-        const Value* root = root_of(operation.operands[0]);
+        const Value* root = ir::root_of(operation.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) {
             own_[root] = OwnPlace{};
             return;
@@ -119,7 +113,7 @@ void Reverser::find_own_accesses() {
 }
 
 bool Reverser::is_own(const Operation& access) const {
-    const auto found = own_.find(root_of(access.operands[0]));
+    const auto found = own_.find(ir::root_of(access.operands[0]));
     return found != own_.end() && found->second.has_value();
 }
 
@@ -144,7 +138,7 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
 std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::vector<Type>& types,
                                                const std::function<std::vector<Value*>(Value* gradient)>& body) {
     // The copy of a local array, made anew on the way back, holds its gradient.
-    const Value* root = root_of(array);
+    const Value* root = ir::root_of(array);
     if (root->definition && root->definition->op == Op::local_array) return body(copy(array));
     Value* gradient = b_.grad_of(copy(array));
     if (!may_lack_gradient(array)) return body(gradient);
@@ -152,7 +146,7 @@ std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::ve
     {
         ir::Builder::Inside inside(b_, made->body(0));
         std::vector<Value*> zeros;
-        for (const Type type : types) zeros.push_back(zero(type));
+        for (const Type type : types) zeros.push_back(b_.zero(type));
         b_.yield(std::move(zeros));
     }
     ir::Builder::Inside inside(b_, made->body(1));
@@ -176,7 +170,7 @@ void Reverser::reverse_store(const Operation& operation) {
     const std::vector<Value*> taken = where_it_has_one(array, {value->type}, [&](Value* gradient) {
         const std::vector<Value*> indices = indices_of(operation);
         Value* d = b_.load(gradient, indices);
-        if (kind != Gradient::retained) b_.store(gradient, indices, zero(value->type));
+        if (kind != Gradient::retained) b_.store(gradient, indices, b_.zero(value->type));
         return std::vector<Value*>{d};
     });
     accumulate(value, taken[0]);
@@ -195,8 +189,9 @@ void Reverser::reverse_atomic(const Operation& operation) {
     accumulate(value, operation.op == Op::atomic_add ? read[0] : b_.unary(Op::neg, read[0]));
 }
 
-std::vector<bool> reads_contents(const ir::Function& kernel) {
-    std::vector<bool> reads(kernel.parameters().size(), false);
+std::vector<Contents> contents_read(const ir::Function& adjoint) {
+    const std::size_t own = adjoint.parameters().size() - adjoint.extras.size();
+    std::vector<Contents> read(own);
     const auto from_gradient = [](const Value* array) {
         for (; array->definition; array = array->definition->operands[0]) {
             if (array->definition->op == Op::grad_of) return true;
@@ -204,21 +199,21 @@ std::vector<bool> reads_contents(const ir::Function& kernel) {
         }
         return false;
     };
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+    const auto mark = [&](const Value* parameter) {
+        const ir::Extra* extra = adjoint.extra(parameter);
+        // A copy is made of what was there before.
+        Contents& of = read[static_cast<std::size_t>(extra ? extra->of : parameter->index)];
+        (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;
+    };
+    ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (operation.op != Op::load || from_gradient(operation.operands[0])) return;
-        const Value* root = root_of(operation.operands[0]);
-        for (std::size_t i = 0; i < reads.size(); ++i) {
+        const Value* root = ir::root_of(operation.operands[0]);
+        for (const Value* parameter : adjoint.parameters()) {
             // What came out of memory or a struct may lead anywhere but to the parameters.
-            const Value* parameter = kernel.parameters()[i];
-            if (parameter == root || (root->definition && !parameter->type.is_array())) reads[i] = true;
+            if (parameter == root || (root->definition && !parameter->type.is_array())) mark(parameter);
         }
     });
-    // A copy is made of what was there before.
-    const std::size_t own = kernel.parameters().size() - kernel.copies.size();
-    for (std::size_t i = 0; i < kernel.copies.size(); ++i)
-        if (reads[own + i]) reads[static_cast<std::size_t>(kernel.copies[i])] = true;
-    reads.resize(own);
-    return reads;
+    return read;
 }
 
 }  // namespace weft::transform

@@ -28,7 +28,7 @@ void refuse_unknown(const ir::Function& kernel) {
                                                    "' has no gradient: it calls a function written in C++, whose "
                                                    "derivative is not known");
         }
-        if (!is_atomic(operation.op) || !used.contains(operation.result())) return;
+        if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
         throw CompileError(operation.span,
                            "kernel '" + kernel.name +
                                "' has no gradient: it uses what this atomic gave, which depends on the order of "
@@ -50,39 +50,29 @@ std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointO
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
     const ir::Function& source = stale.empty() ? kernel : *swept.kernel;
-    auto made = std::make_unique<ir::Function>();
-    made->name = source.name;
-    made->is_kernel = true;
-    made->tid_rank = source.tid_rank;
-    made->span = source.span;
-    made->copies = source.copies;
-    Reverser(source, swept.sweep, options, *made).run();
-    return made;
+    return Reverser(source, swept.sweep, options).run();
 }
 
-const Region* region_of(const Value* value) { return value->definition ? value->definition->parent : value->region; }
-
-Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options, ir::Function& into)
-    : source_(source), sweep_(sweep), options_(options), into_(into), b_(into, into.body), map_(source) {
+Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options)
+    : Copier(source), sweep_(sweep), options_(options) {
     find_own_accesses();
     find_active();
 }
 
-void Reverser::run() {
-    for (const Value* parameter : source_.parameters())
-        map_.set(parameter, into_.add_argument(&into_.body, parameter->type, parameter->name));
+std::unique_ptr<ir::Function> Reverser::run() {
+    for (const Value* parameter : source_.parameters()) append_parameter(parameter);
+    made_->extras = source_.extras;
     Frame frame;
     frame.region = &source_.body;
     frame_ = &frame;
     replay(source_.body, /*record=*/true);
     reverse(source_.body);
     b_.return_({});
+    return std::move(made_);
 }
 
-void Reverser::fail(const Operation& operation, const std::string& what, const std::string& help) const {
-    std::vector<Note> notes;
-    if (!help.empty()) notes.push_back({Note::Kind::help, help, {}});
-    throw CompileError(operation.span, "kernel '" + source_.name + "' has no gradient: " + what, std::move(notes));
+void Reverser::fail(const Operation& operation, const std::string& what) const {
+    throw CompileError(operation.span, "kernel '" + source_.name + "' has no gradient: " + what);
 }
 
 // ---- what a gradient depends on ----
@@ -112,7 +102,7 @@ void Reverser::find_active() {
                     for (const Value* operand : operation.operands) mark(result, is_active(operand));
                 return;
             }
-            const std::size_t inits = operation.op == Op::for_ ? 3 : 0, arguments = operation.op == Op::for_ ? 1 : 0;
+            const std::size_t inits = ir::carried_operands(operation), arguments = ir::carried_arguments(operation);
             for (const Region* region : operation.regions) {
                 const bool gives = operation.op != Op::while_ || region == operation.regions[1];
                 if (operation.op != Op::if_) {
@@ -128,31 +118,6 @@ void Reverser::find_active() {
 
 // ---- adjoints ----
 
-Value* Reverser::zero(Type type) {
-    if (type.is_struct() || type.is(Kind::tuple)) {
-        std::vector<Value*> parts;
-        if (type.is_struct())
-            for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
-        else
-            for (const Type element : type.elements()) parts.push_back(zero(element));
-        return b_.make(type, std::move(parts));
-    }
-    return type.is_array() ? b_.null(type) : b_.zero(type);
-}
-
-Value* Reverser::sum(Value* a, Value* b) {
-    const Type type = a->type;
-    if (!type.is_struct() && !type.is(Kind::tuple)) return b_.binary(Op::add, a, b);
-    std::vector<Value*> parts;
-    const std::size_t count = type.is_struct() ? type.fields().size() : type.elements().size();
-    for (std::size_t i = 0; i < count; ++i) {
-        const Type part = type.is_struct() ? type.fields()[i].type : type.elements()[i];
-        const std::vector<std::int64_t> path{static_cast<std::int64_t>(i)};
-        parts.push_back(is_smooth(part) ? sum(b_.extract(a, path), b_.extract(b, path)) : zero(part));
-    }
-    return b_.make(type, std::move(parts));
-}
-
 Value* Reverser::adjoint_of(const Value* source) {
     std::vector<Frame*> loops;  // that the value must be carried round, innermost first
     Value* found = nullptr;
@@ -161,12 +126,12 @@ Value* Reverser::adjoint_of(const Value* source) {
             found = at->second;
             break;
         }
-        if (region_of(source) == frame->region) break;
+        if (ir::region_of(source) == frame->region) break;
         if (frame->loop) loops.push_back(frame);
     }
     for (std::size_t i = loops.size(); i-- > 0;) {
         Frame& frame = *loops[i];
-        found = into_.add_argument(frame.loop, source->type);
+        found = made_->add_argument(frame.loop, source->type);
         frame.adjoints[source] = found;
         frame.carried.push_back(source);
     }
@@ -175,19 +140,19 @@ Value* Reverser::adjoint_of(const Value* source) {
 
 Value* Reverser::adjoint_or_zero(const Value* source) {
     Value* adjoint = adjoint_of(source);
-    return adjoint ? adjoint : zero(source->type);
+    return adjoint ? adjoint : b_.zero(source->type);
 }
 
 void Reverser::accumulate(const Value* source, Value* contribution) {
     if (!contribution || !is_active(source)) return;
     Value* present = adjoint_of(source);
-    set_adjoint(source, present ? sum(present, contribution) : contribution);
+    set_adjoint(source, present ? sum(b_, present, contribution) : contribution);
 }
 
 std::vector<const Value*> Reverser::changed_outside(const Frame& frame) const {
     std::vector<const Value*> values;
     for (const auto& [value, adjoint] : frame.adjoints)
-        if (region_of(value) != frame.region) values.push_back(value);
+        if (ir::region_of(value) != frame.region) values.push_back(value);
     std::sort(values.begin(), values.end(), [](const Value* a, const Value* b) { return a->id < b->id; });
     return values;
 }
@@ -195,6 +160,10 @@ std::vector<const Value*> Reverser::changed_outside(const Frame& frame) const {
 // ---- straight-line code ----
 
 void Reverser::replay(const Region& region, bool record) {
+    const auto replayed = [&](const Region& inner, const std::vector<Value*>&) {
+        replay(inner, /*record=*/false);
+        return std::vector<Value*>();
+    };
     std::size_t left = &region == &source_.body ? sweep_ : 0;
     for (const Operation* operation : region.operations) {
         b_.span = operation->span;
@@ -211,14 +180,14 @@ void Reverser::replay(const Region& region, bool record) {
             case Op::return_:
                 break;
             case Op::if_:
-                replay_structured(*operation);
+                append_structured(*operation, {}, replayed);
                 break;
             case Op::for_:
             case Op::while_:
                 if (record)
                     replay_loop(*operation);
                 else
-                    replay_structured(*operation);
+                    append_structured(*operation, {}, replayed);
                 break;
             case Op::local_array:
                 // On the way back it holds its own gradient; values come from the log (stale.h).
@@ -231,18 +200,10 @@ void Reverser::replay(const Region& region, bool record) {
                 map_.set(operation->result(), copy(operation->operands.back()));
                 break;
             default: {
-                if (operation->op >= Op::atomic_add && operation->op <= Op::atomic_cas) break;
-                append_copy(*operation);
+                if (!ir::is_atomic(operation->op)) append_copy(*operation);
             }
         }
     }
-}
-
-void Reverser::append_copy(const Operation& operation) {
-    Operation* made = ir::clone(into_, operation, map_);
-    made->inlined = nullptr;  // it tells of values of the source
-    made->parent = &b_.region();
-    b_.region().operations.push_back(made);
 }
 
 void Reverser::reverse(const Region& region) {
@@ -280,7 +241,7 @@ void Reverser::reverse(const Operation& operation) {
         case Op::loaded:
             return reverse_load(operation, d);
         case Op::select: {
-            Value *condition = copy(operation.operands[0]), *nothing = zero(d->type);
+            Value *condition = copy(operation.operands[0]), *nothing = b_.zero(d->type);
             accumulate(operation.operands[1], b_.select(condition, d, nothing));
             return accumulate(operation.operands[2], b_.select(condition, nothing, d));
         }
@@ -340,23 +301,23 @@ void Reverser::reverse_parts(const Operation& operation, Value* d) {
         case Op::extract: {
             if (!is_active(operands[0])) return;
             Value* whole = adjoint_or_zero(operands[0]);
-            Value* part = sum(b_.extract(whole, operation.ints), d);
+            Value* part = sum(b_, b_.extract(whole, operation.ints), d);
             return set_adjoint(operands[0], b_.insert(whole, part, operation.ints));
         }
         case Op::insert:
             accumulate(operands[1], b_.extract(d, operation.ints));
-            return accumulate(operands[0], b_.insert(d, zero(operands[1]->type), operation.ints));
+            return accumulate(operands[0], b_.insert(d, b_.zero(operands[1]->type), operation.ints));
         case Op::extract_at: {
             if (!is_active(operands[0])) return;
             copy_indices(1);
             Value* whole = adjoint_or_zero(operands[0]);
-            Value* part = sum(b_.extract_at(whole, indices), d);
+            Value* part = sum(b_, b_.extract_at(whole, indices), d);
             return set_adjoint(operands[0], b_.insert_at(whole, part, indices));
         }
         default:  // insert_at
             copy_indices(2);
             accumulate(operands[1], b_.extract_at(d, indices));
-            return accumulate(operands[0], b_.insert_at(d, zero(operands[1]->type), indices));
+            return accumulate(operands[0], b_.insert_at(d, b_.zero(operands[1]->type), indices));
     }
 }
 

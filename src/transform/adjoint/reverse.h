@@ -13,20 +13,19 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/walk.h"
+#include "ir/copier.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/adjoint/stale.h"
 #include "weft/array_view.h"
 
 namespace weft::transform {
 
-class Reverser {
+class Reverser : ir::Copier {
 public:
     // The first `sweep` operations of the source have no part in the derivative (stale.h).
-    Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options, ir::Function& into);
+    Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options);
 
-    void run();
+    std::unique_ptr<ir::Function> run();
 
 private:
     // Adjoints of source values while one region is reversed. Those of values from outside are found through `outer`;
@@ -48,27 +47,22 @@ private:
     // ---- reverse.cpp: values ----
     void find_active();
     bool is_active(const ir::Value* source) const { return active_[static_cast<std::size_t>(source->id)]; }
-    ir::Value* copy(const ir::Value* source) const { return map_[const_cast<ir::Value*>(source)]; }
     ir::Value* adjoint_of(const ir::Value* source);  // null: zero
     ir::Value* adjoint_or_zero(const ir::Value* source);
     void set_adjoint(const ir::Value* source, ir::Value* adjoint) { frame_->adjoints[source] = adjoint; }
     void accumulate(const ir::Value* source, ir::Value* contribution);
-    ir::Value* sum(ir::Value* a, ir::Value* b);
-    ir::Value* zero(Type type);
     // Adjoints that a region changed of values from outside it, in a fixed order.
     std::vector<const ir::Value*> changed_outside(const Frame& frame) const;
 
     // ---- reverse.cpp: straight-line code ----
     // Copies the region's operations, without effects; loops standing in it directly are recorded.
     void replay(const ir::Region& region, bool record);
-    void append_copy(const ir::Operation& operation);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
     void reverse_parts(const ir::Operation& operation, ir::Value* d);
     void reverse_product(const ir::Operation& operation, ir::Value* d);
 
     // ---- control.cpp ----
-    void replay_structured(const ir::Operation& operation);
     void replay_loop(const ir::Operation& operation);
     ir::Value* trip_count(const ir::Operation& operation);
     ir::Value* counted(const ir::Operation& operation);
@@ -93,24 +87,16 @@ private:
     void reverse_atomic(const ir::Operation& operation);
     void add_to_gradient(ir::Value* gradient, const std::vector<ir::Value*>& indices, ir::Value* d, bool own);
     std::vector<ir::Value*> indices_of(const ir::Operation& operation) const;
-    std::vector<ir::Value*> copies(const std::vector<ir::Value*>& values) const;
     std::string name_of(const ir::Value& array) const;
 
-    [[noreturn]] void fail(const ir::Operation& operation, const std::string& what, const std::string& help = {}) const;
+    [[noreturn]] void fail(const ir::Operation& operation, const std::string& what) const;
 
-    const ir::Function& source_;
     const std::size_t sweep_;
     const AdjointOptions& options_;
-    ir::Function& into_;
-    ir::Builder b_;
-    ir::ValueMap map_;
     Frame* frame_ = nullptr;
     std::unordered_map<const ir::Operation*, Recorded> recorded_;
     std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
     std::vector<bool> active_;                                           // by id
 };
-
-// The region that a value belongs to.
-const ir::Region* region_of(const ir::Value* value);
 
 }  // namespace weft::transform

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/builder.h"
+#include "ir/copier.h"
 #include "ir/typing.h"
-#include "ir/walk.h"
 #include "support/error.h"
 
 namespace weft::transform {
@@ -14,26 +13,6 @@ using ir::Op;
 using ir::Operation;
 using ir::Region;
 using ir::Value;
-
-bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
-bool writes(Op op) { return op == Op::store || is_atomic(op); }
-
-const Value* root_of(const Value* array) {
-    while (array->definition) {
-        switch (array->definition->op) {
-            case Op::view:
-            case Op::slice:
-            case Op::components:
-            case Op::member:
-            case Op::grad_of:
-                array = array->definition->operands[0];
-                break;
-            default:
-                return array;
-        }
-    }
-    return array;
-}
 
 namespace {
 
@@ -48,9 +27,8 @@ bool may_overlap(const Value* a, const Value* b, bool noalias) {
 // The parameter that an array comes from: itself, or the struct that it is a field of. Null where it came out of
 // memory.
 const Value* parameter_of(const Value* array) {
-    const Value* root = root_of(array);
-    while (root->definition && root->definition->op == Op::extract) root = root->definition->operands[0];
-    return root->definition ? nullptr : root;
+    const Value* origin = ir::origin_of(array);
+    return origin->definition ? nullptr : origin;
 }
 
 }  // namespace
@@ -60,15 +38,15 @@ std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, boo
     std::vector<const Value*> written;
     const auto find_written = [&](const auto& self, const Region& region) -> void {
         for (const Operation* operation : region.operations) {
-            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
+            if (ir::writes(operation->op)) written.push_back(ir::root_of(operation->operands[0]));
             for (const Region* inner : operation->regions) self(self, *inner);
         }
     };
     const auto walk = [&](const auto& self, const Region& region) -> void {
         for (const Operation* operation : region.operations) {
-            if (writes(operation->op)) written.push_back(root_of(operation->operands[0]));
+            if (ir::writes(operation->op)) written.push_back(ir::root_of(operation->operands[0]));
             if (operation->op == Op::load) {
-                const Value* root = root_of(operation->operands[0]);
+                const Value* root = ir::root_of(operation->operands[0]);
                 // A local array is made anew on the way back.
                 const bool is_local = root->definition && root->definition->op == Op::local_array;
                 if (is_local || std::any_of(written.begin(), written.end(),
@@ -90,32 +68,21 @@ namespace {
 // Room for the log of one thread: it is taken from the system as far as it is used.
 constexpr std::int64_t kMostLogBytes = std::int64_t{1} << 26;
 
-class Sweeper {
+class Sweeper : ir::Copier {
 public:
     Sweeper(const ir::Function& source, const std::unordered_set<const Operation*>& stale, bool noalias)
-        : source_(source),
-          stale_(stale),
-          made_(std::make_unique<ir::Function>()),
-          b_(*made_, made_->body),
-          map_(source),
-          noalias_(noalias) {
-        made_->name = source.name;
-        made_->is_kernel = true;
-        made_->tid_rank = source.tid_rank;
-        made_->span = source.span;
-    }
+        : Copier(source), stale_(stale), noalias_(noalias) {}
 
     Swept run() {
         Swept result;
         std::vector<Value*> originals, copies;
-        for (const Value* parameter : source_.parameters())
-            originals.push_back(made_->add_argument(&made_->body, parameter->type, parameter->name));
+        for (const Value* parameter : source_.parameters()) originals.push_back(append_parameter(parameter));
         copies = originals;
         find_copied();
         for (std::size_t i = 0; i < copies.size(); ++i) {
             if (!copied_.contains(source_.parameters()[i])) continue;
             copies[i] = made_->add_argument(&made_->body, originals[i]->type, originals[i]->name);
-            made_->copies.push_back(static_cast<int>(i));
+            made_->extras.push_back({ir::Extra::Kind::copy, static_cast<int>(i)});
         }
         find_types();
 
@@ -151,7 +118,7 @@ private:
     // The parameters that the sweep must not touch itself: what it writes, where some stale load reads.
     void find_copied() {
         for (const Operation* load : stale_) {
-            const Value* root = root_of(load->operands[0]);
+            const Value* root = ir::root_of(load->operands[0]);
             if (root->definition && root->definition->op == Op::local_array) continue;
             const Value* parameter = parameter_of(load->operands[0]);
             if (!parameter) fail(*load);
@@ -159,12 +126,12 @@ private:
         }
         if (copied_.empty()) return;
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
-            if (!writes(operation.op) && (noalias_ || operation.op != Op::load)) return;
+            if (!ir::writes(operation.op) && (noalias_ || operation.op != Op::load)) return;
             const Value* parameter = parameter_of(operation.operands[0]);
             if (parameter && !noalias_) copied_.insert(parameter);
-            const Value* root = root_of(operation.operands[0]);
+            const Value* root = ir::root_of(operation.operands[0]);
             const bool is_local = root->definition && root->definition->op == Op::local_array;
-            if (!parameter && !is_local && writes(operation.op)) fail(operation);
+            if (!parameter && !is_local && ir::writes(operation.op)) fail(operation);
         });
     }
 
@@ -228,14 +195,6 @@ private:
         return result;
     }
 
-    Value* copy(const Value* value) const { return map_[const_cast<Value*>(value)]; }
-
-    std::vector<Value*> copies(const std::vector<Value*>& values) const {
-        std::vector<Value*> result;
-        for (const Value* value : values) result.push_back(copy(value));
-        return result;
-    }
-
     // Appends the region's operations but for its terminator; `positions` are those in the logs before and after.
     void region(const Region& from, Positions& positions) {
         for (const Operation* operation : from.operations) {
@@ -243,23 +202,20 @@ private:
             const Op op = operation->op;
             if (op == Op::yield || op == Op::return_) continue;
             if (is_sweep_ && (op == Op::print || op == Op::assert_)) continue;
-            if (is_sweep_ && writes(op) && !is_private(*operation)) continue;
+            if (is_sweep_ && ir::writes(op) && !is_private(*operation)) continue;
             if (stale_.contains(operation)) {
                 stale(*operation, positions);
             } else if (!operation->regions.empty()) {
                 structured(*operation, positions);
             } else {
-                Operation* made = ir::clone(*made_, *operation, map_);
-                made->inlined = nullptr;
-                made->parent = &b_.region();
-                b_.region().operations.push_back(made);
+                append_copy(*operation);
             }
         }
     }
 
     // Whether the sweep may write there.
     bool is_private(const Operation& write) const {
-        const Value* root = root_of(write.operands[0]);
+        const Value* root = ir::root_of(write.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) return true;
         const Value* parameter = parameter_of(write.operands[0]);
         return parameter && copied_.contains(parameter);
@@ -281,103 +237,36 @@ private:
         ++positions[which].distance;
     }
 
+    // Loops carry the positions where they hold stale loads; so do branches that hold such loops.
     void structured(const Operation& operation, Positions& positions) {
-        Operation* made = made_->new_operation(operation.op, operation.span);
-        made->guarded = operation.guarded;
-        made->parent = &b_.region();
-        made->operands = copies(operation.operands);
-        if (operation.op == Op::if_)
-            if_(operation, *made, positions);
-        else
-            loop(operation, *made, positions);
-        b_.region().operations.push_back(made);
-    }
-
-    void add_results(const Operation& operation, Operation& made) {
-        for (const Value* result : operation.results)
-            map_.set(result, made_->add_result(&made, result->type, result->name));
-    }
-
-    void if_(const Operation& operation, Operation& made, Positions& positions) {
-        const bool carries = has_stale_loop(operation.body(0)) || has_stale_loop(operation.body(1));
-        const Positions before = positions;
-        for (const Region* region : operation.regions) {
-            ir::Builder::Inside inside(b_, *made_->new_region(&made));
-            if (carries) positions = before;
-            this->region(*region, positions);
-            std::vector<Value*> yields = copies(region->terminator()->operands);
-            if (carries)
-                for (Value* position : numbers(positions)) yields.push_back(position);
-            b_.yield(std::move(yields));
-        }
-        add_results(operation, made);
-        if (!carries) return;
-        for (Position& position : positions) position = {made_->add_result(&made, i32_type())};
-    }
-
-    // Carries the positions, last but for a guard.
-    void loop(const Operation& operation, Operation& made, Positions& positions) {
-        if (!has_stale(operation)) {
-            for (const Region* region : operation.regions) {
-                Region* to = made_->new_region(&made);
-                for (const Value* argument : region->arguments)
-                    map_.set(argument, made_->add_argument(to, argument->type, argument->name));
-                ir::Builder::Inside inside(b_, *to);
-                this->region(*region, positions);
-                b_.yield(copies(region->terminator()->operands));
-            }
-            return add_results(operation, made);
-        }
-        const bool is_while = operation.op == Op::while_;
-        if (is_while && has_stale_loop(operation.body(0))) {
+        const bool is_if = operation.op == Op::if_;
+        const bool carries =
+            is_if ? has_stale_loop(operation.body(0)) || has_stale_loop(operation.body(1)) : has_stale(operation);
+        if (operation.op == Op::while_ && has_stale_loop(operation.body(0))) {
             throw CompileError(operation.span, "kernel '" + source_.name +
                                                    "' has no gradient: the condition of this loop has a loop inside "
                                                    "that reads what the kernel may have written itself");
         }
-        const std::size_t inits = is_while ? 0 : 3, arguments = is_while ? 0 : 1;
-        const std::size_t at = operation.results.size() - (operation.guarded ? 1 : 0);
-        const auto put = [&](std::vector<Value*>& values, std::size_t offset, const std::vector<Value*>& more) {
-            values.insert(values.begin() + static_cast<std::ptrdiff_t>(offset + at), more.begin(), more.end());
-        };
-        put(made.operands, inits, numbers(positions));
-        Positions in_condition(positions.size(), {nullptr});  // how far a look at the condition goes
-        for (const Region* region : operation.regions) {
-            Region* to = made_->new_region(&made);
-            Positions inside_positions;
-            const auto add_positions = [&] {
-                for (std::size_t k = 0; k < positions.size(); ++k)
-                    inside_positions.push_back({made_->add_argument(to, i32_type()), in_condition[k].distance});
-            };
-            for (std::size_t i = 0; i < region->arguments.size(); ++i) {
-                if (i == arguments + at) add_positions();
-                const Value* argument = region->arguments[i];
-                map_.set(argument, made_->add_argument(to, argument->type, argument->name));
+        const Positions before = positions;
+        Positions in_condition(positions.size(), {nullptr});  // of a while: how far a look at the condition goes
+        const auto fill = [&](const Region& from, const std::vector<Value*>& more) -> std::vector<Value*> {
+            if (!carries) {
+                region(from, positions);
+                return {};
             }
-            if (region->arguments.size() == arguments + at) add_positions();
-            ir::Builder::Inside inside(b_, *to);
-            this->region(*region, inside_positions);
-            std::vector<Value*> yields = copies(region->terminator()->operands);
-            if (is_while && region == operation.regions[0])
-                in_condition = inside_positions;
-            else
-                put(yields, 0, numbers(inside_positions));
-            b_.yield(std::move(yields));
-        }
-        for (std::size_t i = 0; i <= operation.results.size(); ++i) {
-            if (i == at)
-                for (std::size_t k = 0; k < positions.size(); ++k)
-                    positions[k] = {made_->add_result(&made, i32_type()), in_condition[k].distance};
-            if (i == operation.results.size()) break;
-            const Value* result = operation.results[i];
-            map_.set(result, made_->add_result(&made, result->type, result->name));
-        }
+            Positions inside = before;
+            for (std::size_t k = 0; k < more.size(); ++k) inside[k] = {more[k], in_condition[k].distance};
+            region(from, inside);
+            if (operation.op == Op::while_ && &from == operation.regions[0]) in_condition = inside;
+            return numbers(inside);
+        };
+        const bool starts = carries && !is_if;
+        const std::vector<Value*> after =
+            append_structured(operation, starts ? numbers(positions) : std::vector<Value*>(), fill);
+        for (std::size_t k = 0; k < after.size(); ++k) positions[k] = {after[k], in_condition[k].distance};
     }
 
-    const ir::Function& source_;
     const std::unordered_set<const Operation*>& stale_;
-    std::unique_ptr<ir::Function> made_;
-    ir::Builder b_;
-    ir::ValueMap map_;
     bool noalias_;
     bool is_sweep_ = true;
     std::unordered_set<const Value*> copied_;

@@ -30,12 +30,4 @@ struct Swept {
 Swept sweep_stale_loads(const ir::Function& kernel, const std::unordered_set<const ir::Operation*>& stale,
                         bool noalias);
 
-// The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
-// memory, a struct or a branch.
-const ir::Value* root_of(const ir::Value* array);
-
-bool is_atomic(ir::Op op);
-// Store or atomic.
-bool writes(ir::Op op);
-
 }  // namespace weft::transform

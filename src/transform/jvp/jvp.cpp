@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/builder.h"
+#include "ir/copier.h"
 #include "ir/typing.h"
-#include "ir/walk.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/adjoint/stale.h"
 
 namespace weft::transform {
 namespace {
@@ -23,20 +21,11 @@ bool has_tangent(Type type) {
     return is_smooth(type) || (ir::holds_array(type) && !type.is_array());
 }
 
-class Forward {
+class Forward : ir::Copier {
 public:
     Forward(const ir::Function& source, const JvpOptions& options)
-        : source_(source),
-          options_(options),
-          made_(std::make_unique<ir::Function>()),
-          b_(*made_, made_->body),
-          map_(source),
-          tangents_(source) {
-        made_->name = source.name;
-        made_->is_kernel = true;
-        made_->tid_rank = source.tid_rank;
-        made_->span = source.span;
-        if (!source.copies.empty()) {
+        : Copier(source), options_(options), tangents_(source) {
+        if (!source.extras.empty()) {
             throw CompileError(source.span, "kernel '" + source.name +
                                                 "' has no second derivative here: it reads what "
                                                 "it may have written itself");
@@ -45,8 +34,7 @@ public:
     }
 
     std::unique_ptr<ir::Function> run() {
-        for (const Value* parameter : source_.parameters())
-            map_.set(parameter, made_->add_argument(&made_->body, parameter->type, parameter->name));
+        for (const Value* parameter : source_.parameters()) append_parameter(parameter);
         for (std::size_t i = 0; i < source_.parameters().size(); ++i) {
             const Value* parameter = source_.parameters()[i];
             Value* twin = made_->add_argument(&made_->body, parameter->type, parameter->name);
@@ -62,27 +50,11 @@ private:
         throw CompileError(operation.span, "kernel '" + source_.name + "' has no tangent: " + what);
     }
 
-    Value* copy(const Value* value) const { return map_[const_cast<Value*>(value)]; }
-    std::vector<Value*> copies(const std::vector<Value*>& values) const {
-        std::vector<Value*> result;
-        for (const Value* value : values) result.push_back(copy(value));
-        return result;
-    }
     // Null: zero.
     Value* tangent(const Value* value) const { return tangents_.find(value); }
     Value* tangent_or_zero(const Value* value) {
         Value* found = tangent(value);
-        return found ? found : zero(value->type);
-    }
-    Value* zero(Type type) {
-        if (type.is_array()) return b_.null(type);
-        if (!type.is_struct() && !type.is(Kind::tuple)) return b_.zero(type);
-        std::vector<Value*> parts;
-        if (type.is_struct())
-            for (const Type::Field& field : type.fields()) parts.push_back(zero(field.type));
-        else
-            for (const Type element : type.elements()) parts.push_back(zero(element));
-        return b_.make(type, std::move(parts));
+        return found ? found : b_.zero(value->type);
     }
     void set_tangent(const Value* value, Value* tangent) {
         if (tangent && has_tangent(value->type)) tangents_.set(value, tangent);
@@ -90,14 +62,6 @@ private:
     bool any_tangent(const Operation& operation) const {
         return std::any_of(operation.operands.begin(), operation.operands.end(),
                            [&](const Value* operand) { return tangent(operand) != nullptr; });
-    }
-
-    Operation* append_copy(const Operation& operation) {
-        Operation* made = ir::clone(*made_, operation, map_);
-        made->inlined = nullptr;
-        made->parent = &b_.region();
-        b_.region().operations.push_back(made);
-        return made;
     }
 
     void region(const Region& region) {
@@ -115,7 +79,7 @@ private:
         if (options_.of_adjoint && operation.op == Op::bitcast && tangent(operation.operands[0]))
             fail(operation, "only the first derivative of this is known");
         append_copy(operation);
-        if (writes(operation.op)) return written(operation);
+        if (ir::writes(operation.op)) return written(operation);
         if (operation.results.size() != 1 || !has_tangent(operation.result()->type)) return;
         set_tangent(operation.result(), derived(operation));
     }
@@ -176,8 +140,8 @@ private:
                 return any_tangent(operation) ? same_on_tangents(operation) : nullptr;
             case Op::matmul: {
                 Value *left = tangent(operands[0]), *right = tangent(operands[1]);
-                return sum(left ? b_.matmul(left, copy(operands[1])) : nullptr,
-                           right ? b_.matmul(copy(operands[0]), right) : nullptr);
+                return total(left ? b_.matmul(left, copy(operands[1])) : nullptr,
+                             right ? b_.matmul(copy(operands[0]), right) : nullptr);
             }
             default:
                 break;
@@ -186,17 +150,17 @@ private:
                                    ir::op_class(operation.op) == ir::OpClass::binary || operation.op == Op::fma;
         if (!by_components) fail(operation, std::string("there is no rule for '") + ir::op_name(operation.op) + "'");
         const std::vector<Value*> values = copies(operands);
-        Value* total = nullptr;
+        Value* result = nullptr;
         for (std::size_t i = 0; i < operands.size(); ++i) {
             if (Value* t = tangent(operands[i]))
-                total = sum(total, times_partial(b_, operation.op, values, copy(operation.result()), i, t));
+                result = total(result, times_partial(b_, operation.op, values, copy(operation.result()), i, t));
         }
-        return total;
+        return result;
     }
 
-    Value* sum(Value* a, Value* b) {
+    Value* total(Value* a, Value* b) {
         if (!a || !b) return a ? a : b;
-        return b_.binary(Op::add, a, b);
+        return sum(b_, a, b);
     }
 
     // ---- memory ----
@@ -225,66 +189,32 @@ private:
 
     // ---- control ----
 
-    // Carried values, arguments and results come first as they are, then the tangents of those that have one.
+    // Tangents are carried behind the values that have one.
     void structured(const Operation& operation) {
-        const std::size_t inits = operation.op == Op::for_ ? 3 : 0, arguments = operation.op == Op::for_ ? 1 : 0;
         std::vector<std::size_t> smooth;
         for (std::size_t i = 0; i < operation.results.size(); ++i)
             if (has_tangent(operation.results[i]->type)) smooth.push_back(i);
-        // A guard stays last.
-        const std::size_t at = operation.results.size() - (operation.guarded ? 1 : 0);
-        const auto insert_at = [&](std::vector<Value*>& values, std::size_t offset, const std::vector<Value*>& more) {
-            values.insert(values.begin() + static_cast<std::ptrdiff_t>(offset + at), more.begin(), more.end());
-        };
-        const auto tangents_of = [&](const std::vector<Value*>& values, std::size_t offset) {
+        const auto tangents_of = [&](const std::vector<Value*>& values, std::size_t first) {
             std::vector<Value*> result;
-            for (const std::size_t i : smooth) result.push_back(tangent_or_zero(values[offset + i]));
+            for (const std::size_t i : smooth) result.push_back(tangent_or_zero(values[first + i]));
             return result;
         };
-        Operation* made = made_->new_operation(operation.op, operation.span);
-        made->guarded = operation.guarded;
-        made->parent = &b_.region();
-        made->operands = copies(operation.operands);
-        if (operation.op != Op::if_) insert_at(made->operands, inits, tangents_of(operation.operands, inits));
-        for (std::size_t r = 0; r < operation.regions.size(); ++r) {
-            const Region& from = operation.body(r);
-            Region* to = made_->new_region(made);
-            const auto add_tangents = [&] {
-                for (const std::size_t i : smooth) {
-                    const Value* argument = from.arguments[arguments + i];
-                    tangents_.set(argument, made_->add_argument(to, argument->type));
-                }
-            };
-            const bool carries = operation.op != Op::if_;
-            for (std::size_t i = 0; i < from.arguments.size(); ++i) {
-                if (carries && i == arguments + at) add_tangents();
-                map_.set(from.arguments[i], made_->add_argument(to, from.arguments[i]->type, from.arguments[i]->name));
-            }
-            if (carries && from.arguments.size() == arguments + at) add_tangents();
-            ir::Builder::Inside inside(b_, *to);
+        const bool is_loop = operation.op != Op::if_;
+        const auto fill = [&](const Region& from, const std::vector<Value*>& twins) -> std::vector<Value*> {
+            for (std::size_t k = 0; k < twins.size(); ++k)
+                tangents_.set(from.arguments[ir::carried_arguments(operation) + smooth[k]], twins[k]);
             region(from);
-            const std::vector<Value*>& yielded = from.terminator()->operands;
-            std::vector<Value*> yields = copies(yielded);
-            if (operation.op != Op::while_ || r == 1) insert_at(yields, 0, tangents_of(yielded, 0));
-            b_.yield(std::move(yields));
-        }
-        for (std::size_t i = 0; i <= operation.results.size(); ++i) {
-            if (i == at) {
-                for (const std::size_t k : smooth)
-                    tangents_.set(operation.results[k], made_->add_result(made, operation.results[k]->type));
-            }
-            if (i == operation.results.size()) break;
-            const Value* result = operation.results[i];
-            map_.set(result, made_->add_result(made, result->type, result->name));
-        }
-        b_.region().operations.push_back(made);
+            const bool is_condition = operation.op == Op::while_ && &from == operation.regions[0];
+            return is_condition ? std::vector<Value*>() : tangents_of(from.terminator()->operands, 0);
+        };
+        const std::vector<Value*> twins = append_structured(
+            operation,
+            is_loop ? tangents_of(operation.operands, ir::carried_operands(operation)) : std::vector<Value*>(), fill);
+        for (std::size_t k = 0; k < smooth.size(); ++k) tangents_.set(operation.results[smooth[k]], twins[k]);
     }
 
-    const ir::Function& source_;
     const JvpOptions& options_;
-    std::unique_ptr<ir::Function> made_;
-    ir::Builder b_;
-    ir::ValueMap map_, tangents_;
+    ir::ValueMap tangents_;
 };
 
 }  // namespace

@@ -16,22 +16,11 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// The array that this one is a part of, as far as its operations say.
-const Value* whole(const Value* array) {
-    while (array->definition) {
-        const Op op = array->definition->op;
-        if (op != Op::view && op != Op::slice && op != Op::components && op != Op::member && op != Op::extract) break;
-        array = array->definition->operands[0];
-    }
-    return array;
-}
-
 // What a store or atomic writes to, where only this thread or this launch can ever see it: a trail or a copy. Null
 // for other operations. It is needed where something is loaded from there.
 const Value* private_target(const Function& function, const Operation& operation) {
-    const bool is_atomic = operation.op >= Op::atomic_add && operation.op <= Op::atomic_cas;
-    if (operation.op != Op::store && !is_atomic) return nullptr;
-    const Value* array = whole(operation.operands[0]);
+    if (!ir::writes(operation.op)) return nullptr;
+    const Value* array = ir::origin_of(operation.operands[0]);
     if (!array->definition) return function.is_copy(array) ? array : nullptr;
     return array->definition->op == Op::trail ? array : nullptr;
 }
@@ -105,7 +94,7 @@ private:
             if (function_.is_copy(&value)) stored_on(value);
             if (const Operation* owner = value.region->owner) {
                 need_owners(value.region);
-                slot(*owner, value.index - (owner->op == Op::for_ ? 1 : 0));
+                slot(*owner, value.index - static_cast<int>(ir::carried_arguments(*owner)));
             }
             return;
         }
@@ -136,7 +125,7 @@ private:
             for (const Region* arm : operation.regions) need(arm->terminator()->operands[i]);
             return;
         }
-        need(operation.operands[i + (operation.op == Op::for_ ? 3 : 0)]);
+        need(operation.operands[i + ir::carried_operands(operation)]);
         const Region& body = operation.body(operation.op == Op::for_ ? 0 : 1);
         need(body.terminator()->operands[i]);
     }
@@ -189,11 +178,10 @@ private:
         std::vector<bool> needed;
         for (const Value* result : operation.results) needed.push_back(marker_.needs(result));
         if (std::find(needed.begin(), needed.end(), false) == needed.end()) return false;
-        const bool is_for = operation.op == Op::for_;
         if (operation.op != Op::if_) {
-            filter(operation.operands, is_for ? 3 : 0, needed);
+            filter(operation.operands, ir::carried_operands(operation), needed);
             for (Region* region : operation.regions) {
-                filter(region->arguments, is_for ? 1 : 0, needed);
+                filter(region->arguments, ir::carried_arguments(operation), needed);
                 for (std::size_t i = 0; i < region->arguments.size(); ++i)
                     region->arguments[i]->index = static_cast<int>(i);
             }

@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "ir/typing.h"
 #include "ir/walk.h"
 
 namespace weft::transform {
@@ -11,15 +12,6 @@ using ir::Operation;
 using ir::Value;
 
 namespace {
-
-bool holds_array(Type type) {
-    if (type.is_array()) return true;
-    if (type.kind() == Kind::structure) {
-        for (const Type::Field& field : type.fields())
-            if (holds_array(field.type)) return true;
-    }
-    return false;
-}
 
 // The atomics that may arrive in any order, as one of their kind. Not those of 16-bit floats: their sums round at every
 // step, and few additions are exact.
@@ -87,7 +79,7 @@ std::vector<std::optional<Op>> combined_parameters(const ir::Function& kernel) {
 
     // Arrays inside structs are not looked at when a launch compares the memory of its arguments.
     for (const Value* parameter : kernel.parameters())
-        if (!parameter->type.is_array() && holds_array(parameter->type)) return none;
+        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return none;
 
     std::unordered_set<const Value*> used;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -95,7 +87,7 @@ std::vector<std::optional<Op>> combined_parameters(const ir::Function& kernel) {
     });
     bool all_known = true;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        bool atomic = operation.op >= Op::atomic_add && operation.op <= Op::atomic_cas;
+        const bool atomic = ir::is_atomic(operation.op);
         if (atomic || operation.op == Op::load || operation.op == Op::store) {
             int parameter = array_parameter(kernel, operation.operands[0]);
             if (parameter < 0) {
@@ -108,12 +100,12 @@ std::vector<std::optional<Op>> combined_parameters(const ir::Function& kernel) {
             if (!kind || looked_at || (kinds[at] && kinds[at] != kind)) excluded[at] = true;
             kinds[at] = kind;
             // An array read from memory leads anywhere.
-            if (operation.op == Op::load && holds_array(operation.result()->type)) all_known = false;
+            if (operation.op == Op::load && ir::holds_array(operation.result()->type)) all_known = false;
             return;
         }
         bool calls = operation.op == Op::call || operation.op == Op::call_library;
         if (!calls && operation.op != Op::grad_of) return;
-        for (const Value* operand : operation.operands) all_known &= !holds_array(operand->type);
+        for (const Value* operand : operation.operands) all_known &= !ir::holds_array(operand->type);
     });
     if (!all_known) return none;
     for (std::size_t i = 0; i < count; ++i)
