@@ -5,7 +5,8 @@
 //     differ weft-opt --bless file.ir...      writes it there
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
-// prints the plan for 8 lanes: the shape of every value as a comment. `adjoint` takes every array to have a gradient.
+// prints the plan for 8 lanes: the shape of every value as a comment. `adjoint` takes every array to have a gradient;
+// `opaque` inlines all calls but those of functions with derivatives of their own.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "transform/adjoint/functions.h"
 #include "transform/pipeline.h"
 #include "transform/vectorize/vectorize.h"
 
@@ -125,8 +127,13 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::inline_calls(*module);
         } else if (pass == "simplify") {
             for (const auto& function : module->functions) transform::simplify(*function);
+        } else if (pass == "opaque") {
+            transform::write_gradients(*module);
+            transform::prepare_opaque(*module);
+            transform::inline_calls(*module, transform::Calls::opaque);
         } else if (pass == "adjoint") {
             for (auto& function : module->functions) {
+                if (!function->is_kernel) continue;
                 transform::AdjointOptions options;
                 options.gradients.assign(function->parameters().size(), transform::Gradient::used);
                 function = transform::adjoint(*function, options);
@@ -144,7 +151,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
             throw UsageError("weft-opt",
-                             "there is no pass '" + pass + "'; there are inline, simplify, adjoint, jvp and vectorize:LANES");
+                             "there is no pass '" + pass + "'; there are inline, opaque, simplify, adjoint, jvp and "
+                             "vectorize:LANES");
         }
         ir::verify(*module);
     }

@@ -273,18 +273,34 @@ def _shown(parameters: list[tuple[str, Any]]) -> str:
     return ", ".join(name for name, _ in parameters)
 
 
-def _warn_unused(api: str, forward: Function) -> None:
-    import warnings  # only here
-
-    message = f"{api}: gradients are still made from {forward.__name__!r} itself; this declaration is kept and not used"
-    warnings.warn("warp: " + message, stacklevel=3)
+def _definition(forward: Function, fits: Callable[[list[tuple[str, Any]]], bool]) -> Function | None:
+    """Of the definitions of one name, the newest with parameters that fit."""
+    for definition in (forward, *reversed(forward.overloads)):
+        if fits(_parameters(definition.func)):
+            return definition
+    return None
 
 
 def func_grad(forward: Function) -> Callable:
-    """Declares the gradient of a function: ``@wp.func_grad(f)``.
+    """Declares the gradient of a function: ``@wp.func_grad(f)``. It takes the place of the derivative of ``f``, at any
+    depth of calls::
 
-    The decorated function has the parameters of ``f``, then one adjoint for each value that ``f`` returns. It is kept
-    as ``f.custom_grad_func``. Gradients do not use it yet, which a warning says.
+        @wp.func
+        def root(x: float):
+            return wp.sqrt(x)
+
+        @wp.func_grad(root)
+        def root_gradient(x: float, adj_result: float):
+            if x > 0.0:
+                wp.adjoint[x] += 0.5 / wp.sqrt(x) * adj_result
+
+    The decorated function has the parameters of ``f``, then one adjoint for each value that ``f`` returns, and returns
+    nothing. ``wp.adjoint[x]`` is the adjoint of the parameter ``x``: it starts at zero, and what it is in the end is
+    added to the gradient of the argument. Of an array it is the array of its gradient, which elements are added to.
+    Arrays that the kernel writes are seen as they are after the launch.
+
+    It is kept as ``f.custom_grad_func``. Where ``f`` has several definitions, it belongs to the one with these
+    parameters.
 
     Raises:
         UsageError: ``forward`` is no ``@wp.func``, or the parameters do not begin with those of ``forward``.
@@ -293,23 +309,33 @@ def func_grad(forward: Function) -> Callable:
 
     def make(function: Callable) -> Function:
         function = _python_function(function, "func_grad()")
-        wanted, found = _parameters(forward.func), _parameters(function)
-        if found[: len(wanted)] != wanted:
+        found = _parameters(function)
+        definition = _definition(forward, lambda wanted: found[: len(wanted)] == wanted)
+        if definition is None:
             message = f"the parameters of {function.__name__!r} are ({_shown(found)}); they must begin with those of "
-            message += f"{forward.__name__!r}, with the same annotations: ({_shown(wanted)}), and go on with one "
-            raise usage_error("func_grad(): " + message + "adjoint for each returned value", TypeError)
-        forward.custom_grad_func = Function(function)
-        _warn_unused("func_grad()", forward)
-        return forward.custom_grad_func
+            message += f"{forward.__name__!r}, with the same annotations: ({_shown(_parameters(forward.func))}), and "
+            raise usage_error("func_grad(): " + message + "go on with one adjoint for each returned value", TypeError)
+        definition.custom_grad_func = Function(function)
+        return definition.custom_grad_func
 
     return make
 
 
 def func_replay(forward: Function) -> Callable:
-    """Declares what the backward pass is to run in place of a function to have its values again.
+    """Declares what the backward pass is to run in place of a function to have its values again::
 
-    The decorated function has just the parameters of ``f``. It is kept as ``f.custom_replay_func``. Gradients do not
-    use it yet, which a warning says.
+        @wp.func
+        def take_ticket(counter: wp.array[int], tickets: wp.array[int], i: int):
+            tickets[i] = wp.atomic_add(counter, 0, 1)
+            return tickets[i]
+
+        @wp.func_replay(take_ticket)
+        def ticket_again(counter: wp.array[int], tickets: wp.array[int], i: int):
+            return tickets[i]
+
+    The decorated function has just the parameters of ``f``, and returns values of the same types. Arrays that the
+    kernel writes are seen as they are after the launch. It is kept as ``f.custom_replay_func``. Where ``f`` has several
+    definitions, it belongs to the one with these parameters.
 
     Raises:
         UsageError: ``forward`` is no ``@wp.func``, or the parameters are not those of ``forward``.
@@ -318,14 +344,14 @@ def func_replay(forward: Function) -> Callable:
 
     def make(function: Callable) -> Function:
         function = _python_function(function, "func_replay()")
-        wanted, found = _parameters(forward.func), _parameters(function)
-        if found != wanted:
+        found = _parameters(function)
+        definition = _definition(forward, lambda wanted: found == wanted)
+        if definition is None:
             message = f"the parameters of {function.__name__!r} are ({_shown(found)}), those of {forward.__name__!r} "
-            message += f"are ({_shown(wanted)}); they must be the same, with the same annotations"
+            message += f"are ({_shown(_parameters(forward.func))}); they must be the same, with the same annotations"
             raise usage_error("func_replay(): " + message, TypeError)
-        forward.custom_replay_func = Function(function)
-        _warn_unused("func_replay()", forward)
-        return forward.custom_replay_func
+        definition.custom_replay_func = Function(function)
+        return definition.custom_replay_func
 
     return make
 

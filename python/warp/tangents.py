@@ -97,12 +97,11 @@ def hvp(
         twin = _weft.keep(value)
         twin.zero_()
         value = _weft.keep(value)
+        value.requires_grad = True
         if i < len(inputs):
             if vectors[i] is not None:
                 twin.assign(vectors[i])
-            value.requires_grad = True
         else:
-            value.requires_grad = True
             given = weights[i - len(inputs)]
             value.grad.fill_(1) if given is None else value.grad.assign(given)
         twin.requires_grad = True

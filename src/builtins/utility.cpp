@@ -208,6 +208,13 @@ constexpr Entry kEntries[] = {
      "First index from arr_begin whose element is not below value; arr_end where there is none.",
      expand_lower_bound_range, false},
     {"static", "(expr: T) -> T", "The value of a Python expression when the kernel is compiled.", nullptr, false},
+    {"adjoint", "(parameter: T) -> T",
+     "In a gradient (`@wp.func_grad`) `wp.adjoint[x]` is the adjoint of the parameter x, to be added to.", nullptr,
+     false},
+    {"grad", "(f: T) -> none",
+     "The gradient of a function that returns one number: `wp.grad(f)(x, y)` gives its derivatives by the parameters "
+     "that have one.",
+     nullptr, false},
     {"type", "(value: T) -> none", "The type of a value, to make others of it: `type(x)(0.0)`.", nullptr, false},
     {"len", "(a: T) -> int32", "Length of a vector, rows of a matrix, first dimension of an array, items of a tuple.",
      nullptr, false},

@@ -137,13 +137,29 @@ struct SharedTree {
     ReadTree read;
 };
 
-const SharedTree& shared_tree(nb::handle function) {
+// Whether the expression means wp.adjoint, by whatever name.
+bool is_adjoint(PythonEnvironment& environment, const syntax::Expression& expression) {
+    sema::Binding binding;
+    if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
+        binding = environment.lookup(name->id);
+    } else if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) {
+        const auto* module = std::get_if<syntax::Name>(&attribute->object->node);
+        if (module && attribute->name == "adjoint")
+            binding = environment.attribute(environment.lookup(module->id), attribute->name);
+    }
+    return binding.kind == sema::Binding::Kind::builtin && binding.text == "adjoint";
+}
+
+const SharedTree& shared_tree(nb::handle function, bool is_gradient) {
     static auto* const trees = new std::unordered_map<PyObject*, SharedTree>;
     const nb::object code = function.attr("__code__");
     PyObject* const key = code.ptr();
     if (const auto found = trees->find(key); found != trees->end()) return found->second;
     const ParsedFunction parsed = parse_function(function);
-    SharedTree made{{}, parsed.source, read_tree(parsed)};
+    PythonEnvironment names(nb::borrow(function), parsed.source, {});
+    IsAdjoint finds_adjoint;
+    if (is_gradient) finds_adjoint = [&](const syntax::Expression& e) { return is_adjoint(names, e); };
+    SharedTree made{{}, parsed.source, read_tree(parsed, std::move(finds_adjoint))};
     const nb::object forget = nb::cpp_function([key](nb::handle) { trees->erase(key); });
     made.lives = nb::steal(PyWeakref_NewRef(key, forget.ptr()));
     if (!made.lives.is_valid()) throw nb::python_error();
@@ -154,12 +170,12 @@ const SharedTree& shared_tree(nb::handle function) {
 
 std::uint64_t function_redefinitions() { return redefinitions; }
 
-std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
+std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, bool is_gradient) {
     if (!PyFunction_Check(function.ptr())) {
         throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function),
                          ErrorCategory::type);
     }
-    const SharedTree& shared = shared_tree(function);
+    const SharedTree& shared = shared_tree(function, is_gradient);
     const SourcePtr source = shared.source;
     ReadTree read = shared.read;
     keep_for_error(source);
@@ -176,7 +192,9 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function) {
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
-    if (source_) return source_;
+    // An overload may have got a gradient since.
+    if (source_ && (overloads.empty() || read_at_ == redefinitions)) return source_;
+    read_at_ = redefinitions;
     auto read = std::make_shared<sema::FunctionSource>(*own_source());
     // Newest first; one with the parameter types of a newer one has been replaced by it.
     for (auto older = overloads.rbegin(); older != overloads.rend(); ++older) {
@@ -194,10 +212,25 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::own_source() {
     if (own_source_) return own_source_;
-    auto read = std::make_shared<sema::FunctionSource>(*read_function(function));
+    auto read = std::make_shared<sema::FunctionSource>(*read_function(function, is_gradient));
     if (!native.is_none()) read->native = snippet_source(read->tree->name, nb::cast<std::string>(native));
+    if (!gradient_.is_none()) read->gradient = nb::cast<PyFunction&>(gradient_).source();
+    if (!replay_.is_none()) read->replay = nb::cast<PyFunction&>(replay_).source();
     own_source_ = std::move(read);
     return own_source_;
+}
+
+void PyFunction::set_gradient(nb::object function) {
+    nb::cast<PyFunction&>(function).is_gradient = true;
+    gradient_ = std::move(function);
+    source_ = own_source_ = nullptr;
+    ++redefinitions;
+}
+
+void PyFunction::set_replay(nb::object function) {
+    replay_ = std::move(function);
+    source_ = own_source_ = nullptr;
+    ++redefinitions;
 }
 
 void bind_frontend(nb::module_& m) {
@@ -236,6 +269,10 @@ void bind_frontend(nb::module_& m) {
                 return all;
             },
             "Earlier definitions of the same name for parameters of other types.")
+        .def_prop_rw("custom_grad_func", &PyFunction::gradient, &PyFunction::set_gradient, nb::arg().noconvert(),
+                     "What @wp.func_grad made of it, or None.")
+        .def_prop_rw("custom_replay_func", &PyFunction::replay, &PyFunction::set_replay, nb::arg().noconvert(),
+                     "What @wp.func_replay made of it, or None.")
         .def_prop_ro(
             "key", [](PyFunction& self) { return self.source()->key; }, "Tells it from all other functions.")
         .def(

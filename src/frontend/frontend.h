@@ -20,7 +20,7 @@ namespace nb = nanobind;
 // Finds the function's source, parses it and copies the tree. Its environment resolves names
 // through the function's globals, closure and builtins when asked, not before. Throws CompileError where the source
 // has an error, UsageError where Python cannot give the source.
-std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_function);
+std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_function, bool is_gradient = false);
 
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction {
@@ -35,12 +35,22 @@ public:
     std::vector<nb::object> overloads;  // earlier definitions of the name, for parameters of other types
     nb::object native;                  // a string of C++ (@wp.func_native), or None
     bool has_body;                      // in Python, for calls from Python
+    bool is_gradient = false;           // @wp.func_grad of another one
     std::shared_ptr<const sema::FunctionSource> source();
+
+    // @wp.func_grad and @wp.func_replay; None where there is none. A new one makes compiled kernels look again.
+    const nb::object& gradient() const { return gradient_; }
+    const nb::object& replay() const { return replay_; }
+    void set_gradient(nb::object function);
+    void set_replay(nb::object function);
 
 private:
     std::shared_ptr<const sema::FunctionSource> own_source();  // without the overloads
 
+    nb::object gradient_ = nb::none(), replay_ = nb::none();
+
     std::shared_ptr<const sema::FunctionSource> source_, own_source_;
+    std::uint64_t read_at_ = 0;  // function_redefinitions() when source_ was put together
 };
 
 struct HostCalls;  // objects.h

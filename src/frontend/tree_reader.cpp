@@ -21,7 +21,8 @@ using namespace syntax;
     X(Constant)                                                                                                      \
     X(Attribute)                                                                                                     \
     X(Subscript)                                                                                                     \
-    X(Slice) X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred) X(JoinedStr)      \
+    X(Slice)                                                                                                         \
+    X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred) X(JoinedStr)               \
         X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) X(GeneratorExp) X(Dict) X(Set) \
             X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */                                             \
         X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)     \
@@ -67,14 +68,14 @@ struct FieldNames {
     WEFT_FIELD(col_offset)
     WEFT_FIELD(end_lineno)
     WEFT_FIELD(end_col_offset)
-    WEFT_FIELD(id) WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper)
-        WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op)
-            WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops)
-                WEFT_FIELD(comparators) WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts)
-                    WEFT_FIELD(format_spec) WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target)
-                        WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs)
-                            WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
-                                WEFT_FIELD(returns)
+    WEFT_FIELD(id)
+    WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper) WEFT_FIELD(step)
+        WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op) WEFT_FIELD(operand)
+            WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators)
+                WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec)
+                    WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation)
+                        WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs)
+                            WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults) WEFT_FIELD(returns)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -232,7 +233,8 @@ const char* unsupported_statement(Node node) {
 
 class TreeReader {
 public:
-    explicit TreeReader(const ParsedFunction& parsed) : source_(*parsed.source), line_offset_(parsed.line_offset) {}
+    TreeReader(const ParsedFunction& parsed, IsAdjoint is_adjoint)
+        : source_(*parsed.source), line_offset_(parsed.line_offset), is_adjoint_(std::move(is_adjoint)) {}
 
     std::vector<ExpressionPlace> places;
 
@@ -332,7 +334,10 @@ private:
             }
             case Node::Subscript: {
                 auto object = expression(get(node, f.value));
-                return Subscript{std::move(object), indices(get(node, f.slice))};
+                std::vector<ExpressionPtr> at = indices(get(node, f.slice));
+                const auto* parameter = at.size() == 1 ? std::get_if<Name>(&at[0]->node) : nullptr;
+                if (is_adjoint_ && parameter && is_adjoint_(*object)) return Name{"adjoint[" + parameter->id + "]"};
+                return Subscript{std::move(object), std::move(at)};
             }
             case Node::Slice: {
                 auto start = optional_expression(get(node, f.lower));
@@ -545,6 +550,7 @@ private:
 
     const Source& source_;
     int line_offset_;
+    IsAdjoint is_adjoint_;
     std::vector<std::string>
         broke_;  // of the loops around, the flag that says they were left by break; "" without else
     int flags_ = 0;
@@ -563,9 +569,9 @@ std::string ExpressionPlace::text(const Source& source) const {
     return result;
 }
 
-ReadTree read_tree(const ParsedFunction& parsed) {
+ReadTree read_tree(const ParsedFunction& parsed, IsAdjoint is_adjoint) {
     auto function = std::make_shared<Function>();
-    TreeReader reader(parsed);
+    TreeReader reader(parsed, std::move(is_adjoint));
     const FieldNames& f = fields();
     function->source = parsed.source;
     function->name = get_text(parsed.definition, f.name);

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct ReadTree {
     std::vector<ExpressionPlace> places;  // by the expressions' ids
 };
 
-ReadTree read_tree(const ParsedFunction& parsed);
+// `is_adjoint`: of a gradient (@wp.func_grad), whether an expression of Python's means wp.adjoint. Then wp.adjoint[x]
+// is read as one name, "adjoint[x]": a local like any other.
+using IsAdjoint = std::function<bool(const syntax::Expression& expression)>;
+ReadTree read_tree(const ParsedFunction& parsed, IsAdjoint is_adjoint = {});
 
 }  // namespace weft::frontend

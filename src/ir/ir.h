@@ -137,6 +137,12 @@ struct Function {
     // returned, and gives the adjoints of the parameters that have one. The replay gives the values again.
     Function* gradient = nullptr;
     Function* replay = nullptr;
+    bool sees_after = false;  // of those: arrays that the kernel writes are as they are after the launch
+    // The gradient of that function, whose body transform/ has yet to write; it is empty until then.
+    Function* reverse_of = nullptr;
+
+    // Whether calls stay calls until derivatives have been made.
+    bool has_own_derivative() const { return gradient || replay; }
 
     std::vector<Value*>& parameters() { return body.arguments; }
     const std::vector<Value*>& parameters() const { return body.arguments; }

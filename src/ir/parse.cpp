@@ -168,6 +168,8 @@ private:
         };
         custom("gradient", function->gradient);
         custom("replay", function->replay);
+        custom("reverse", function->reverse_of);
+        function->sees_after = accept_word("after");
         if (accept_word("tid")) function->tid_rank = static_cast<int>(integer());
         return function;
     }

@@ -119,11 +119,14 @@ public:
             out_ += " -> ";
             type(function.result);
         }
-        for (const auto& [word, custom] : {std::pair{" gradient ", function.gradient}, {" replay ", function.replay}}) {
+        for (const auto& [word, custom] : {std::pair{" gradient ", function.gradient},
+                                           {" replay ", function.replay},
+                                           {" reverse ", function.reverse_of}}) {
             if (!custom) continue;
             out_ += word;
             symbol(custom->name);
         }
+        if (function.sees_after) out_ += " after";
         if (function.tid_rank) {
             out_ += " tid ";
             integer(function.tid_rank);

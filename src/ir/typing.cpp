@@ -492,6 +492,26 @@ bool holds_array(Type type) {
     }
 }
 
+bool is_smooth(Type type) {
+    if (type.is_scalar() || type.is_numeric_aggregate()) return info(type.scalar()).is_float();
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields())
+            if (is_smooth(field.type)) return true;
+    } else if (type.is_tuple()) {
+        for (Type element : type.elements())
+            if (is_smooth(element)) return true;
+    }
+    return false;
+}
+
+Type gradient_type(const Function& function) {
+    std::vector<Type> types;
+    for (const Value* parameter : function.parameters())
+        if (is_smooth(parameter->type)) types.push_back(parameter->type);
+    if (types.size() < 2) return types.empty() ? Type::none() : types[0];
+    return Type::tuple(std::move(types));
+}
+
 std::int64_t leaf_count(Type type) {
     if (is_numeric(type)) return type.components();
     std::int64_t count = 0;

@@ -24,7 +24,13 @@ Type part_type(Type type, std::span<const std::int64_t> path);
 std::int64_t leaf_count(Type type);
 // True where a value of this type can be a way to memory: arrays, and what holds one.
 bool holds_array(Type type);
-// The scalar of each of those.
+// True for types that have a derivative: floats and what has a float among its parts. Arrays have none: what they show
+// has.
+bool is_smooth(Type type);
+// What the gradient of a function gives: the adjoints of the parameters that have a derivative, one by itself, several
+// as a tuple.
+Type gradient_type(const Function& function);
+// The scalar of each leaf.
 void append_leaves(Type type, std::vector<Scalar>& out);
 
 // True for operations whose result type does not follow from operands and attributes: constant, make, splat, cast,

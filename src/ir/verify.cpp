@@ -224,6 +224,7 @@ void verify(const Module& module) {
             throw InternalError("two functions are called '" + function->name + "'");
     }
     for (const auto& function : module.functions) {
+        if (function->reverse_of && function->body.operations.empty()) continue;  // still to be written
         verify(*function);
         expect_callees(function->body, functions);
     }

@@ -127,7 +127,7 @@ std::string Answers::describe(const Binding& answer) {
 }
 
 void Answers::append(std::string& words, const Binding& binding) {
-    const auto& [kind, type, numbers, is_literal, text, function, object, elements] = binding;
+    const auto& [kind, type, numbers, is_literal, text, function, is_gradient, object, elements] = binding;
     words += std::to_string(static_cast<int>(kind)) + (is_literal ? "l " : " ");
     append_address(words, type.node());
     append_text(words, text);
@@ -135,6 +135,7 @@ void Answers::append(std::string& words, const Binding& binding) {
         words += (number.is_float ? "f" : "i") +
                  std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i) + " ";
     if (function) append_function(words, function);
+    if (is_gradient) words += "gradient ";
     if (object) {
         int number = number_of_object(object.get());
         if (number < 0) {
@@ -149,7 +150,8 @@ void Answers::append(std::string& words, const Binding& binding) {
 }
 
 void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
-    const auto& [tree, environment, annotations, key, defaults, result, native, overloads] = *function;
+    const auto& [tree, environment, annotations, key, defaults, result, native, overloads, gradient, replay] =
+        *function;
     const std::size_t known = functions_.size();
     const int number = number_of(function);
     words += "function" + std::to_string(number) + " ";
@@ -164,6 +166,10 @@ void Answers::append_function(std::string& words, const std::shared_ptr<const Fu
     words += ")(";
     for (const auto& overload : overloads) append_function(words, overload);
     words += ")";
+    for (const auto& custom : {gradient, replay}) {
+        words += custom ? "derivative " : "- ";
+        if (custom) append_function(words, custom);
+    }
 }
 
 std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& sema,
@@ -247,6 +253,8 @@ std::shared_ptr<const FunctionSource> Recording::recorded(const std::shared_ptr<
     wrapped_.emplace(function.get(), copy);
     for (Binding& value : copy->defaults) replace_functions(value);
     for (auto& overload : copy->overloads) overload = recorded(overload);
+    for (auto* custom : {&copy->gradient, &copy->replay})
+        if (*custom) *custom = recorded(*custom);
     return copy;
 }
 

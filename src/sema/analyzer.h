@@ -50,7 +50,8 @@ std::vector<Note> did_you_mean(std::string_view word, const std::vector<std::str
 struct ModuleState {
     ir::Module& module;
     const Options& options;
-    std::map<std::string, ir::Function*> instances;  // finished, by function and argument types
+    std::map<std::string, ir::Function*> instances;          // finished, by function and argument types
+    std::map<const ir::Function*, ir::Function*> gradients;  // of instances, as far as wp.grad asked for them
 
     struct Active {
         std::string function_key;
@@ -118,6 +119,8 @@ public:
 
     // Writes the body. One value per parameter, already arguments of the function (or known at compile time).
     void analyze(const std::vector<Value>& parameters);
+    // The same for a gradient (@wp.func_grad), of which the first parameters are those of its function.
+    void analyze_gradient(const std::vector<Value>& parameters, std::size_t own);
 
 private:
     // ---- scope/names.cpp ----
@@ -235,6 +238,23 @@ private:
                               Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
+    ir::Function* instance_of(const BoundCall& call, Span span, const Note& signature);
+    ir::Function* new_instance(const FunctionSource& callee, const std::vector<Value>& values, Span span,
+                               std::optional<std::size_t> own = {});
+    std::vector<ir::Value*> operands_of(const BoundCall& call);
+    // ---- call/gradients.cpp: derivatives that the user wrote, and wp.grad ----
+    void add_custom_derivatives(const BoundCall& call, ir::Function& instance);
+    Value gradient_of_argument(const std::vector<Actual>& arguments, Span span);
+    Value call_gradient(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
+                        Span span);
+    // Where wp.adjoint[...] was not read as a parameter's adjoint.
+    static void reject_adjoint(const Binding& indexed, Span span);
+    void begin_adjoints(std::size_t own);
+    void finish_gradient();
+    bool is_gradient_element(const Place& place) const;  // of wp.adjoint[array]
+    // wp.adjoint[array][i] += x: whatever other threads do to the element at the same time.
+    void add_to_gradient(const Place& place, const Value& before, const Value& operand,
+                         const syntax::AugmentedAssign& assign, Span span);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
@@ -256,6 +276,7 @@ private:
     void write(const Place& place, const Value& value, Span value_span);
     ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
     void store_part(const Place& place, ir::Value* value);
+    void store_element(ir::Value* array, std::vector<ir::Value*> indices, ir::Value* value);
 
     // ---- control/branch.cpp ----
     // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one
@@ -362,6 +383,9 @@ private:
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 
+    std::optional<std::size_t> gradient_of_;  // of a gradient: how many of its parameters are the function's
+    bool adds_to_gradient_ = false;           // what is written to memory now is added by atomics
+
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;
 };
@@ -369,6 +393,10 @@ private:
 // Limits that a kernel meets before the compiler runs out of stack, memory or patience.
 inline constexpr std::size_t kMostNestedCalls = 200;
 inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
+
+// wp.adjoint[x] is a local of this name (frontend/tree_reader.cpp), which no name of Python's can be.
+inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }
+inline bool is_adjoint_name(const std::string& name) { return name.back() == ']'; }
 
 // Hidden locals that carry break, continue and return: see control/return.cpp.
 inline constexpr const char* kSkip = "$skip";

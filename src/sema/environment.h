@@ -37,6 +37,7 @@ struct Binding {
     bool is_literal = false;      // constant: a plain Python number, untyped like a literal in the source
     std::string text;             // string; builtin: its name; unsupported: "a list", "an open file"
     std::shared_ptr<const FunctionSource> function;
+    bool is_gradient = false;      // function: wp.grad(function)
     std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
 };
@@ -52,6 +53,8 @@ struct FunctionSource {
     SourcePtr native;            // @wp.func_native: the C++ that stands for the body
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
+    // @wp.func_grad and @wp.func_replay of this function; null where there is none.
+    std::shared_ptr<const FunctionSource> gradient, replay;
 };
 
 class Environment {

@@ -34,6 +34,7 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
     }
+    if (gradient_of_) begin_adjoints(*gradient_of_);
     if (source_.result) {
         if (function_.is_kernel && !source_.result->is_none()) {
             fail(tree_.result_span,
@@ -46,11 +47,16 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     finish_function(run({Work{&tree_.body}}));
 }
 
+void FunctionAnalyzer::analyze_gradient(const std::vector<Value>& parameters, std::size_t own) {
+    gradient_of_ = own;
+    analyze(parameters);
+}
+
 std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options,
                                     std::vector<Type> parameter_types) {
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
-    ModuleState state{*module, options, {}, {}, 0, {}};
+    ModuleState state{*module, options, {}, {}, {}, 0, {}};
     state.keep_source(tree.source);
     ir::Function* function = module->add(tree.name);
     function->is_kernel = true;

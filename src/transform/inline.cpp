@@ -18,7 +18,7 @@ using ir::ValueMap;
 
 class Inliner {
 public:
-    explicit Inliner(ir::Module& module) : module_(module) {}
+    Inliner(ir::Module& module, Calls which) : module_(module), which_(which) {}
 
     void function(Function& function) {
         const auto [at, fresh] = states_.try_emplace(&function, State::in_progress);
@@ -44,7 +44,7 @@ private:
         region.operations.reserve(before.size());
         for (Operation* operation : before) {
             for (Region* inner : operation->regions) any |= this->region(function, *inner, replaced);
-            if (operation->op != Op::call) {
+            if (operation->op != Op::call || (which_ == Calls::opaque && operation->function->has_own_derivative())) {
                 region.operations.push_back(operation);
                 continue;
             }
@@ -100,16 +100,29 @@ private:
     }
 
     ir::Module& module_;
+    const Calls which_;
     std::unordered_map<const Function*, State> states_;
     std::unordered_set<const Function*> inlined_;
 };
 
 }  // namespace
 
-void inline_calls(ir::Module& module) {
-    Inliner inliner(module);
-    for (const auto& function : module.functions) inliner.function(*function);
-    std::erase_if(module.functions, [&](const auto& function) { return inliner.was_inlined(*function); });
+void inline_calls(ir::Module& module, Calls which) {
+    Inliner inliner(module, which);
+    std::unordered_set<const Function*> kept;
+    bool has_kernel = false;
+    for (const auto& function : module.functions) {
+        inliner.function(*function);
+        has_kernel |= function->is_kernel;
+        if (which == Calls::all || !function->has_own_derivative()) continue;
+        kept.insert({function.get(), function->gradient, function->replay});
+    }
+    std::erase_if(module.functions, [&](const auto& function) {
+        if (which == Calls::all && has_kernel) return !function->is_kernel;
+        return inliner.was_inlined(*function) && !kept.contains(function.get());
+    });
 }
+
+void inline_into(ir::Module& module, Function& function, Calls which) { Inliner(module, which).function(function); }
 
 }  // namespace weft::transform

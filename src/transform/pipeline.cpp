@@ -1,5 +1,9 @@
 #include "transform/pipeline.h"
 
+#include <algorithm>
+
+#include "transform/adjoint/functions.h"
+
 namespace weft::transform {
 
 void run_pipeline(ir::Module& module, const PipelineOptions& options) {
@@ -13,21 +17,31 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
         return options.stop_after != name;
     };
 
-    if (!pass("inline", [&] { inline_calls(module); })) return;
     const auto simplify_all = [&] {
         for (const auto& function : module.functions) simplify(*function);
     };
-    const auto replace_all = [&](auto&& make) {
-        for (auto& function : module.functions) function = make(*function);
+    const auto replace_kernels = [&](auto&& make) {
+        for (auto& function : module.functions)
+            if (function->is_kernel) function = make(*function);
     };
+    // Calls that have derivatives of their own stay until these have been used.
+    const bool derives = options.adjoint || options.jvp;
+    write_gradients(module);
+    if (derives) prepare_opaque(module);
+    const bool has_opaque = derives && std::any_of(module.functions.begin(), module.functions.end(),
+                                                   [](const auto& f) { return f->has_own_derivative(); });
+    const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };
+    if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
     if (!pass("simplify", simplify_all)) return;
     if (options.adjoint) {
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options.adjoint); };
-        if (!pass("adjoint", [&] { replace_all(make); }) || !pass("simplify", simplify_all)) return;
+        if (!pass("adjoint", [&] { replace_kernels(make); }) || !inline_rest() || !pass("simplify", simplify_all))
+            return;
     }
     if (options.jvp) {
         const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options.jvp); };
-        if (pass("jvp", [&] { replace_all(make); })) pass("simplify", simplify_all);
+        if (pass("jvp", [&] { replace_kernels(make); }) && (options.adjoint || inline_rest()))
+            pass("simplify", simplify_all);
     }
 }
 

@@ -12,9 +12,13 @@
 
 namespace weft::transform {
 
-// Replaces every call of a user function by its body, callees first, and drops functions that nothing calls any more.
-// Recursion is an error that sema reports, so this ends.
-void inline_calls(ir::Module& module);
+// Replaces every call of a user function by its body, callees first; then functions are dropped, but in a module that
+// has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends. `Calls::opaque` leaves calls of functions that have
+// derivatives of their own, and these functions.
+enum class Calls { all, opaque };
+void inline_calls(ir::Module& module, Calls which = Calls::all);
+// The same for the calls in one function; nothing is dropped.
+void inline_into(ir::Module& module, ir::Function& function, Calls which);
 
 // Folds constants, removes values nobody uses, merges equal values, forwards through extract/make, simplifies ifs with
 // constant conditions. Keeps effects and their order.

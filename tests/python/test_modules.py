@@ -248,18 +248,14 @@ def root(x: float):
     return wp.sqrt(x)
 
 
-def test_declared_gradients_are_kept_with_their_function_and_said_not_to_be_used():
-    with pytest.warns(UserWarning, match="gradients are still made from 'root' itself"):
+def test_declared_gradients_are_kept_with_their_function():
+    @wp.func_grad(root)
+    def root_gradient(x: float, adj_ret: float):
+        pass
 
-        @wp.func_grad(root)
-        def root_gradient(x: float, adj_ret: float):
-            pass
-
-    with pytest.warns(UserWarning, match=r"func_replay\(\)"):
-
-        @wp.func_replay(root)
-        def root_replay(x: float):
-            return wp.sqrt(x)
+    @wp.func_replay(root)
+    def root_replay(x: float):
+        return wp.sqrt(x)
 
     assert root.custom_grad_func is root_gradient and root.custom_replay_func is root_replay
 

@@ -54,6 +54,7 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
         case Binding::Kind::type:
             return construct(binding.type, actuals(call), span);
         case Binding::Kind::function:
+            if (binding.is_gradient) return call_gradient(binding.function, actuals(call), span);
             return call_function(binding.function, actuals(call), span);
         default:
             if (std::vector<Note> ours = weft_counterpart(last_name(*call.function)); !ours.empty())
@@ -75,6 +76,8 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     }
     if (name == "block_dim") return Value::runtime(builder_.block_dim());
     if (name == "type") return type_of_argument(actuals(call), span);
+    if (name == "adjoint") fail(span, "wp.adjoint is no function", {help("write wp.adjoint[x], in a @wp.func_grad")});
+    if (name == "grad") return gradient_of_argument(actuals(call), span);
     if (name == "len") return length_of(actuals(call), span);
     if (name == "print") return call_print(call, span);
     if (name == "printf") return call_printf(actuals(call), span);

@@ -28,7 +28,8 @@ void append_key(std::string& key, const Value& value) {
         key += ')';
     } else if (value.is_binding()) {
         key += describe(value);
-        if (value.binding->kind == Binding::Kind::function) key += value.binding->function->key;
+        if (value.binding->kind == Binding::Kind::function)
+            key += value.binding->function->key + (value.binding->is_gradient ? "'" : "");
     } else {
         key += std::to_string(reinterpret_cast<std::uintptr_t>(value.type.node()));
     }
@@ -204,55 +205,69 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
                                       const std::vector<Actual>& arguments, Span span) {
     module_.keep_source(function->tree->source);
     const BoundCall call = choose_overload(function, arguments, span);
-    const std::shared_ptr<const FunctionSource>& callee = call.callee;
-    const std::vector<Value>& values = call.values;
-    const syntax::Function& tree = *callee->tree;
-    const std::string& name = tree.name;
-    const Note signature = note("the function is " + parameter_list(*callee), tree.span);
-    if (callee->native) return call_native(call, span, signature);
+    const Note signature = note("the function is " + parameter_list(*call.callee), call.callee->tree->span);
+    if (call.callee->native) return call_native(call, span, signature);
+    ir::Function* const instance = instance_of(call, span, signature);
+    std::vector<ir::Value*> operands = operands_of(call);
+    builder_.span = span;
+    ir::Value* result = builder_.call(instance, std::move(operands));
+    return result ? from_ir(result) : Value{};
+}
+
+std::vector<ir::Value*> FunctionAnalyzer::operands_of(const BoundCall& call) {
+    std::vector<ir::Value*> operands;
+    for (std::size_t i = 0; i < call.values.size(); ++i)
+        if (!call.values[i].is_binding()) flatten(call.values[i], call.places[i], operands);
+    return operands;
+}
+
+// The instance for these types.
+ir::Function* FunctionAnalyzer::instance_of(const BoundCall& call, Span span, const Note& signature) {
+    const FunctionSource& callee = *call.callee;
+    const std::string& name = callee.tree->name;
     if (module_.active.size() >= kMostNestedCalls) {
         fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here",
              {signature, help("call fewer functions from functions")});
     }
-
-    // The instance for these types.
-    std::string key = callee->key + "|";
-    for (const Value& value : values) append_key(key, value);
-    ir::Function*& instance = module_.instances[key];
-    if (!instance) {
-        for (std::size_t i = 0; i < module_.active.size(); ++i) {
-            if (module_.active[i].function_key != callee->key) continue;
-            std::string cycle;
-            for (std::size_t k = i; k < module_.active.size(); ++k) cycle += "'" + module_.active[k].name + "' calls ";
-            fail(span, "functions cannot call themselves, directly or through others: " + cycle + "'" + name + "'",
-                 {signature, help("use a loop")});
-        }
-        ir::Function* instance_of_types = module_.module.add(module_.unique_name(name));
-        instance_of_types->span = tree.span;
-        std::vector<Value> formal;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            formal.push_back(parameter_value(values[i], *instance_of_types, tree.parameters[i].name));
-        }
-        module_.active.push_back({callee->key, name});
-        try {
-            FunctionAnalyzer(module_, *callee, *instance_of_types).analyze(formal);
-        } catch (const CompileError& error) {
-            std::vector<Note> notes = error.notes;
-            notes.push_back(note("in '" + name + "', called from here", span));
-            fail(error.span, error.message, std::move(notes), error.category);
-        }
-        module_.active.pop_back();
-        instance = instance_of_types;
+    std::string key = callee.key + "|";
+    for (const Value& value : call.values) append_key(key, value);
+    if (const auto known = module_.instances.find(key); known != module_.instances.end()) return known->second;
+    for (std::size_t i = 0; i < module_.active.size(); ++i) {
+        if (module_.active[i].function_key != callee.key) continue;
+        std::string cycle;
+        for (std::size_t k = i; k < module_.active.size(); ++k) cycle += "'" + module_.active[k].name + "' calls ";
+        fail(span, "functions cannot call themselves, directly or through others: " + cycle + "'" + name + "'",
+             {signature, help("use a loop")});
     }
+    ir::Function* const instance = new_instance(callee, call.values, span);
+    module_.instances.emplace(std::move(key), instance);
+    add_custom_derivatives(call, *instance);
+    return instance;
+}
 
-    std::vector<ir::Value*> operands;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i].is_binding()) continue;
-        flatten(values[i], call.places[i], operands);
+// Analyses a function for values like these. `own`: it is a gradient, and so many of its parameters are its function's.
+ir::Function* FunctionAnalyzer::new_instance(const FunctionSource& callee, const std::vector<Value>& values, Span span,
+                                             std::optional<std::size_t> own) {
+    const syntax::Function& tree = *callee.tree;
+    ir::Function* const instance = module_.module.add(module_.unique_name(tree.name));
+    instance->span = tree.span;
+    std::vector<Value> formal;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        formal.push_back(parameter_value(values[i], *instance, tree.parameters[i].name));
+    module_.active.push_back({callee.key, tree.name});
+    try {
+        FunctionAnalyzer analyzer(module_, callee, *instance);
+        if (own)
+            analyzer.analyze_gradient(formal, *own);
+        else
+            analyzer.analyze(formal);
+    } catch (const CompileError& error) {
+        std::vector<Note> notes = error.notes;
+        notes.push_back(note("in '" + tree.name + "', called from here", span));
+        fail(error.span, error.message, std::move(notes), error.category);
     }
-    builder_.span = span;
-    ir::Value* result = builder_.call(instance, operands);
-    return result ? from_ir(result) : Value{};
+    module_.active.pop_back();
+    return instance;
 }
 
 }  // namespace weft::sema

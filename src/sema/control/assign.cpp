@@ -148,6 +148,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
     const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
     builder_.span = span;
+    if (is_gradient_element(to)) return add_to_gradient(to, before, operand, assign, span);
     const Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
     write(to, after, assign.value->span);
 }

@@ -324,7 +324,7 @@ bool FunctionAnalyzer::is_carried(const std::string& name) const {
 
 // Whether anything that can run after the current branch or loop reads the name.
 bool FunctionAnalyzer::is_needed(const std::string& name) const {
-    if (is_carried(name)) return true;
+    if (is_carried(name) || is_adjoint_name(name)) return true;
     for (const WorkList* list : afterwards_) {
         for (const Work& work : *list) {
             if (!work.target && reads_.in_block(name, *work.block, work.next)) return true;

@@ -41,6 +41,7 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
         return place_of_part(std::move(base), *step);
     }
     if (const auto* subscript = std::get_if<syntax::Subscript>(&expression_node.node)) {
+        if (const std::optional<Binding> fixed = static_binding(*subscript->object)) reject_adjoint(*fixed, span);
         Place base = place(*subscript->object);
         if (base.type.is_array()) {
             // Either the array itself is the place so far, or a view that waits for more indices.
@@ -190,6 +191,10 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         }
     }
     if (is_memory(place)) {
+        if (!adds_to_gradient_ && is_gradient_element(place)) {
+            fail(place.span, "the gradient of an array collects what all threads add to it",
+                 {help("add to it, or subtract from it: wp.adjoint[array][i] += ...")});
+        }
         store_part(place, part);
         return;
     }
@@ -257,7 +262,7 @@ void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
         const auto store = [&](const std::vector<ir::Value*>& at, ir::Value* part) {
             std::vector<ir::Value*> all = indices;
             all.insert(all.end(), at.begin(), at.end());
-            builder_.store(parts, all, part);
+            store_element(parts, std::move(all), part);
         };
         if (component.size() == wanted) {
             store(component, value);
@@ -280,10 +285,17 @@ void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
         return;
     }
     if (next < place.steps.size()) {
-        ir::Value* whole = builder_.load(array, indices);
+        ir::Value* whole = adds_to_gradient_ ? builder_.zero(type) : builder_.load(array, indices);
         value = replace_part(whole, place.steps, next, value);
     }
-    builder_.store(array, indices, value);
+    store_element(array, std::move(indices), value);
+}
+
+void FunctionAnalyzer::store_element(ir::Value* array, std::vector<ir::Value*> indices, ir::Value* value) {
+    if (adds_to_gradient_)
+        builder_.atomic(ir::Op::atomic_add, array, std::move(indices), {value});
+    else
+        builder_.store(array, std::move(indices), value);
 }
 
 }  // namespace weft::sema

@@ -52,6 +52,10 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         return;
     }
     const std::string name = "'" + tree_.name + "'";
+    if (gradient_of_ && !value.is_nothing()) {
+        fail(place, name + " is a gradient, which returns nothing",
+             {help("add to the adjoints of the parameters: wp.adjoint[x] += ...")});
+    }
     if (result_type_ && !value.is_nothing() && !result_type_->is_none()) {
         if (std::optional<Value> adapted = adapt(value, *result_type_, place)) value = *adapted;
     }
@@ -85,6 +89,7 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
 
 void FunctionAnalyzer::finish_function(Flow flow) {
     builder_.span = tree_.span;
+    if (gradient_of_) return finish_gradient();
     if (function_.is_kernel || !result_type_ || result_type_->is_none()) {
         builder_.return_({});
         return;

@@ -44,6 +44,7 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         }
         return object.elements[at];
     }
+    if (object.is_binding()) reject_adjoint(*object.binding, span);
     const Type type = type_of(object);
     if (type.is_array() && has_slice(indices)) return array_slice(object, indices);
     if (type.is_array()) {

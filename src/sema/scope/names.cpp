@@ -32,6 +32,16 @@ const Local* FunctionAnalyzer::find_local(const std::string& name) const {
 }
 
 Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
+    if (is_adjoint_name(name.id) && !find_local(name.id)) {
+        const std::string parameter = name.id.substr(name.id.find('[') + 1);
+        if (!gradient_of_) {
+            fail(span, "wp.adjoint has no meaning here: '" + tree_.name + "' is a gradient, called as a function",
+                 {help("call the function that it is the gradient of; wp.grad(f) gives its gradient")});
+        }
+        fail(span, "'" + parameter.substr(0, parameter.size() - 1) + "' has no adjoint",
+             {help("wp.adjoint takes the names of parameters that are, or hold, floating-point numbers, but for the "
+                   "adjoints of what the function returns")});
+    }
     if (const Local* local = find_local(name.id)) {
         switch (local->state) {
             case Local::State::assigned:
@@ -53,7 +63,7 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     if (binding.kind == Binding::Kind::unknown) {
         std::vector<std::string> candidates = source_.environment->names();
         for (const auto& [local, _] : scope_) {
-            if (local[0] != '$') candidates.push_back(local);
+            if (local[0] != '$' && !is_adjoint_name(local)) candidates.push_back(local);
         }
         std::vector<Note> notes = did_you_mean(name.id, candidates);
         if (!builtins::overloads(name.id).empty()) notes.push_back(help("the built-in function is wp." + name.id));
@@ -169,7 +179,7 @@ void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span sp
 std::vector<Environment::Local> FunctionAnalyzer::constant_locals() const {
     std::vector<Environment::Local> constants;
     for (const auto& [name, local] : scope_) {
-        if (name[0] == '$' || local.state != Local::State::assigned) continue;
+        if (name[0] == '$' || is_adjoint_name(name) || local.state != Local::State::assigned) continue;
         Binding binding = to_binding(local.value);
         if (is_python_value(binding)) constants.push_back({name, std::move(binding)});
     }

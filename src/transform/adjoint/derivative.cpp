@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ir/expression.h"
+#include "ir/typing.h"
 
 namespace weft::transform {
 namespace {
@@ -38,18 +39,6 @@ E square(E x) { return x * x; }
 
 }  // namespace
 
-bool is_smooth(Type type) {
-    if (type.is_scalar() || type.is_numeric_aggregate()) return info(type.scalar()).is_float();
-    if (type.is_struct()) {
-        for (const Type::Field& field : type.fields())
-            if (is_smooth(field.type)) return true;
-    } else if (type.is(Kind::tuple)) {
-        for (Type element : type.elements())
-            if (is_smooth(element)) return true;
-    }
-    return false;
-}
-
 Value* sum(ir::Builder& b, Value* left, Value* right) {
     const Type type = left->type;
     if (!type.is_struct() && !type.is(Kind::tuple)) return b.binary(Op::add, left, right);
@@ -58,7 +47,7 @@ Value* sum(ir::Builder& b, Value* left, Value* right) {
     for (std::size_t i = 0; i < count; ++i) {
         const Type part = type.is_struct() ? type.fields()[i].type : type.elements()[i];
         const std::vector<std::int64_t> path{static_cast<std::int64_t>(i)};
-        parts.push_back(is_smooth(part) ? sum(b, b.extract(left, path), b.extract(right, path)) : b.zero(part));
+        parts.push_back(ir::is_smooth(part) ? sum(b, b.extract(left, path), b.extract(right, path)) : b.zero(part));
     }
     return b.make(type, std::move(parts));
 }

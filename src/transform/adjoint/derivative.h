@@ -8,10 +8,6 @@
 
 namespace weft::transform {
 
-// True for types that have a derivative: floats and what has a float among its parts. Arrays have none: what they show
-// has.
-bool is_smooth(Type type);
-
 // a + b of two adjoints or tangents: part by part, zero where a part has no derivative.
 ir::Value* sum(ir::Builder& builder, ir::Value* a, ir::Value* b);
 

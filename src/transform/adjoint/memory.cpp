@@ -31,7 +31,7 @@ std::vector<Value*> Reverser::indices_of(const Operation& operation) const {
 // ---- which arrays have gradients ----
 
 Gradient Reverser::gradient_of(const Value* array) const {
-    if (!is_smooth(array->type.element())) return Gradient::none;
+    if (!ir::is_smooth(array->type.element())) return Gradient::none;
     const Value* root = ir::root_of(array);
     if (root->definition) {
         switch (root->definition->op) {
@@ -54,13 +54,15 @@ bool Reverser::has_gradient(const Value* array) const { return gradient_of(array
 // Of parameters it is known; of arrays that came out of memory or a struct, the launch knows.
 bool Reverser::may_lack_gradient(const Value* array) const {
     const Value* root = ir::root_of(array);
-    return root->definition || root->region != &source_.body || !root->type.is_array();
+    return !source_.is_kernel || root->definition || root->region != &source_.body || !root->type.is_array();
 }
 
 bool Reverser::writes_gradients(const Operation& operation) const {
     for (const Region* region : operation.regions)
         for (const Operation* inner : region->operations)
-            if ((ir::writes(inner->op) && has_gradient(inner->operands[0])) || writes_gradients(*inner)) return true;
+            if ((ir::writes(inner->op) && has_gradient(inner->operands[0])) || passes_gradients(*inner) ||
+                writes_gradients(*inner))
+                return true;
     return false;
 }
 
@@ -96,6 +98,12 @@ std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) c
 void Reverser::find_own_accesses() {
     bool any_unknown = false;
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
+        if (operation.op == Op::call) {
+            // A gradient adds to whichever elements it likes.
+            for (const Value* operand : operation.operands)
+                if (ir::holds_array(operand->type)) own_[ir::root_of(operand)].reset();
+            return;
+        }
         if (operation.op != Op::load && operation.op != Op::loaded && !ir::writes(operation.op)) return;
         if (!has_gradient(operation.operands[0])) return;
         const Value* root = ir::root_of(operation.operands[0]);
@@ -108,7 +116,7 @@ void Reverser::find_own_accesses() {
         const auto [at, fresh] = own_.try_emplace(root, place);
         if (!fresh && at->second != place) at->second.reset();
     });
-    if (any_unknown || !options_.noalias)
+    if (any_unknown || !options_.noalias || !source_.is_kernel)
         std::erase_if(own_, [](const auto& entry) { return entry.first->definition == nullptr; });
 }
 
@@ -123,7 +131,7 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
     if (d->type.is_struct()) {
         const auto& fields = d->type.fields();
         for (std::size_t i = 0; i < fields.size(); ++i) {
-            if (!is_smooth(fields[i].type)) continue;
+            if (!ir::is_smooth(fields[i].type)) continue;
             add_to_gradient(b_.member(gradient, static_cast<int>(i)), indices,
                             b_.extract(d, {static_cast<std::int64_t>(i)}), own);
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
 
@@ -12,11 +13,10 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-namespace {
-
 // What an atomic gave depends on the order of the threads, which another run would not repeat; what a function in C++
 // does, nobody knows.
 void refuse_unknown(const ir::Function& kernel) {
+    const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
     std::unordered_set<const Value*> used;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         used.insert(operation.operands.begin(), operation.operands.end());
@@ -24,14 +24,15 @@ void refuse_unknown(const ir::Function& kernel) {
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         const bool calls = operation.op == Op::call_library && operation.library->native;
         if (calls) {
-            throw CompileError(operation.span, "kernel '" + kernel.name +
-                                                   "' has no gradient: it calls a function written in C++, whose "
-                                                   "derivative is not known");
+            throw CompileError(operation.span,
+                               subject +
+                                   " has no gradient: it calls a function written in C++, whose derivative is "
+                                   "not known");
         }
         if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
         throw CompileError(operation.span,
-                           "kernel '" + kernel.name +
-                               "' has no gradient: it uses what this atomic gave, which depends on the order of "
+                           subject +
+                               " has no gradient: it uses what this atomic gave, which depends on the order of "
                                "the threads and cannot be repeated on the way back",
                            {{Note::Kind::help,
                              "take numbers in a kernel of its own, launched with record_tape=False, and read them "
@@ -40,12 +41,16 @@ void refuse_unknown(const ir::Function& kernel) {
     });
 }
 
-}  // namespace
-
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
     WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
                "adjoint() takes a kernel, and what is known of the gradient of each parameter");
     refuse_unknown(kernel);
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op != Op::trail) return;
+        throw CompileError(operation.span, "kernel '" + kernel.name +
+                                               "' has no gradient: it takes the gradient of a function with a loop, "
+                                               "whose own derivative is not known here");
+    });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
@@ -62,17 +67,27 @@ Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointO
 std::unique_ptr<ir::Function> Reverser::run() {
     for (const Value* parameter : source_.parameters()) append_parameter(parameter);
     made_->extras = source_.extras;
+    std::vector<Value*> given;  // the adjoints of what a function returns
+    if (!source_.is_kernel)
+        for (const Value* returned : source_.body.terminator()->operands)
+            given.push_back(made_->add_argument(&made_->body, returned->type, "adjoint"));
     Frame frame;
     frame.region = &source_.body;
     frame_ = &frame;
     replay(source_.body, /*record=*/true);
+    for (std::size_t i = 0; i < given.size(); ++i) accumulate(source_.body.terminator()->operands[i], given[i]);
     reverse(source_.body);
-    b_.return_({});
+    std::vector<Value*> adjoints;
+    if (!source_.is_kernel)
+        for (const Value* parameter : source_.parameters())
+            if (ir::is_smooth(parameter->type)) adjoints.push_back(adjoint_or_zero(parameter));
+    b_.return_(std::move(adjoints));
     return std::move(made_);
 }
 
 void Reverser::fail(const Operation& operation, const std::string& what) const {
-    throw CompileError(operation.span, "kernel '" + source_.name + "' has no gradient: " + what);
+    const char* subject = source_.is_kernel ? "kernel '" : "function '";
+    throw CompileError(operation.span, subject + source_.name + "' has no gradient: " + what);
 }
 
 // ---- what a gradient depends on ----
@@ -83,7 +98,7 @@ void Reverser::find_active() {
     active_.assign(static_cast<std::size_t>(source_.value_count()), false);
     bool changed = true;
     const auto mark = [&](const Value* value, bool by) {
-        if (!by || is_active(value) || !is_smooth(value->type)) return;
+        if (!by || is_active(value) || !ir::is_smooth(value->type)) return;
         active_[static_cast<std::size_t>(value->id)] = true;
         changed = true;
     };
@@ -92,11 +107,15 @@ void Reverser::find_active() {
         for (std::size_t i = 0; first + i < from.size() && first_to + i < to.size(); ++i)
             mark(to[first_to + i], is_active(from[first + i]));
     };
+    if (!source_.is_kernel)
+        for (const Value* parameter : source_.parameters()) mark(parameter, true);
     while (changed) {
         changed = false;
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
             if (operation.op == Op::load || operation.op == Op::loaded)
                 return mark(operation.result(), has_gradient(operation.operands[0]));
+            if (operation.op == Op::call && passes_gradients(operation) && !operation.results.empty())
+                mark(operation.result(), true);
             if (operation.regions.empty()) {
                 for (const Value* result : operation.results)
                     for (const Value* operand : operation.operands) mark(result, is_active(operand));
@@ -199,6 +218,9 @@ void Reverser::replay(const Region& region, bool record) {
             case Op::loaded:
                 map_.set(operation->result(), copy(operation->operands.back()));
                 break;
+            case Op::call:
+                replay_call(*operation);
+                break;
             default: {
                 if (!ir::is_atomic(operation->op)) append_copy(*operation);
             }
@@ -221,6 +243,8 @@ void Reverser::reverse(const Operation& operation) {
         case Op::for_:
         case Op::while_:
             return reverse_loop(operation);
+        case Op::call:
+            return reverse_call(operation);
         case Op::store:
             return reverse_store(operation);
         case Op::atomic_add:
@@ -246,7 +270,7 @@ void Reverser::reverse(const Operation& operation) {
             return accumulate(operation.operands[2], b_.select(condition, nothing, d));
         }
         case Op::cast:
-            return accumulate(operation.operands[0], is_smooth(operation.operands[0]->type)
+            return accumulate(operation.operands[0], ir::is_smooth(operation.operands[0]->type)
                                                          ? b_.cast(d, operation.operands[0]->type.scalar())
                                                          : nullptr);
         case Op::make:

@@ -20,6 +20,10 @@
 
 namespace weft::transform {
 
+// Throws CompileError where the kernel does what cannot be done again on the way back.
+void refuse_unknown(const ir::Function& kernel);
+
+// Of a function it makes its gradient (ir::Function::gradient).
 class Reverser : ir::Copier {
 public:
     // The first `sweep` operations of the source have no part in the derivative (stale.h).
@@ -70,6 +74,13 @@ private:
     void reverse_if(const ir::Operation& operation);
     void reverse_loop(const ir::Operation& operation);
 
+    // ---- calls.cpp: functions with derivatives of their own ----
+    void replay_call(const ir::Operation& call);
+    void reverse_call(const ir::Operation& call);
+    bool passes_gradients(const ir::Operation& call) const;  // an array among its operands has one
+    std::vector<ir::Value*> arguments_of(const ir::Operation& call, const ir::Function& callee);
+    ir::Value* as_after(const ir::Operation& call, const ir::Value* array);
+
     // ---- memory.cpp ----
     // The position of each coordinate of the thread among the indices.
     using OwnPlace = std::array<int, kMaxDims>;
@@ -97,6 +108,7 @@ private:
     std::unordered_map<const ir::Operation*, Recorded> recorded_;
     std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
     std::vector<bool> active_;                                           // by id
+    std::unordered_map<const ir::Value*, ir::Value*> after_;             // parameters as they are after the launch
 };
 
 }  // namespace weft::transform

@@ -31,27 +31,57 @@ const Value* parameter_of(const Value* array) {
     return origin->definition ? nullptr : origin;
 }
 
+// An opaque function whose values are computed again, or whose gradient has been derived, must find in memory what it
+// found then.
+template <class IsWritten>
+void refuse_stale_call(const ir::Function& kernel, const Operation& call, const IsWritten& is_written) {
+    const ir::Function& callee = *call.function;
+    const auto sees_after = [](const ir::Function* custom) { return custom && custom->sees_after; };
+    if (sees_after(callee.replay) && sees_after(callee.gradient)) return;
+    const std::vector<ir::ParameterEffects> effects = ir::effects(callee);
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+        if (!effects[i].reads || !is_written(ir::root_of(call.operands[i]))) continue;
+        throw CompileError(call.span,
+                           "kernel '" + kernel.name + "' has no gradient: '" + callee.name +
+                               "' has a derivative of its own, and reads what the kernel may have written itself",
+                           {{Note::Kind::help,
+                             "give it a replay (@wp.func_replay) and a gradient (@wp.func_grad) that need no such "
+                             "reading, or read in the kernel and pass the values",
+                             {}}});
+    }
+}
+
 }  // namespace
 
 std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, bool noalias) {
     std::unordered_set<const Operation*> stale;
     std::vector<const Value*> written;
+    const auto add_written = [&](const Operation& operation) {
+        if (ir::writes(operation.op)) written.push_back(ir::root_of(operation.operands[0]));
+        if (operation.op != Op::call) return;
+        const std::vector<ir::ParameterEffects> effects = ir::effects(*operation.function);
+        for (std::size_t i = 0; i < operation.operands.size(); ++i)
+            if (effects[i].writes) written.push_back(ir::root_of(operation.operands[i]));
+    };
+    const auto is_written = [&](const Value* root) {
+        return std::any_of(written.begin(), written.end(),
+                           [&](const Value* other) { return may_overlap(other, root, noalias); });
+    };
     const auto find_written = [&](const auto& self, const Region& region) -> void {
         for (const Operation* operation : region.operations) {
-            if (ir::writes(operation->op)) written.push_back(ir::root_of(operation->operands[0]));
+            add_written(*operation);
             for (const Region* inner : operation->regions) self(self, *inner);
         }
     };
     const auto walk = [&](const auto& self, const Region& region) -> void {
         for (const Operation* operation : region.operations) {
-            if (ir::writes(operation->op)) written.push_back(ir::root_of(operation->operands[0]));
+            if (operation->op == Op::call) refuse_stale_call(kernel, *operation, is_written);
+            add_written(*operation);
             if (operation->op == Op::load) {
                 const Value* root = ir::root_of(operation->operands[0]);
                 // A local array is made anew on the way back.
                 const bool is_local = root->definition && root->definition->op == Op::local_array;
-                if (is_local || std::any_of(written.begin(), written.end(),
-                                            [&](const Value* other) { return may_overlap(other, root, noalias); }))
-                    stale.insert(operation);
+                if (is_local || is_written(root)) stale.insert(operation);
             }
             // What a later iteration writes, an earlier one has written before the load comes round again.
             if (operation->op == Op::for_ || operation->op == Op::while_)
@@ -208,9 +238,23 @@ private:
             } else if (!operation->regions.empty()) {
                 structured(*operation, positions);
             } else {
-                append_copy(*operation);
+                Operation* made = append_copy(*operation);
+                if (op == Op::call) call_in_sweep(*made);
             }
         }
+    }
+
+    // The sweep computes values; a function that does more has a replay for that. What such functions do to memory
+    // would have to be done to the copies.
+    void call_in_sweep(Operation& call) const {
+        const bool has_arrays = std::any_of(call.operands.begin(), call.operands.end(),
+                                            [](const Value* operand) { return ir::holds_array(operand->type); });
+        if (has_arrays) {
+            throw CompileError(call.span, "kernel '" + source_.name +
+                                              "' has no gradient: it reads what it may have written itself, and passes "
+                                              "an array to a function with a derivative of its own");
+        }
+        if (is_sweep_ && call.function->replay) call.function = call.function->replay;
     }
 
     // Whether the sweep may write there.

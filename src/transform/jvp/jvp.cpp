@@ -18,7 +18,7 @@ using ir::Value;
 // Whether values of this type have a tangent: floats, and the ways to them.
 bool has_tangent(Type type) {
     if (type.is_array()) return has_tangent(type.element());
-    return is_smooth(type) || (ir::holds_array(type) && !type.is_array());
+    return ir::is_smooth(type) || (ir::holds_array(type) && !type.is_array());
 }
 
 class Forward : ir::Copier {
@@ -74,7 +74,7 @@ private:
 
     void visit(const Operation& operation) {
         if (!operation.regions.empty()) return structured(operation);
-        WEFT_CHECK(operation.op != Op::call, "jvp: calls must be inlined");
+        if (operation.op == Op::call) return call(operation);
         // Builtins whose first derivative is a closed form take the bits of what counts as constant there.
         if (options_.of_adjoint && operation.op == Op::bitcast && tangent(operation.operands[0]))
             fail(operation, "only the first derivative of this is known");
@@ -161,6 +161,61 @@ private:
     Value* total(Value* a, Value* b) {
         if (!a || !b) return a ? a : b;
         return sum(b_, a, b);
+    }
+
+    // A function with a derivative of its own: its gradient is asked for each component of what it returns.
+    void call(const Operation& operation) {
+        append_copy(operation);
+        const std::vector<Value*> values = copies(operation.operands);
+        for (const Value* operand : operation.operands)
+            if (ir::holds_array(operand->type) && tangent(operand))
+                fail(operation, "it passes an array with tangents to a function with a derivative of its own");
+        if (operation.results.empty() || !any_tangent(operation) || !has_tangent(operation.result()->type)) return;
+        const Type type = operation.result()->type;
+        if (!type.is_tuple()) return set_tangent(operation.result(), returned_tangent(operation, values, {type}, 0));
+        const std::vector<Type> types(type.elements().begin(), type.elements().end());
+        std::vector<Value*> parts;
+        for (std::size_t i = 0; i < types.size(); ++i)
+            parts.push_back(ir::is_smooth(types[i]) ? returned_tangent(operation, values, types, i)
+                                                    : b_.zero(types[i]));
+        set_tangent(operation.result(), b_.make(type, std::move(parts)));
+    }
+
+    Value* returned_tangent(const Operation& operation, const std::vector<Value*>& values,
+                            const std::vector<Type>& types, std::size_t which) {
+        const Type type = types[which];
+        if (type.is_struct()) fail(operation, "it calls a function with a derivative of its own that returns a struct");
+        ir::Function& gradient = *operation.function->gradient;
+        const auto component = [&](std::int64_t at) {
+            std::vector<Value*> arguments = values;
+            for (std::size_t i = 0; i < types.size(); ++i) {
+                if (i != which || type.is_scalar()) {
+                    arguments.push_back(i == which ? b_.one(type) : b_.zero(types[i]));
+                    continue;
+                }
+                std::vector<Number> unit(static_cast<std::size_t>(type.components()), Number::real(0.0));
+                unit[static_cast<std::size_t>(at)] = Number::real(1.0);
+                arguments.push_back(b_.constant(type, std::move(unit)));
+            }
+            Value* adjoints = b_.call(&gradient, std::move(arguments));
+            Value* result = nullptr;
+            std::int64_t next = 0;
+            for (const Value* operand : operation.operands) {
+                if (!ir::is_smooth(operand->type)) continue;
+                Value* by = gradient.result.is_tuple() ? b_.extract(adjoints, {next}) : adjoints;
+                ++next;
+                Value* t = tangent(operand);
+                if (!t) continue;
+                if (operand->type.is_struct()) fail(operation, "it passes a struct with tangents to such a function");
+                Value* product = b_.binary(Op::mul, by, t);
+                result = total(result, operand->type.is_scalar() ? product : b_.reduce_add(product));
+            }
+            return result ? result : b_.zero(Type::scalar(type.scalar()));
+        };
+        if (type.is_scalar()) return component(0);
+        std::vector<Value*> components;
+        for (std::int64_t at = 0; at < type.components(); ++at) components.push_back(component(at));
+        return b_.make(type, std::move(components));
     }
 
     // ---- memory ----

@@ -1,0 +1,194 @@
+// Derivatives that the user wrote (@wp.func_grad, @wp.func_replay), and wp.grad.
+//
+//   @wp.func_grad(f)                        func @f_gradient(%x: f32, %adj: f32) -> f32 {
+//   def f_gradient(x: float, adj: float):     %0 = constant 0
+//       wp.adjoint[x] += 2.0 * x * adj        %1 = mul 2, %x;  %2 = mul %1, %adj;  %3 = add %0, %2
+//                                             return %3
+//
+// A gradient takes the function's parameters and one adjoint for each value that the function returns. wp.adjoint[x] is
+// a local there, which starts at zero and is what the gradient returns for x; of an array it is the array of its
+// gradient.
+#include <algorithm>
+
+#include "ir/typing.h"
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+namespace {
+
+// The types of the values that a function returns.
+std::vector<Type> returned(const ir::Function& function) {
+    if (function.result.is_none()) return {};
+    if (!function.result.is_tuple()) return {function.result};
+    return {function.result.elements().begin(), function.result.elements().end()};
+}
+
+std::string shown(const std::vector<Type>& types) {
+    std::string text;
+    for (const Type type : types) text += (text.empty() ? "" : ", ") + type.python_name();
+    return text;
+}
+
+}  // namespace
+
+void FunctionAnalyzer::add_custom_derivatives(const BoundCall& call, ir::Function& instance) {
+    const FunctionSource& callee = *call.callee;
+    const syntax::Function& tree = *callee.tree;
+    const Span place = tree.span;
+    if (callee.gradient) {
+        const syntax::Function& gradient = *callee.gradient->tree;
+        module_.keep_source(gradient.source);
+        reject_unusual_parameters(gradient);
+        const std::size_t own = tree.parameters.size();
+        const std::vector<Type> adjoints = returned(instance);
+        if (gradient.parameters.size() != own + adjoints.size()) {
+            fail(gradient.span,
+                 "the gradient '" + gradient.name + "' has " + std::to_string(gradient.parameters.size()) +
+                     " parameters, expected " + std::to_string(own + adjoints.size()) + ": those of '" + tree.name +
+                     "' and one adjoint for each value that it returns (" + shown(adjoints) + ")",
+                 {note("the function", place)});
+        }
+        std::vector<Value> values = call.values;
+        TypeVariables variables;
+        for (std::size_t i = 0; i < adjoints.size(); ++i) {
+            const syntax::Parameter& parameter = gradient.parameters[own + i];
+            Value adjoint;
+            adjoint.kind = Value::Kind::runtime;
+            adjoint.type = adjoints[i];
+            values.push_back(accept(
+                adjoint, callee.gradient->annotations[own + i], variables, parameter.span,
+                "the adjoint '" + parameter.name + "', which has the type of what '" + tree.name + "' returns,"));
+        }
+        instance.gradient = new_instance(*callee.gradient, values, place, own);
+        instance.gradient->sees_after = true;
+    }
+    if (callee.replay) {
+        const syntax::Function& replay = *callee.replay->tree;
+        module_.keep_source(replay.source);
+        instance.replay = new_instance(*callee.replay, call.values, place);
+        instance.replay->sees_after = true;
+        if (!(instance.replay->result == instance.result)) {
+            fail(replay.span,
+                 "the replay '" + replay.name + "' returns " + shown(returned(*instance.replay)) + ", expected " +
+                     shown(returned(instance)) + " as '" + tree.name + "' does",
+                 {note("the function", place)});
+        }
+    }
+}
+
+void FunctionAnalyzer::reject_adjoint(const Binding& indexed, Span span) {
+    if (indexed.kind != Binding::Kind::builtin || indexed.text != "adjoint") return;
+    fail(span, "wp.adjoint[...] stands for a parameter's adjoint in a function made with @wp.func_grad",
+         {help("its index is the name of a parameter: wp.adjoint[x]")});
+}
+
+void FunctionAnalyzer::begin_adjoints(std::size_t own) {
+    for (std::size_t i = 0; i < own; ++i) {
+        const syntax::Parameter& parameter = tree_.parameters[i];
+        const Value value = find_local(parameter.name)->value;
+        const Type type = type_of(value);
+        builder_.span = parameter.span;
+        if (type.is_array() && ir::is_smooth(type.element()))
+            assign_name(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(array_of(value))),
+                        parameter.span);
+        else if (!value.is_binding() && ir::is_smooth(type))
+            assign_name(adjoint_name(parameter.name), zero_like(value), parameter.span);
+    }
+}
+
+bool FunctionAnalyzer::is_gradient_element(const Place& place) const {
+    if (!gradient_of_ || !place.array) return false;
+    const ir::Value* array = place.array;
+    while (array->definition && array->definition->op != ir::Op::grad_of) {
+        if (array->definition->operands.empty()) return false;
+        array = array->definition->operands[0];
+    }
+    return array->definition != nullptr;
+}
+
+void FunctionAnalyzer::add_to_gradient(const Place& place, const Value& before, const Value& operand,
+                                       const syntax::AugmentedAssign& assign, Span span) {
+    using enum syntax::BinaryOperator;
+    Value start = before;
+    if (assign.op == add || assign.op == sub) {
+        start = zero_like(before);
+        adds_to_gradient_ = true;
+    }
+    const Value given = binary(assign.op, start, operand, span, assign.target->span, assign.value->span);
+    write(place, given, assign.value->span);
+    adds_to_gradient_ = false;
+}
+
+void FunctionAnalyzer::finish_gradient() {
+    std::vector<ir::Value*> adjoints;
+    for (std::size_t i = 0; i < *gradient_of_; ++i) {
+        const Local* local = find_local(adjoint_name(tree_.parameters[i].name));
+        if (!local || type_of(local->value).is_array()) continue;
+        if (local->state != Local::State::assigned)
+            fail(local->assigned, "the adjoint of '" + tree_.parameters[i].name + "' " + local->reason);
+        flatten(local->value, local->assigned, adjoints);
+    }
+    std::erase_if(adjoints, [](const ir::Value* adjoint) { return !ir::is_smooth(adjoint->type); });
+    std::vector<Type> types;
+    for (const ir::Value* adjoint : adjoints) types.push_back(adjoint->type);
+    if (types.size() == 1) function_.result = types[0];
+    if (types.size() > 1) function_.result = Type::tuple(std::move(types));
+    builder_.return_(std::move(adjoints));
+}
+
+// wp.grad(f): as a value, f with the mark that its gradient is meant.
+Value FunctionAnalyzer::gradient_of_argument(const std::vector<Actual>& arguments, Span span) {
+    if (arguments.size() != 1 || !arguments[0].keyword.empty())
+        fail(span, "wp.grad() takes one function, got " + std::to_string(arguments.size()) + " arguments");
+    const Value& value = arguments[0].value;
+    const bool is_function = value.is_binding(Binding::Kind::function);
+    if (!is_function || value.binding->is_gradient || value.binding->function->native) {
+        std::vector<Note> notes = {
+            help("wp.grad() takes a function made with @wp.func; wrap a built-in function, or the "
+                 "gradient of a function, in one")};
+        fail(arguments[0].span, "wp.grad() cannot take " + describe(value), std::move(notes));
+    }
+    Binding binding = *value.binding;
+    binding.is_gradient = true;
+    return Value::of_binding(std::move(binding));
+}
+
+// wp.grad(f)(x, y): the derivatives of what f returns by each of its parameters that has one.
+Value FunctionAnalyzer::call_gradient(const std::shared_ptr<const FunctionSource>& function,
+                                      const std::vector<Actual>& arguments, Span span) {
+    module_.keep_source(function->tree->source);
+    const BoundCall call = choose_overload(function, arguments, span);
+    const syntax::Function& tree = *call.callee->tree;
+    const Note signature = note("the function", tree.span);
+    ir::Function* const instance = instance_of(call, span, signature);
+    const Type result = instance->result;
+    if (!result.is_scalar() || !ir::is_smooth(result)) {
+        fail(span,
+             "wp.grad() takes functions that return one floating-point number, and '" + tree.name + "' returns " +
+                 (result.is_none() ? "nothing" : result.python_name()),
+             {signature});
+    }
+    if (ir::gradient_type(*instance).is_none())
+        fail(span, "no parameter of '" + tree.name + "' has a derivative", {signature});
+    ir::Function* gradient = instance->gradient;
+    if (!gradient) {
+        ir::Function*& known = module_.gradients[instance];
+        if (!known) {
+            known = module_.module.add(module_.unique_name(instance->name + "_gradient"));
+            known->span = tree.span;
+            known->reverse_of = instance;
+            known->result = ir::gradient_type(*instance);
+            for (const ir::Value* parameter : instance->parameters())
+                known->add_argument(&known->body, parameter->type, parameter->name);
+            known->add_argument(&known->body, result, "adjoint");
+        }
+        gradient = known;
+    }
+    std::vector<ir::Value*> operands = operands_of(call);
+    builder_.span = span;
+    operands.push_back(builder_.one(result));
+    return from_ir(builder_.call(gradient, std::move(operands)));
+}
+
+}  // namespace weft::sema

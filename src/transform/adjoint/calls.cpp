@@ -1,0 +1,114 @@
+// Calls of functions that have derivatives of their own (functions.h):
+//
+//   %y = call @f(%x)      replay:   %y = call @f_replay(%x)
+//                         reverse:  %dx = call @f_gradient(%x, %dy), added to the adjoint of %x
+//
+// What users wrote sees arrays as they are after the launch: the adjoint takes them by parameters of their own.
+#include <algorithm>
+
+#include "ir/typing.h"
+#include "support/error.h"
+#include "transform/adjoint/reverse.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Value;
+
+bool Reverser::passes_gradients(const Operation& call) const {
+    if (call.op != Op::call) return false;
+    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Value* operand) {
+        return operand->type.is_array() ? has_gradient(operand) : ir::holds_array(operand->type);
+    });
+}
+
+void Reverser::replay_call(const Operation& call) {
+    const ir::Function* callee = call.function->replay ? call.function->replay : call.function;
+    Value* made = b_.call(const_cast<ir::Function*>(callee), arguments_of(call, *callee));
+    if (made) map_.set(call.result(), made);
+}
+
+void Reverser::reverse_call(const Operation& call) {
+    Value* d = call.results.empty() || !is_active(call.result()) ? nullptr : adjoint_of(call.result());
+    if (!d && !passes_gradients(call)) return;
+    ir::Function& gradient = *call.function->gradient;
+    std::vector<Value*> arguments = arguments_of(call, gradient);
+    if (!call.results.empty()) {
+        const Type type = call.result()->type;
+        if (!d) d = b_.zero(type);
+        if (type.is_tuple())
+            for (std::size_t i = 0; i < type.elements().size(); ++i)
+                arguments.push_back(b_.extract(d, {static_cast<std::int64_t>(i)}));
+        else
+            arguments.push_back(d);
+    }
+    Value* adjoints = b_.call(&gradient, std::move(arguments));
+    std::int64_t next = 0;
+    for (const Value* operand : call.operands) {
+        if (!ir::is_smooth(operand->type)) continue;
+        accumulate(operand, gradient.result.is_tuple() ? b_.extract(adjoints, {next}) : adjoints);
+        ++next;
+    }
+}
+
+std::vector<Value*> Reverser::arguments_of(const Operation& call, const ir::Function& callee) {
+    std::vector<Value*> arguments;
+    for (const Value* operand : call.operands)
+        arguments.push_back(callee.sees_after && ir::holds_array(operand->type) ? as_after(call, operand)
+                                                                                : copy(operand));
+    return arguments;
+}
+
+// What `array` shows, after the launch.
+Value* Reverser::as_after(const Operation& call, const Value* array) {
+    std::vector<const Value*> written;
+    bool writes_unknown = false;
+    const auto mark = [&](const Value* target) {
+        const Value* origin = ir::origin_of(target);
+        if (!origin->definition)
+            written.push_back(origin);
+        else if (origin->definition->op != Op::local_array)
+            writes_unknown = true;
+    };
+    ir::for_each_operation(source_.body, [&](const Operation& operation) {
+        if (ir::writes(operation.op)) mark(operation.operands[0]);
+        if (operation.op != Op::call) return;
+        const std::vector<ir::ParameterEffects> effects = ir::effects(*operation.function);
+        for (std::size_t i = 0; i < operation.operands.size(); ++i)
+            if (effects[i].writes) mark(operation.operands[i]);
+    });
+    const Value* const root = ir::root_of(array);
+    const Value* const origin = ir::origin_of(array);
+    const bool is_local = origin->definition && origin->definition->op == Op::local_array;
+    const bool is_parameter = !root->definition && root->type.is_array();
+    const bool is_written = std::find(written.begin(), written.end(), origin) != written.end();
+    const bool may_be_written = is_written || writes_unknown || (!options_.noalias && !written.empty());
+    if (is_local) fail(call, "it passes an array made in the kernel to a function with a derivative of its own");
+    if (!may_be_written) return copy(array);
+    if (!is_parameter || !source_.is_kernel)
+        fail(call,
+             "it passes an array that it may have written to a function with a derivative of its own, and the "
+             "array lies in memory or in a struct, or is chosen at run time");
+    const auto rebuilt = [&](const auto& self, const Value* part) -> Value* {
+        if (part == root) {
+            Value*& parameter = after_[root];
+            if (!parameter) {
+                parameter = made_->add_argument(&made_->body, root->type, root->name);
+                made_->extras.push_back({ir::Extra::Kind::after, root->index});
+            }
+            return parameter;
+        }
+        Value* outer = self(self, part->definition->operands[0]);
+        map_.set(part->definition->operands[0], outer);
+        const Operation* made = append_copy(*part->definition);
+        return made->result();
+    };
+    // The copies of the way to the part belong to this alone: what stands for them elsewhere stays.
+    const ir::ValueMap saved = map_;
+    Value* result = rebuilt(rebuilt, array);
+    map_ = saved;
+    return result;
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,227 @@
+#include "transform/adjoint/functions.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/typing.h"
+#include "ir/walk.h"
+#include "support/error.h"
+#include "transform/adjoint/reverse.h"
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+
+using ir::Function;
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+[[noreturn]] void fail(const Operation& operation, const Function& function, const std::string& what) {
+    throw CompileError(operation.span, "function '" + function.name + "' has no gradient: " + what,
+                       {{Note::Kind::help,
+                         "write what the way back needs: its values again (@wp.func_replay), or its gradient "
+                         "(@wp.func_grad)",
+                         {}}});
+}
+
+bool is_unwritten(const Function& function) { return function.reverse_of && function.body.operations.empty(); }
+
+// Fills the body of `to`, whose parameters are those of `from`.
+void copy_body(const Function& from, Function& to) {
+    ir::ValueMap map(from);
+    for (std::size_t i = 0; i < from.parameters().size(); ++i) map.set(from.parameters()[i], to.parameters()[i]);
+    ir::clone_operations(to, from.body, to.body, map);
+    ir::Builder b(to, to.body);
+    b.span = from.span;
+    std::vector<Value*> returned;
+    for (Value* value : from.body.terminator()->operands) returned.push_back(map[value]);
+    b.return_(std::move(returned));
+}
+
+Function& add_copy(ir::Module& module, const Function& of, const std::string& suffix) {
+    Function& copy = *module.add(of.name + suffix);
+    copy.span = of.span;
+    copy.result = of.result;
+    copy.tid_rank = of.tid_rank;
+    for (const Value* parameter : of.parameters()) copy.add_argument(&copy.body, parameter->type, parameter->name);
+    copy_body(of, copy);
+    return copy;
+}
+
+void remove(ir::Module& module, const Function& function) {
+    std::erase_if(module.functions, [&](const auto& other) { return other.get() == &function; });
+}
+
+// The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
+void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays) {
+    Function& copy = add_copy(module, of, "");
+    inline_into(module, copy, Calls::opaque);
+    simplify(copy);
+    const std::unordered_set<const Operation*> stale = stale_loads(copy, /*noalias=*/true);
+    if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
+    AdjointOptions options;
+    options.gradients.assign(copy.parameters().size(), arrays);
+    refuse_unknown(copy);
+    const std::unique_ptr<Function> made = Reverser(copy, 0, options).run();
+    copy_body(*made, gradient);
+    remove(module, copy);
+}
+
+// Gradients that the function calls have to be there before it is reversed.
+void write(ir::Module& module, Function& gradient, Gradient arrays) {
+    const auto write_called = [&](const auto& self, const Function& function) -> void {
+        ir::for_each_operation(function.body, [&](const Operation& operation) {
+            if (operation.op != Op::call) return;
+            if (is_unwritten(*operation.function))
+                write(module, *operation.function, Gradient::none);
+            else
+                self(self, *operation.function);
+        });
+    };
+    write_called(write_called, *gradient.reverse_of);
+    write_reverse(module, *gradient.reverse_of, gradient, arrays);
+}
+
+// Takes away all that is no computation of values.
+void silence(Region& region, const Function& of, const std::unordered_set<const Value*>& used) {
+    for (Operation* operation : region.operations) {
+        for (Region* inner : operation->regions) silence(*inner, of, used);
+        if (ir::is_atomic(operation->op) && used.contains(operation->result()))
+            fail(*operation, of, "it uses what this atomic gave, which depends on the order of the threads");
+        if (operation->op == Op::call_library && !operation->library->pure)
+            fail(*operation, of, "it calls a function whose effects are not known");
+    }
+    std::erase_if(region.operations, [](const Operation* operation) {
+        return ir::writes(operation->op) || operation->op == Op::print || operation->op == Op::assert_;
+    });
+}
+
+// wp.adjoint[array][i] += x: an array without a gradient leaves nothing to add to.
+void guard_gradients(Function& function, Region& region) {
+    std::vector<Operation*> guarded;
+    for (Operation* operation : region.operations) {
+        for (Region* inner : operation->regions) guard_gradients(function, *inner);
+        Value* gradient = operation->op == Op::load || ir::writes(operation->op) ? operation->operands[0] : nullptr;
+        while (gradient && gradient->definition && gradient->definition->op != Op::grad_of)
+            gradient = gradient->definition->operands.empty() ? nullptr : gradient->definition->operands[0];
+        if (!gradient || !gradient->definition) {
+            guarded.push_back(operation);
+            continue;
+        }
+        Region* const around = function.new_region(nullptr);  // where the builder writes what comes before the branch
+        ir::Builder b(function, *around);
+        b.span = operation->span;
+        Value* is_missing = b.is_null(gradient);
+        Operation* branch = function.new_operation(Op::if_, operation->span);
+        branch->operands = {is_missing};
+        for (Region* arm : {function.new_region(branch), function.new_region(branch)}) {
+            ir::Builder::Inside inside(b, *arm);
+            const bool is_there = arm == branch->regions[1];
+            std::vector<Value*> yields;
+            for (Value*& result : operation->results) {
+                if (is_there) {
+                    Value* fresh = function.new_value(result->type);
+                    fresh->definition = operation;
+                    fresh->index = result->index;
+                    result->definition = branch;  // what used the result uses the branch's
+                    branch->results.push_back(result);
+                    result = fresh;
+                    yields.push_back(fresh);
+                } else {
+                    yields.push_back(b.zero(result->type));
+                }
+            }
+            if (is_there) {
+                operation->parent = arm;
+                arm->operations.push_back(operation);
+            }
+            b.yield(std::move(yields));
+        }
+        for (Operation* before : around->operations) {
+            before->parent = &region;
+            guarded.push_back(before);
+        }
+        branch->parent = &region;
+        guarded.push_back(branch);
+    }
+    region.operations = std::move(guarded);
+}
+
+// Whether a gradient could come to the function: by what it returns or through an array.
+bool can_be_reached(const Function& function) {
+    const auto has_smooth_array = [](const Value* parameter) {
+        const Type type = parameter->type;
+        return type.is_array() ? ir::is_smooth(type.element()) : ir::holds_array(type);
+    };
+    return ir::is_smooth(function.result) ||
+           std::any_of(function.parameters().begin(), function.parameters().end(), has_smooth_array);
+}
+
+void write_zeros(Function& gradient) {
+    ir::Builder b(gradient, gradient.body);
+    b.span = gradient.span;
+    std::vector<Value*> zeros;
+    for (const Value* parameter : gradient.reverse_of->parameters())
+        if (ir::is_smooth(parameter->type)) zeros.push_back(b.zero(parameter->type));
+    b.return_(std::move(zeros));
+}
+
+bool has_effects(const Function& function) {
+    return std::any_of(function.body.operations.begin(), function.body.operations.end(),
+                       [](const Operation* operation) { return ir::has_effects(*operation); });
+}
+
+void add_replay(ir::Module& module, Function& function) {
+    Function& copy = add_copy(module, function, ".replay");
+    inline_into(module, copy, Calls::all);
+    if (!has_effects(copy)) return remove(module, copy);
+    const std::unordered_set<const Operation*> stale = stale_loads(copy, /*noalias=*/true);
+    if (!stale.empty()) fail(**stale.begin(), function, "it reads what it may have written itself");
+    std::unordered_set<const Value*> used;
+    ir::for_each_operation(copy.body, [&](const Operation& operation) {
+        used.insert(operation.operands.begin(), operation.operands.end());
+    });
+    silence(copy.body, function, used);
+    function.replay = &copy;
+}
+
+}  // namespace
+
+void write_gradients(ir::Module& module) {
+    for (std::size_t i = 0; i < module.functions.size(); ++i)
+        if (is_unwritten(*module.functions[i])) write(module, *module.functions[i], Gradient::none);
+}
+
+void prepare_opaque(ir::Module& module) {
+    std::vector<Function*> opaque;
+    for (const auto& function : module.functions)
+        if (function->has_own_derivative()) opaque.push_back(function.get());
+    for (Function* function : opaque) {
+        if (function->gradient) {
+            guard_gradients(*function->gradient, function->gradient->body);
+        } else {
+            Function& gradient = *module.add(function->name + ".gradient");
+            gradient.span = function->span;
+            gradient.reverse_of = function;
+            gradient.result = ir::gradient_type(*function);
+            for (const Value* parameter : function->parameters())
+                gradient.add_argument(&gradient.body, parameter->type, parameter->name);
+            const Type result = function->result;
+            if (result.is_tuple())
+                for (const Type element : result.elements()) gradient.add_argument(&gradient.body, element);
+            else if (!result.is_none())
+                gradient.add_argument(&gradient.body, result);
+            if (can_be_reached(*function))
+                write(module, gradient, Gradient::used);
+            else
+                write_zeros(gradient);
+            function->gradient = &gradient;
+        }
+        if (!function->replay) add_replay(module, *function);
+    }
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,17 @@
+// Derivatives of functions, as opposed to kernels: those that wp.grad asks for, and those that the user wrote in place
+// of a function's own (@wp.func_grad, @wp.func_replay). Calls of the latter are opaque to reverse and forward mode,
+// which call the gradient instead of deriving the body; what is called is inlined afterwards like all calls.
+#pragma once
+
+#include "ir/ir.h"
+
+namespace weft::transform {
+
+// Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of).
+void write_gradients(ir::Module& module);
+
+// Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
+// more than compute values, a replay that does not.
+void prepare_opaque(ir::Module& module);
+
+}  // namespace weft::transform

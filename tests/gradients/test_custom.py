@@ -1,0 +1,583 @@
+"""Derivatives that users write: @wp.func_grad, @wp.func_replay; and wp.grad in kernels."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+
+def derivative(function, *at, h=1e-20):
+    """Exact to rounding, by a step into the complex plane: of a sum of analytic functions, one for each element."""
+    slopes = []
+    for i, value in enumerate(at):
+        moved = list(at)
+        moved[i] = value + 1j * h
+        slopes.append(np.imag(function(*moved)) / h)
+    return slopes
+
+
+@wp.func
+def root(x: wp.float64):
+    return wp.sqrt(x)
+
+
+@wp.func_grad(root)
+def root_gradient(x: wp.float64, adj_result: wp.float64):
+    if x > wp.float64(0.0):
+        wp.adjoint[x] += wp.float64(10.0) * adj_result / wp.sqrt(x)  # 20 times what it is, to be told apart
+
+
+@wp.func
+def root_deeper(x: wp.float64):
+    return wp.float64(3.0) * root(x)
+
+
+@wp.kernel
+def roots(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = root_deeper(x[i]) + x[i]
+
+
+def f64(values, **keywords):
+    return wp.array(values, dtype=wp.float64, **keywords)
+
+
+def gradients(kernel, dim, inputs, outputs, seeds):
+    """Those of the inputs that have one, as NumPy arrays."""
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim, inputs, outputs)
+    tape.backward(grads=dict(zip(outputs, (f64(seed) for seed in seeds), strict=True)))
+    return [value.grad.numpy() for value in inputs if isinstance(value, wp.array) and value.requires_grad]
+
+
+def test_a_gradient_takes_the_place_of_the_derivative_at_any_depth():
+    x = f64([0.0, 1.0, 4.0], requires_grad=True)
+    y = f64(np.zeros(3), requires_grad=True)
+    (found,) = gradients(roots, 3, [x], [y], [np.array([1.0, 1.0, 2.0])])
+    np.testing.assert_allclose(y.numpy(), [0.0, 4.0, 10.0])
+    np.testing.assert_allclose(found, [1.0, 31.0, 2 * 16.0])
+
+
+@wp.func
+def polar(x: wp.float64, y: wp.float64):
+    return wp.sqrt(x * x + y * y), wp.atan2(y, x)
+
+
+@wp.func_grad(polar)
+def polar_gradient(x: wp.float64, y: wp.float64, adj_r: wp.float64, adj_angle: wp.float64):
+    square = x * x + y * y
+    if square == wp.float64(0.0):
+        return
+    r = wp.sqrt(square)
+    wp.adjoint[x] += x / r * adj_r
+    wp.adjoint[x] -= y / square * adj_angle
+    wp.adjoint[y] += y / r * adj_r + x / square * adj_angle
+
+
+@wp.kernel
+def to_polar(x: wp.array[wp.float64], y: wp.array[wp.float64], out: wp.array2d[wp.float64]):
+    i = wp.tid()
+    for _ in range(2):
+        r, angle = polar(x[i], y[i])
+        out[i, 0] += r
+        out[i, 1] += angle
+
+
+def test_several_returned_values_an_early_return_and_a_loop_around():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 50))
+    x[7] = y[7] = 0.0
+    seed = rng.normal(size=(50, 2))
+    found = gradients(
+        to_polar,
+        50,
+        [f64(x, requires_grad=True), f64(y, requires_grad=True)],
+        [f64(np.zeros((50, 2)), requires_grad=True)],
+        [seed],
+    )
+
+    def same(x, y):
+        angle = -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+        return 2 * (np.sqrt(x * x + y * y) * seed[:, 0] + angle * seed[:, 1])
+
+    h = 1e-6
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by_x = np.real(same(x + h, y) - same(x - h, y)) / (2 * h)
+        by_y = np.real(same(x, y + h) - same(x, y - h)) / (2 * h)
+    by_x[7] = by_y[7] = 0.0  # as the gradient has it
+    for mine, theirs in zip(found, (by_x, by_y), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-7)
+
+
+@wp.struct
+class Spring:
+    rest: wp.float64
+    anchor: wp.vec3d
+
+
+@wp.func
+def pull(spring: Spring, at: wp.vec3d, weights: wp.array[wp.float64], n: int):
+    s = wp.float64(0.0)
+    for k in range(n):
+        s += weights[k]
+    return s * (at - spring.anchor) * spring.rest
+
+
+@wp.func_grad(pull)
+def pull_gradient(spring: Spring, at: wp.vec3d, weights: wp.array[wp.float64], n: int, adj_force: wp.vec3d):
+    s = wp.float64(0.0)
+    for k in range(n):
+        s += weights[k]
+        wp.adjoint[weights][k] += wp.dot(adj_force, at - spring.anchor) * spring.rest
+    wp.adjoint[at] += s * spring.rest * adj_force
+    wp.adjoint[spring].anchor -= s * spring.rest * adj_force
+    wp.adjoint[spring].rest += s * wp.dot(adj_force, at - spring.anchor)
+
+
+@wp.func
+def pull_plain(spring: Spring, at: wp.vec3d, weights: wp.array[wp.float64], n: int):
+    s = wp.float64(0.0)
+    for k in range(n):
+        s += weights[k]
+    return s * (at - spring.anchor) * spring.rest
+
+
+def pulls(function, module):
+    @wp.kernel(module=module)
+    def run(
+        rest: wp.array[wp.float64],
+        anchor: wp.array[wp.vec3d],
+        at: wp.array[wp.vec3d],
+        weights: wp.array[wp.float64],
+        force: wp.array[wp.vec3d],
+    ):
+        i = wp.tid()
+        spring = Spring()
+        spring.rest = rest[i]
+        spring.anchor = anchor[i]
+        force[i] = function(spring, at[i], weights, weights.shape[0])
+
+    return run
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_structs_vectors_and_arrays_have_adjoints(has_weights):
+    rng = np.random.default_rng(2)
+    found = []
+    values = [rng.normal(size=shape) for shape in ((20,), (20, 3), (20, 3), (4,))]
+    seed = rng.normal(size=(20, 3))
+    for function in (pull, pull_plain):
+        kinds = [wp.float64, wp.vec3d, wp.vec3d, wp.float64]
+        inputs = [wp.array(v, dtype=k, requires_grad=True) for v, k in zip(values, kinds, strict=True)]
+        inputs[3].requires_grad = has_weights
+        force = wp.zeros(20, dtype=wp.vec3d, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(pulls(function, "unique"), 20, inputs, [force])
+        tape.backward(grads={force: wp.array(seed, dtype=wp.vec3d)})
+        found.append([value.grad.numpy() for value in inputs if value.requires_grad])
+    assert len(found[0]) == (4 if has_weights else 3)
+    for mine, plain in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, plain, rtol=1e-12)
+
+
+@wp.func
+def scaled(x: Any, by: Any):
+    return x * by
+
+
+@wp.func_grad(scaled)
+def scaled_gradient(x: Any, by: Any, adj: Any):
+    wp.adjoint[x] += by * adj * type(x)(7.0)
+
+
+@wp.func
+def shifted(x: float):
+    return x + 1.0
+
+
+@wp.func
+def shifted(x: wp.vec2):  # noqa: F811
+    return x + wp.vec2(1.0, 1.0)
+
+
+@wp.func_grad(shifted)
+def shifted_gradient(x: float, adj: float):
+    wp.adjoint[x] += 5.0 * adj
+
+
+@wp.kernel
+def use_both(x: wp.array[float], h: wp.array[wp.float16], v: wp.array[wp.vec2], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = scaled(x[i], 2.0) + float(scaled(h[i], wp.float16(2.0))) + shifted(x[i]) + shifted(v[i])[0]
+
+
+def test_generic_functions_and_overloads_have_gradients_of_their_own():
+    x = wp.ones(1, dtype=float, requires_grad=True)
+    h = wp.ones(1, dtype=wp.float16, requires_grad=True)
+    v = wp.ones(1, dtype=wp.vec2, requires_grad=True)
+    y = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(use_both, 1, [x, h, v], [y])
+    tape.backward(y)
+    assert x.grad.numpy()[0] == 14.0 + 5.0
+    assert h.grad.numpy()[0] == 14.0
+    assert v.grad.numpy().tolist() == [[1.0, 0.0]]
+
+
+# ---- replays ----
+
+
+@wp.func
+def take_ticket(counter: wp.array[int], tickets: wp.array[int], i: int):
+    ticket = wp.atomic_add(counter, 0, 1)
+    tickets[i] = ticket
+    return ticket
+
+
+@wp.func_replay(take_ticket)
+def ticket_again(counter: wp.array[int], tickets: wp.array[int], i: int):
+    return tickets[i]
+
+
+@wp.kernel
+def in_order_of_arrival(
+    counter: wp.array[int], tickets: wp.array[int], x: wp.array[wp.float64], y: wp.array[wp.float64]
+):
+    i = wp.tid()
+    ticket = take_ticket(counter, tickets, i)
+    y[ticket] = x[i] * x[i] * wp.float64(ticket + 1)
+
+
+@pytest.mark.parametrize("is_overwritten", [False, True])
+def test_a_replay_gives_what_an_atomic_gave(is_overwritten):
+    n = 5000
+    rng = np.random.default_rng(3)
+    x = f64(rng.uniform(1.0, 2.0, n), requires_grad=True)
+    y = f64(np.zeros(n), requires_grad=True)
+    counter, tickets = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(in_order_of_arrival, n, [counter, tickets, x], [y])
+        order = tickets.numpy().copy()
+        if is_overwritten:
+            tickets.zero_()
+    assert tape.memory.copies == int(is_overwritten)
+    seed = rng.normal(size=n)
+    tape.backward(grads={y: f64(seed)})
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.numpy() * (order + 1) * seed[order])
+
+
+@wp.func
+def remember(x: wp.float64, seen: wp.array[wp.float64], i: int):
+    seen[i] = x
+    return x * x
+
+
+@wp.kernel
+def remembers(x: wp.array[wp.float64], seen: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = remember(x[i], seen, i)
+
+
+@wp.func_replay(remember)
+def remember_again(x: wp.float64, seen: wp.array[wp.float64], i: int):
+    return seen[i] * seen[i]
+
+
+def test_a_function_with_a_replay_only_is_derived_from_its_body():
+    rng = np.random.default_rng(4)
+    values, seeds = rng.normal(size=10), rng.normal(size=(2, 10))
+    x = f64(values, requires_grad=True)
+    seen, y = f64(np.zeros(10), requires_grad=True), f64(np.zeros(10), requires_grad=True)
+    (found, _) = gradients(remembers, 10, [x, seen], [y], seeds[:1])
+    np.testing.assert_allclose(found, 2 * values * seeds[0])
+    x.grad.zero_()
+    tape = wp.Tape()
+    with tape:
+        wp.launch(remembers, 10, [x, seen], [y])
+    tape.backward(grads={y: f64(seeds[0]), seen: f64(seeds[1])})
+    np.testing.assert_allclose(x.grad.numpy(), 2 * values * seeds[0] + seeds[1])
+
+
+# ---- forward mode and second derivatives ----
+
+
+def test_forward_mode_and_second_derivatives_go_through_the_gradient():
+    x = f64([1.0, 4.0], requires_grad=True)
+    y = f64(np.zeros(2), requires_grad=True)
+    tangent = f64(np.zeros(2))
+    wp.jvp(roots, 2, [x], [y], input_tangents=[f64([1.0, 2.0])], output_tangents=[tangent])
+    np.testing.assert_allclose(tangent.numpy(), [31.0, 32.0])
+    product = wp.autograd.hvp(roots, 2, [x], [y], vectors=[f64([1.0, 1.0])])
+    np.testing.assert_allclose(product[0].numpy(), [-15.0, -15.0 / 8.0])
+
+
+# ---- wp.grad ----
+
+
+@wp.func
+def surface(x: wp.float64, n: int, p: wp.vec3d):
+    s = wp.float64(1.0)
+    for _ in range(n):
+        s *= x
+    return s * wp.dot(p, p) + wp.sin(x)
+
+
+@wp.func
+def slope(x: wp.float64, n: int, p: wp.vec3d):
+    by_x, _by_p = wp.grad(surface)(x, n, p)
+    return by_x
+
+
+@wp.kernel
+def slopes(
+    x: wp.array[wp.float64],
+    p: wp.array[wp.vec3d],
+    by_x: wp.array[wp.float64],
+    by_p: wp.array[wp.vec3d],
+    custom: wp.array[wp.float64],
+):
+    i = wp.tid()
+    gradient = wp.grad(surface)
+    a, b = gradient(x[i], 3, p[i])
+    by_x[i] = a
+    by_p[i] = b
+    custom[i] = wp.grad(root_deeper)(x[i]) + slope(x[i], 3, p[i])
+
+
+def test_the_gradient_of_a_function_in_a_kernel():
+    rng = np.random.default_rng(5)
+    x, p = rng.uniform(0.5, 2.0, 30), rng.normal(size=(30, 3))
+    outputs = [f64(np.zeros(30)), wp.zeros(30, dtype=wp.vec3d), f64(np.zeros(30))]
+    wp.launch(slopes, 30, [f64(x), wp.array(p, dtype=wp.vec3d)], outputs)
+
+    (by_x,) = derivative(lambda x: x**3 * (p * p).sum(1) + np.sin(x), x)
+    by_p = 2 * x[:, None] ** 3 * p
+    np.testing.assert_allclose(outputs[0].numpy(), by_x, rtol=1e-12)
+    np.testing.assert_allclose(outputs[1].numpy(), by_p, rtol=1e-12)
+    np.testing.assert_allclose(outputs[2].numpy(), 30.0 / np.sqrt(x) + by_x, rtol=1e-12)
+
+
+@wp.func
+def well(x: wp.float64, y: wp.float64):
+    return x * x * x * y + wp.exp(x * y)
+
+
+@wp.kernel
+def force(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    a, b = wp.grad(well)(x[i], wp.float64(0.5))
+    y[i] = a * b
+
+
+def test_the_derivative_of_a_gradient():
+    x = np.linspace(-1.0, 1.0, 9)
+
+    def same(x):
+        e = np.exp(0.5 * x)
+        return (1.5 * x * x + 0.5 * e) * (x**3 + x * e)
+
+    (found,) = gradients(force, 9, [f64(x, requires_grad=True)], [f64(np.zeros(9), requires_grad=True)], [np.ones(9)])
+    np.testing.assert_allclose(found, derivative(same, x)[0], rtol=1e-12)
+
+
+# ---- mistakes ----
+
+
+@wp.kernel
+def slope_of_a_loop(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = slope(x[i], 3, wp.vec3d())
+
+
+def test_the_derivative_of_the_gradient_of_a_loop_is_an_error():
+    x, y = f64([1.0], requires_grad=True), f64([0.0], requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="takes the gradient of a function with a loop"):
+        wp.launch(slope_of_a_loop, 1, [x], [y])
+
+
+def test_mistakes_in_a_gradient_are_shown_at_its_lines():
+    @wp.func
+    def f(x: float, n: int):
+        return x
+
+    def expect(message, make):
+        @wp.kernel(module="unique")
+        def run(x: wp.array[float], y: wp.array[float]):
+            y[wp.tid()] = f(x[0], 1)
+
+        make()
+        with pytest.raises(wp.CompileError, match=message):
+            wp.launch(run, 1, [wp.ones(1, dtype=float)], [wp.zeros(1, dtype=float)])
+
+    def returns():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            return 2.0 * adj
+
+    def integer():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            wp.adjoint[n] += 1
+
+    def adjoint_of_adjoint():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            wp.adjoint[adj] += 1.0
+
+    def other_type():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: wp.vec3):
+            wp.adjoint[x] += adj[0]
+
+    def too_many():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float, more: float):
+            wp.adjoint[x] += adj
+
+    def not_a_name():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            wp.adjoint[0] += adj
+
+    def overwrites():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            return
+
+        @wp.func
+        def g(values: wp.array[float]):
+            return values[0]
+
+        @wp.func_grad(g)
+        def g_gradient(values: wp.array[float], adj: float):
+            wp.adjoint[values][0] = adj
+
+        @wp.kernel(module="unique")
+        def run(x: wp.array[float], y: wp.array[float]):
+            y[0] = g(x)
+
+        wp.launch(run, 1, [wp.ones(1, dtype=float)], [wp.zeros(1, dtype=float)])
+
+    def type_mistake():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            wp.adjoint[x] += wp.vec3(adj)
+
+    expect("is a gradient, which returns nothing", returns)
+    expect("'n' has no adjoint", integer)
+    expect("'adj' has no adjoint", adjoint_of_adjoint)
+    expect("the adjoint 'adj', which has the type of what 'f' returns, is float32, expected vec3f", other_type)
+    expect("has 4 parameters, expected 3", too_many)
+    expect(r"wp.adjoint\[...\] stands for a parameter's adjoint", not_a_name)
+    expect("float32", type_mistake)
+    with pytest.raises(wp.CompileError, match="the gradient of an array collects what all threads add to it"):
+        overwrites()
+
+    def replay_of_another_type():
+        @wp.func_grad(f)
+        def gradient(x: float, n: int, adj: float):
+            wp.adjoint[x] += adj
+
+        @wp.func_replay(f)
+        def replay(x: float, n: int):
+            return n
+
+    expect("the replay 'replay' returns int32, expected float32", replay_of_another_type)
+
+
+def test_adjoint_and_grad_outside_of_their_places():
+    @wp.kernel(module="unique")
+    def uses_adjoint(x: wp.array[float]):
+        i = wp.tid()
+        wp.adjoint[x] = 1.0
+
+    with pytest.raises(wp.CompileError, match="stands for a parameter's adjoint"):
+        wp.launch(uses_adjoint, 1, [wp.ones(1, dtype=float)])
+
+    def refused(expression, message):
+        @wp.kernel(module="unique")
+        def run(y: wp.array[float]):
+            y[0] = expression(1.0)
+
+        with pytest.raises(wp.CompileError, match=message):
+            wp.launch(run, 1, [wp.ones(1, dtype=float)])
+
+    @wp.func
+    def of_builtin(x: float):
+        return wp.grad(wp.sin)(x)
+
+    @wp.func
+    def of_vector(x: float):
+        return wp.grad(doubled)(x)[0]
+
+    @wp.func
+    def of_integer(x: float):
+        return wp.grad(counted)(3)
+
+    refused(of_builtin, "wp.grad\\(\\) cannot take")
+    refused(of_vector, "takes functions that return one floating-point number, and 'doubled' returns vec2f")
+    refused(of_integer, "no parameter of 'counted' has a derivative")
+
+
+@wp.func
+def doubled(x: float):
+    return wp.vec2(x, x)
+
+
+@wp.func
+def counted(n: int):
+    return float(n)
+
+
+@wp.func
+def total(values: wp.array[float], x: float):
+    return values[0] * x
+
+
+@wp.func_grad(total)
+def total_gradient(values: wp.array[float], x: float, adj: float):
+    wp.adjoint[x] += values[0] * adj
+
+
+@wp.kernel
+def writes_first(values: wp.array[float], y: wp.array[float]):
+    values[0] = 3.0
+    y[0] = total(values, 2.0)
+
+
+def test_a_function_that_reads_what_the_kernel_wrote_needs_a_replay():
+    values, y = wp.ones(1, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="reads what the kernel may have written itself"):
+        wp.launch(writes_first, 1, [values], [y])
+
+
+def test_a_gradient_declared_later_is_used_from_then_on():
+    @wp.func
+    def f(x: float):
+        return 2.0 * x
+
+    @wp.kernel(module="unique")
+    def run(x: wp.array[float], y: wp.array[float]):
+        y[wp.tid()] = f(x[0])
+
+    def slope():
+        x, y = wp.ones(1, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(run, 1, [x], [y])
+        tape.backward(y)
+        return x.grad.numpy()[0]
+
+    assert slope() == 2.0
+
+    @wp.func_grad(f)
+    def first(x: float, adj: float):
+        wp.adjoint[x] += 5.0 * adj
+
+    assert slope() == 5.0
+    assert f.custom_grad_func is first
