@@ -10,9 +10,9 @@ from programs import Program
 from sweep import load
 
 DECORATOR = "@wp.func\n"
-# What Python and wp.array[...] say of a module that cannot be read: of names, calls and types in annotations and
+# What Python and wp.array[...] say of a module that cannot be read: of names, calls and numbers in annotations and
 # defaults, of files. Anything else is a fault of ours.
-UNREADABLE = (NameError, AttributeError, TypeError, ValueError, OSError, wp.UsageError)
+UNREADABLE = (NameError, AttributeError, TypeError, ValueError, ArithmeticError, OSError, wp.UsageError)
 
 
 def refused(source, path, name, listing):
