@@ -144,7 +144,7 @@ class Program:
             lambda: f"({a} if {self.condition(scope)} else {b})",
             lambda: f"wp.dot({vector()}, {vector()})",
             lambda: f"wp.length({vector()} + wp.vec3d({F(3.0)}, {F(0.0)}, {F(0.1)}))",
-            lambda: f"{self.call(scope, a)}[0]" if scope.functions else f"squash({a})",
+            lambda: f"{self.call(scope, lambda: a)}[0]" if scope.functions else f"squash({a})",
             lambda: f"wp.where({self.condition(scope)}, {a}, {b})",
             lambda: f"squash({a})",
         ]
@@ -171,15 +171,15 @@ class Program:
             lambda: f"wp.cross({vector()}, {vector()})",
             lambda: f"{vector()} * {number()}",
             lambda: f"shrink({vector()})",
-            lambda: f"{self.call(scope, number())}[1]" if scope.functions else c.choice(choices),
+            lambda: f"{self.call(scope, number)}[1]" if scope.functions else c.choice(choices),
             lambda: c.choice(choices),
         ]
         return c.choice(forms)()
 
     def call(self, scope, number):
-        """A call of one of the functions, which gives a number and a vector."""
+        """A call of one of the functions, which gives a number and a vector; `number` makes its first argument."""
         name, _ = self.c.choice(scope.functions)
-        return f"{name}({number}, {self.vector(scope, 0)}, {self.int_expression(scope)})"
+        return f"{name}({number()}, {self.vector(scope, 0)}, {self.int_expression(scope)})"
 
     def matrix(self, scope):
         c = self.c
