@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILT = Path(os.environ.get("WEFT_BENCH_BUILD", ROOT / "build" / "bench"))
 """Folder of the C++ programs and of the caches of the peers."""
 
+GRADIENTS = ("weft", "peer", "jax", "torch", "cpp")
 IMPLEMENTATIONS = ("weft", "peer", "numba", "cpp")
 
 
@@ -77,8 +78,8 @@ def report_failure(workload: str, variant: str, options: argparse.Namespace, err
     print(json.dumps(line), flush=True)
 
 
-def import_warp(implementation: str, fast: bool = False) -> ModuleType:
-    """Imports `warp`, of Weft or of the peer, set for the CPU and for forward code only."""
+def import_warp(implementation: str, fast: bool = False, backward: bool = False) -> ModuleType:
+    """Imports `warp`, of Weft or of the peer, set for the CPU; for forward code only, unless `backward`."""
     import warp as wp
 
     is_weft = hasattr(wp, "_weft")
@@ -89,7 +90,7 @@ def import_warp(implementation: str, fast: bool = False) -> ModuleType:
             "Run Weft with .venv/bin/python and the peer with .venv-peer/bin/python."
         )
     wp.config.quiet = True
-    wp.config.enable_backward = False
+    wp.config.enable_backward = backward
     wp.config.fast_math = fast
     if implementation == "peer":
         wp.config.kernel_cache_dir = os.environ.get("WEFT_BENCH_PEER_CACHE", str(BUILT / "cache" / "peer"))
@@ -207,6 +208,124 @@ def throughput(
             job.run()
             np.testing.assert_allclose(job.result(), expected(variant, data), **tolerance(variant))
             report(workload, variant, options, time_repeats(job.run, options.seconds))
+        except Exception as error:  # a row that says why, and on with the next variant
+            failed = True
+            report_failure(workload, variant, options, error)
+    sys.exit(1 if failed else 0)
+
+
+@dataclass
+class Gradient:
+    """One implementation of a workload of `gradients/`, ready to run."""
+
+    forward: Callable[[], Any]
+    """Computes the values once."""
+    both: Callable[[], Any]
+    """Computes the values and the gradient."""
+    result: Callable[[], Sequence[np.ndarray]]
+    """The gradients that the last run of `both` gave."""
+
+
+def taped(wp: ModuleType, forward: Callable[[], Any], seeds: Callable[[], dict], of: Sequence[Any]) -> Gradient:
+    """A `Gradient` of launches under Weft or the peer: they are recorded anew each time, and every gradient is cleared.
+
+    Args:
+        forward: launches the kernels.
+        seeds: the gradients of the results, as `Tape.backward` takes them.
+        of: the arrays whose gradients are wanted.
+    """
+    last = [wp.Tape()]
+
+    def both() -> None:
+        last[0].zero()
+        last[0] = wp.Tape()
+        with last[0]:
+            forward()
+        last[0].backward(grads=seeds())
+
+    return Gradient(forward, both, lambda: [array.grad.numpy().copy() for array in of])
+
+
+def of_jax(function: Callable[..., Any], arguments: Sequence[np.ndarray], seed: np.ndarray) -> Gradient:
+    """A `Gradient` of a jitted function of JAX by all of its arguments."""
+    import jax
+    import jax.numpy as jnp
+
+    def both(seed, *values):
+        result, pull = jax.vjp(function, *values)
+        return result, pull(seed)
+
+    forward, gradient = jax.jit(function), jax.jit(both)
+    values, seed = [jnp.asarray(a) for a in arguments], jnp.asarray(seed)
+    kept = []
+
+    def run() -> None:
+        kept[:] = jax.block_until_ready(gradient(seed, *values))[1]
+
+    return Gradient(
+        lambda: jax.block_until_ready(forward(*values)), run, lambda: [np.asarray(gradient) for gradient in kept]
+    )
+
+
+def of_torch(function: Callable[..., Any], arguments: Sequence[np.ndarray], seed: np.ndarray) -> Gradient:
+    """A `Gradient` of a function of PyTorch by all of its arguments, run eagerly."""
+    import torch
+
+    values = [torch.from_numpy(a).requires_grad_() for a in arguments]
+    seed = torch.from_numpy(seed)
+
+    def forward() -> None:
+        with torch.no_grad():
+            function(*values)
+
+    def both() -> None:
+        for value in values:
+            value.grad = None
+        function(*values).backward(seed)
+
+    return Gradient(forward, both, lambda: [value.grad.numpy() for value in values])
+
+
+def gradients(
+    workload: str,
+    description: str,
+    variants: Sequence[str],
+    problem: Callable[[str], dict[str, Any]],
+    expected: Callable[[str, dict[str, Any]], Sequence[np.ndarray]],
+    implementations: dict[str, Callable[..., Gradient]],
+    tolerance: float = 1e-4,
+) -> None:
+    """Runs the command line of a program of `gradients/`: checks one gradient, then times the forward run and both.
+
+    Args:
+        problem: makes the input of a variant.
+        expected: the gradients, by NumPy in double precision.
+        implementations: by name; called with the module (`wp`, `jax`, `torch`, or the C++ library), the variant, the
+            input and the options, they return a `Gradient`.
+        tolerance: greatest difference from the expected gradients, relative to the largest of each.
+    """
+    options = arguments(description, variants, tuple(implementations)).parse_args()
+    name = options.implementation
+    failed = False
+    for variant in options.variant or variants:
+        try:
+            if name == "cpp":
+                module = load_cpp(workload, options.fast)
+            elif name in ("jax", "torch"):
+                module = __import__(name)
+            else:
+                module = import_warp(name, options.fast, backward=True)
+            data = problem(variant)
+            job = implementations[name](module, variant, data, options)
+            job.both()
+            job.both()  # a second time: what the first has left behind must not matter
+            for found, right in zip(job.result(), expected(variant, data), strict=True):
+                scale = np.abs(right).max()
+                wrong = np.abs(found.reshape(right.shape) - right).max() / scale
+                if not wrong <= tolerance:
+                    raise AssertionError(f"the gradient is wrong by {wrong:.2g} of its largest entry, {scale:.4g}")
+            report(workload, f"{variant} forward", options, time_repeats(job.forward, options.seconds))
+            report(workload, f"{variant} both", options, time_repeats(job.both, options.seconds))
         except Exception as error:  # a row that says why, and on with the next variant
             failed = True
             report_failure(workload, variant, options, error)

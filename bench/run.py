@@ -1,13 +1,13 @@
 """Runs Weft and its peers side by side and prints what each needs, with ratios: `make bench`.
 
-Every measurement is a fresh process of a program of `throughput/`, `compile/` or `latency/`. A round runs all
-implementations of one program back to back, then those of the next; a ratio is taken within a round, and the table
-shows the median over the rounds, so that a machine that slows down for a while slows both sides of a ratio. README.md
-says what the rows mean and how to repeat one.
+Every measurement is a fresh process of a program of `throughput/`, `compile/`, `latency/` or, where `--only` asks for
+them, `gradients/`. A round runs all implementations of one program back to back, then those of the next; a ratio is
+taken within a round, and the table shows the median over the rounds, so that a machine that slows down for a while
+slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
 
-What a peer needs is made at the first run: `.venv-bench` (Numba) and `.venv-peer` (the established `warp` package) next
-to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a program that fails, becomes a line below
-the table that says why.
+What a peer needs is made at the first run: `.venv-bench` (Numba), `.venv-frameworks` (JAX and PyTorch) and `.venv-peer`
+(the established `warp` package) next to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a
+program that fails, becomes a line below the table that says why.
 """
 
 from __future__ import annotations
@@ -45,9 +45,12 @@ class Implementation:
         return f"{self.name} fast" if self.fast else self.name
 
 
-WEFT, PEER, NUMBA, CPP, NUMPY = (Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy"))
+WEFT, PEER, NUMBA, CPP, NUMPY, JAX, TORCH = (
+    Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy", "jax", "torch")
+)
 WEFT_FAST, NUMBA_FAST, CPP_FAST = (Implementation(name, True) for name in ("weft", "numba", "cpp"))
 ALL = (WEFT, CPP, WEFT_FAST, CPP_FAST, NUMBA, NUMBA_FAST, PEER)
+GRADIENTS = (WEFT, CPP, WEFT_FAST, CPP_FAST, JAX, TORCH, PEER)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ PROGRAMS = tuple(
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),
         Program("values", BENCH / "latency" / "values.py", (WEFT, PEER)),
+        Program("tape", BENCH / "gradients" / "memory.py", (WEFT,)),
+    ]
+    + [
+        Program(name, BENCH / "gradients" / f"{name}.py", GRADIENTS)
+        for name in ("elementwise", "stencil", "rollout", "recurrence", "jacobi", "pairs")
     ]
 )
 
@@ -143,14 +151,16 @@ class Runner:
     """Starts the programs, each with the Python of its implementation."""
 
     def __init__(self, options: argparse.Namespace, programs: list[Program], names: set[str]):
-        self.seconds = options.seconds
+        self.seconds, self.threads = options.seconds, options.threads
         self.pythons = {"weft": Path(options.python), "cpp": Path(options.python)}
         self.absent: dict[str, str] = {}
         for name, folder, packages in (
             ("numba", ROOT / ".venv-bench", ["numba", "numpy"]),
             ("peer", ROOT / ".venv-peer", ["warp-lang", "numpy"]),
+            ("jax", ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
+            ("torch", ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
         ):
-            if name in names:
+            if any(name == i.name and name in names for program in programs for i in program.implementations):
                 self.pythons[name] = folder / "bin" / "python"
                 why = ensure_environment(folder, packages)
                 if why:
@@ -164,6 +174,10 @@ class Runner:
             for environment in (self.environment, self.others):
                 for variable in ("WARP_CPU_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
                     environment[variable] = count
+
+    def keep_to_processors(self) -> None:
+        """Keeps a process to as many processors as it may have threads: not everybody asks the environment."""
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-self.threads :])
 
     def run(self, program: Program, implementation: Implementation, timeout: float) -> list[dict]:
         """The JSON lines of one process; a line with an `error` where it gave none."""
@@ -180,7 +194,8 @@ class Runner:
         command += ["--fast"] if implementation.fast else []
         environment = self.environment if name == "weft" else self.others
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+            keep_to = {"preexec_fn": self.keep_to_processors} if self.threads else {}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, **keep_to)
         except subprocess.TimeoutExpired:
             return failed(f"was stopped after {timeout:.0f} s")
         except OSError as error:
@@ -242,8 +257,12 @@ def measure_all(options, programs: list[Program], names: set[str]) -> Results:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="default 5; with --quick 1")
-    parser.add_argument("--only", help="programs, by commas: " + ",".join(p.name for p in PROGRAMS))
-    parser.add_argument("--with", dest="implementations", help="implementations, by commas: weft,peer,numba,cpp")
+    parser.add_argument(
+        "--only", help="programs, by commas; `gradients` for those: " + ",".join(p.name for p in PROGRAMS)
+    )
+    parser.add_argument(
+        "--with", dest="implementations", help="implementations, by commas: weft,cpp,numba,peer,jax,torch"
+    )
     parser.add_argument("--quick", action="store_true", help="one short round: at most 3 minutes")
     parser.add_argument("--seconds", type=float, help="time for each figure; default 0.25, with --quick 0.08")
     parser.add_argument("--minutes", type=float, help="time for everything; default 15, with --quick 3")
@@ -256,9 +275,13 @@ def main() -> int:
     options.seconds = options.seconds or (0.08 if options.quick else 0.25)
     options.minutes = options.minutes or (3.0 if options.quick else 15.0)
     known = {p.name for p in PROGRAMS}
-    wanted = set(options.only.split(",")) if options.only else known
-    names = set(options.implementations.split(",")) if options.implementations else {"weft", "peer", "numba", "cpp"}
-    for given, possible, what in ((wanted, known, "program"), (names, {"weft", "peer", "numba", "cpp"}, "peer")):
+    gradients = {p.name for p in PROGRAMS if p.path.parent.name == "gradients"}
+    wanted = set(options.only.split(",")) if options.only else known - gradients
+    if "gradients" in wanted:
+        wanted = wanted - {"gradients"} | gradients
+    everybody = {implementation.name for p in PROGRAMS for implementation in p.implementations}
+    names = set(options.implementations.split(",")) if options.implementations else everybody
+    for given, possible, what in ((wanted, known, "program"), (names, everybody, "peer")):
         if given - possible:
             parser.error(
                 f"there is no {what} {', '.join(sorted(given - possible))}; expected {', '.join(sorted(possible))}"

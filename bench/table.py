@@ -38,6 +38,9 @@ LIMITS = {
     ("compile hundred", "later"): 1000.0,
     ("compile longest", "first"): 1000.0,
     ("compile longest", "later"): 1000.0,
+    ("tape", "sin"): 1000 * 40_000 / 2**20,
+    ("tape", "scale"): 0.0,
+    ("tape", "two buffers"): 999 * 40_000 / 2**20,
     ("start", "import"): 60.0,
     ("start", "memory in all"): 60.0,
     ("launch", "1"): 0.7e-3,
@@ -61,6 +64,16 @@ THROUGHPUT_RATIOS = (
     ("/Numba fast", "weft fast", "numba fast"),
     ("/peer", "weft", "peer"),
     ("/NumPy", "weft", "numpy"),
+)
+# Gradients: the forward run and the way back may need this many forward runs; then what the others may be.
+BOTH_AT_MOST = {"elementwise": 3.0, "stencil": 3.0, "rollout": 4.0, "recurrence": 4.0, "jacobi": 4.0, "pairs": 4.0}
+GRADIENT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "jax", "torch", "peer")
+GRADIENT_RATIOS = (
+    ("/C++", "weft", "cpp", 1.5),
+    ("/C++ fast", "weft fast", "cpp fast", 1.5),
+    ("/JAX", "weft", "jax", 1.0),
+    ("/PyTorch", "weft", "torch", 1.0),
+    ("/peer", "weft", "peer", 1.0),
 )
 OTHER_COLUMNS = ("weft", "peer", "numba")
 OTHER_RATIOS = (("/peer", "weft", "peer"), ("/Numba", "weft", "numba"))
@@ -118,7 +131,7 @@ def _others(rows: dict, best: bool) -> str:
     for (workload, variant), columns in rows.items():
         # Latencies read better in microseconds.
         scale = 1e3 if workload in ("launch", "arrays") else 1.0
-        unit = "µs" if scale == 1e3 else "MiB" if variant.startswith("memory") else "ms"
+        unit = "µs" if scale == 1e3 else "MiB" if variant.startswith("memory") or workload == "tape" else "ms"
         limit = LIMITS.get((workload, variant))
         cells = [f"{workload}, {unit}", variant]
         for column in OTHER_COLUMNS:
@@ -133,15 +146,41 @@ def _others(rows: dict, best: bool) -> str:
     return _aligned(text)
 
 
+def _gradients(rows: dict, best: bool) -> str:
+    """A row for each gradient: the forward run and both of Weft, their ratio, then the others' time for both."""
+    text = [["gradient", "variant", "forward", *GRADIENT_COLUMNS, "both / forward", *(r[0] for r in GRADIENT_RATIOS)]]
+    for (workload, variant), columns in rows.items():
+        if not variant.endswith(" both"):
+            continue
+        name = variant.removesuffix(" both")
+        forward = rows.get((workload, f"{name} forward"), {}).get("weft")
+        value = _value(forward, best)
+        cells = [workload, name, "–" if value is None else _three_digits(value)]
+        for column in GRADIENT_COLUMNS:
+            value = _value(columns.get(column), best)
+            cells.append("–" if value is None else _three_digits(value))
+        limits = [BOTH_AT_MOST[workload], *(limit for *_, limit in GRADIENT_RATIOS)]
+        pairs = [(columns.get("weft"), forward)]
+        pairs += [(columns.get(one), columns.get(other)) for _, one, other, _ in GRADIENT_RATIOS]
+        for (one, other), limit in zip(pairs, limits):
+            ratio = _ratio(one, other, best)
+            cells.append("–" if ratio is None else f"{ratio:.2f}{' !' if ratio > limit else '  '}")
+        text.append(cells)
+    return _aligned(text)
+
+
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
-    """Prints the throughput table and the one of compile times and latencies; empty ones are left out."""
-    others = {
-        key: value for key, value in rows.items() if key[0].split()[0] in ("compile", "start", "launch", "arrays")
-    }
-    throughput = {key: value for key, value in rows.items() if key not in others}
+    """Prints the tables of throughput, of gradients, and of compile times and latencies; empty ones are left out."""
+    small = ("compile", "start", "launch", "arrays", "tape")
+    others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
+    gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
+    throughput = {key: value for key, value in rows.items() if key not in others and key not in gradients}
     what = "least times" if best else "medians"
     if throughput:
         print(f"Throughput, ms ({what}); ratios are Weft's time over the other's\n\n{_throughput(throughput, best)}\n")
+    if gradients:
+        print(f"Gradients, ms ({what}): forward is Weft's, the other columns are forward and back\n")
+        print(f"{_gradients(gradients, best)}\n")
     if others:
         print(f"Compile times and latencies ({what})\n\n{_others(others, best)}\n")
 

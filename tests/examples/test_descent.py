@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
+from scipy.ndimage import minimum_filter
 from warp.examples import _descent, lagoon, rocket, shape_wave, still_life, throw
 
 
@@ -34,8 +35,10 @@ def test_the_slope_of_the_splash_through_all_steps_of_the_lagoon(splash):
     rng = np.random.default_rng(5)
     at = 0.05 * rng.standard_normal(splash.shape)
     _, gradient = splash.gradient(at)
-    floor = splash.water.floor.numpy()
-    assert (gradient[floor >= -shape_wave.DEEP] == 0.0).all() and abs(gradient).max() > 0.01
+    # the splash is softened over two cells each way, and poured where the water is deep
+    deepest_near = minimum_filter(splash.water.floor.numpy(), 5)
+    assert (gradient[deepest_near >= -shape_wave.DEEP] == 0.0).all() and (gradient == 0.0).any()
+    assert abs(gradient).max() > 0.01
     for _ in range(3):
         direction = rng.standard_normal(splash.shape)
         expected = slope_along(lambda x: splash.gradient(x)[0], at, direction, 2e-3)

@@ -10,6 +10,7 @@ at the start. Descent takes it from there. The tape keeps what later steps overw
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,12 +22,25 @@ HEIGHT = 0.4  # m, of the letters
 
 
 @wp.kernel
+def soften(rough: wp.array2d[float], soft: wp.array2d[float]):
+    """Means of each cell and its neighbours, the nearer counting more."""
+    i, j = wp.tid()
+    total = float(0.0)
+    for di in range(-1, 2):
+        for dj in range(-1, 2):
+            weight = float((2 - abs(di)) * (2 - abs(dj))) / 16.0
+            row = wp.clamp(i + di, 0, rough.shape[0] - 1)
+            total += weight * rough[row, wp.clamp(j + dj, 0, rough.shape[1] - 1)]
+    soft[i, j] = total
+
+
+@wp.kernel
 def pour(
     floor: wp.array2d[float],
     splash: wp.array2d[float],
     depth: wp.array2d[float],
 ):
-    """The first depths: still water, and the splash where the water is deep."""
+    """The first depths: still water, and the splash where it is deep."""
     i, j = wp.tid()
     still = wp.max(-floor[i, j], 0.0)
     depth[i, j] = wp.where(still > DEEP, wp.max(still + splash[i, j], 0.5), still)
@@ -48,7 +62,8 @@ class Splash:
         self.size, self.steps = target.shape[0], steps
         self.shape = target.shape
         self.target = wp.array(target.astype(np.float32))
-        self.splash = wp.zeros(self.shape, dtype=float, requires_grad=True)
+        # what is sought, and the same softened: ripples of a cell or two would die out on the way and mean nothing
+        self.splash = [wp.zeros(self.shape, dtype=float, requires_grad=True) for _ in range(3)]
         self.loss = wp.zeros(1, dtype=float, requires_grad=True)
         self.water = lagoon.Lagoon(self.size, requires_grad=True)
         self.copied = 0  # bytes that the last tape kept
@@ -58,7 +73,9 @@ class Splash:
         self.water.time = 0.0
         for still in (self.water.u, self.water.v, self.water.foam):
             still.zero_()
-        wp.launch(pour, dim=self.shape, inputs=[self.water.floor, self.splash], outputs=[self.water.depth])
+        for rough, soft in pairwise(self.splash):
+            wp.launch(soften, dim=self.shape, inputs=[rough], outputs=[soft])
+        wp.launch(pour, dim=self.shape, inputs=[self.water.floor, self.splash[-1]], outputs=[self.water.depth])
 
     def run(self) -> None:
         self.begin()
@@ -72,7 +89,7 @@ class Splash:
 
     def gradient(self, splash: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of squared differences from the target, and its gradient by the height of the splash in each cell."""
-        self.splash.assign(splash.astype(np.float32))
+        self.splash[0].assign(splash.astype(np.float32))
         with wp.Tape() as tape:
             self.loss.zero_()
             self.run()
@@ -80,7 +97,7 @@ class Splash:
             wp.launch(distance, dim=self.shape, inputs=inputs, outputs=[self.loss])
         tape.backward(self.loss)
         self.copied = tape.memory.peak_bytes
-        result = float(self.loss.numpy()[0]), self.splash.grad.numpy().astype(np.float64)
+        result = float(self.loss.numpy()[0]), self.splash[0].grad.numpy().astype(np.float64)
         tape.zero()
         return result
 
@@ -112,7 +129,7 @@ def main() -> None:
         f"sum of squared differences {losses[0]:.1f} -> {min(losses):.2f} m²; copies kept: {pool.copied / 1e6:.0f} MB"
     )
 
-    pool.splash.assign(found.astype(np.float32))
+    pool.splash[0].assign(found.astype(np.float32))
     frames = []
     pool.begin()
     first = pool.surface()
@@ -120,7 +137,8 @@ def main() -> None:
         if step % 2 == 0:
             frames.append(_show.to_bytes(pool.water.picture(options.size).numpy()))
         if step == steps:
-            final, shaded = pool.surface(), frames[-1]
+            final, shaded = pool.surface(), _show.to_bytes(pool.water.picture(options.size).numpy())
+            frames += [shaded] * 20  # for the eye to read
         pool.water.step()
 
     figure, axes = plt.subplots(1, 5, figsize=(22, 4.6), layout="constrained")
