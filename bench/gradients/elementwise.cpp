@@ -1,8 +1,8 @@
-// sqrt(b + 1) cos(b) with b = exp(-(x sin x)²), and its gradient. Blocks stay in the first cache; sines and cosines of the
-// same numbers are loops of their own, because together g++ makes one call of them that it cannot vectorise.
-#include "../throughput/loops.h"
-
+// sqrt(b + 1) cos(b) with b = exp(-(x sin x)²), and its gradient. Blocks stay in the first cache; sines and cosines of
+// the same numbers are loops of their own, because together g++ makes one call of them that it cannot vectorise.
 #include <cmath>
+
+#include "../throughput/loops.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Jacobi steps of a sparse system with a unit diagonal, and the gradient by matrix and right-hand side. The way back
 // goes through the transposed matrix, which was made beforehand, so that no two threads meet.
-#include "../throughput/loops.h"
-
 #include <algorithm>
+
+#include "../throughput/loops.h"
 
 BENCH_EXPORT void forward(int64_t n, int64_t steps, const int32_t* first, const int32_t* column, const float* values,
                           const float* b, float* xs) {

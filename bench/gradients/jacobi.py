@@ -57,7 +57,7 @@ def with_warp(wp, variant, data, options):
         x_new: wp.array(dtype=float),
     ):
         i = wp.tid()
-        total = 0.0
+        total = wp.float32(0.0)
         for k in range(first[i], first[i + 1]):
             total += values[k] * x[column[k]]
         x_new[i] = b[i] - total

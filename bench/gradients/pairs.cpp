@@ -1,8 +1,9 @@
-// Forces among bodies, all pairs, and the gradient by their places. Coordinates lie one after the other (x, then y, then
-// z), so that lanes load neighbours. A pair's gradient is that of d = x_j - x_i; body i gathers it from both of its ends.
-#include "../throughput/loops.h"
-
+// Forces among bodies, all pairs, and the gradient by their places. Coordinates lie one after the other (x, then y,
+// then z), so that lanes load neighbours. A pair's gradient is that of d = x_j - x_i; body i gathers it from both of
+// its ends.
 #include <cmath>
+
+#include "../throughput/loops.h"
 
 BENCH_EXPORT void forward(int64_t n, float softening, const float* __restrict x, float* __restrict force) {
     const float *y = x + n, *z = x + 2 * n;

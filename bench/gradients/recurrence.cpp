@@ -1,10 +1,10 @@
-// s = s + dt sin(p s) - drag s³, many steps, and the gradient by s and p. Blocks of 32, a lane for each; the states of a
-// block are kept for the way back.
-#include "../throughput/loops.h"
-
+// s = s + dt sin(p s) - drag s³, many steps, and the gradient by s and p. Blocks of 32, a lane for each; the states of
+// a block are kept for the way back.
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "../throughput/loops.h"
 
 namespace {
 

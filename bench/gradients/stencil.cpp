@@ -1,8 +1,8 @@
-// Five-point Laplacian of a square of side n, and its gradient: the same stencil over the seeds, but at the border. There
-// `clamped` rows and columns take themselves for the missing neighbour; otherwise the border has no result.
-#include "../throughput/loops.h"
-
+// Five-point Laplacian of a square of side n, and its gradient: the same stencil over the seeds, but at the border.
+// There `clamped` rows and columns take themselves for the missing neighbour; otherwise the border has no result.
 #include <algorithm>
+
+#include "../throughput/loops.h"
 
 namespace {
 
