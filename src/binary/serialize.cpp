@@ -32,6 +32,7 @@ public:
         write(kernel.remarks);
         write(kernel.sites);
         write(kernel.dense_parameters);
+        write(kernel.seam);
         write(kernel.cost);
     }
 };
@@ -52,6 +53,7 @@ public:
         read(kernel.remarks);
         read(kernel.sites);
         read(kernel.dense_parameters);
+        read(kernel.seam);
         read(kernel.cost);
     }
 };

@@ -160,15 +160,20 @@ bool Emitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices)
     return true;
 }
 
+std::pair<llvm::Value*, llvm::Value*> Emitter::run_test(const ir::Value* index) {
+    llvm::Value* numbers = vector(value(index).leaves[0]);
+    llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
+    llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
+    llvm::Value* plain = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
+    return {mask_ ? builder_.CreateAnd(plain, is_full(mask_)) : plain, first};
+}
+
 LaneValue Emitter::load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load) {
     const ir::Value* array = operation.operands[0];
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     const ir::Value* index = indices.back();
     llvm::Value *numbers = vector(value(index).leaves[0]), *mask = mask_;
-    llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
-    llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
-    llvm::Value* plain = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
-    if (mask) plain = builder_.CreateAnd(plain, is_full(mask));
+    auto [plain, first] = run_test(index);
 
     LaneValue saved = value(index);
     value(index).leaves[0] = Leaf::of_linear(first, 1);

@@ -164,8 +164,7 @@ bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& 
 // An atomic, or in private memory the same without the promise.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                                    llvm::Value* operand) {
-    if (!private_parameters_.contains(place.root.parameter))
-        return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    if (!private_memories_.contains(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
     llvm::Value* old =
         with_alias(builder_.CreateAlignedLoad(register_type(scalar), place.pointer, alignment), place.root);
@@ -220,7 +219,7 @@ void Emitter::emit_atomic(const Operation& operation) {
             if (lanes_ > 1 && !used && address.uniform() &&
                 reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
                 continue;
-            if (lanes_ > 1 && !mask_ && private_parameters_.contains(address.root.parameter)) {
+            if (lanes_ > 1 && !mask_ && private_memories_.contains(address.root)) {
                 apply_to_each_lane(operation, indices, type, operand);
                 continue;
             }
@@ -243,6 +242,28 @@ void Emitter::emit_atomic(const Operation& operation) {
         }
         return old;
     };
+    if (is_seamed(operation)) {
+        // What one way makes of an index must not be found on another.
+        auto apart = [&](const std::function<void()>& way) {
+            llvm::SmallVector<LaneValue, 4> saved;
+            for (const ir::Value* index : indices) saved.push_back(value(index));
+            way();
+            for (std::size_t i = 0; i < indices.size(); ++i) value(indices[i]) = saved[i];
+        };
+        auto one_by_one = [&] {
+            const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+            private_memories_.insert(memory);
+            apart([&] { apply(); });
+            private_memories_.erase(memory);
+        };
+        emit_either(
+            in_middle(), "middle",
+            [&] {
+                if (!add_in_lanes(operation, indices, one_by_one)) one_by_one();
+            },
+            [&] { apart([&] { apply(); }); });
+        return;
+    }
     if (!options_.debug) {
         LaneValue old = apply();
         if (used) set(result, std::move(old));

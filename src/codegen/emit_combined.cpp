@@ -35,6 +35,8 @@ constexpr std::int64_t kThreadsPerNumber = 4;
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
 
+std::size_t data_leaf(MemoryRoot root) { return root.gradient ? kGradLeaf : kDataLeaf; }
+
 }  // namespace
 
 // Computes a value that transform::is_launch_invariant() where the builder stands.
@@ -46,14 +48,14 @@ void Emitter::emit_invariant(const ir::Value* value) {
 }
 
 void Emitter::open_accumulators() {
-    combined_.assign(kernel_.parameters().size(), std::nullopt);
+    combined_.clear();
     if (options_.debug || !options_.noalias) return;  // each access is checked; arrays may overlap
-    combined_ = transform::combined_parameters(kernel_);
+    combined_ = transform::combined_memories(kernel_);
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
-        int parameter = transform::array_parameter(kernel_, operation.operands[0]);
-        if (parameter < 0 || !combined_[static_cast<std::size_t>(parameter)]) return;
+        const auto combined = combined_.find(transform::memory_of(kernel_, operation.operands[0]));
+        if (combined == combined_.end()) return;
         for (std::size_t i = 0; i + 1 < operation.operands.size(); ++i)
             if (!transform::is_launch_invariant(kernel_, operation.operands[i])) return;
         std::vector<LeafType> leaves = leaf_types(operation.operands.back()->type);
@@ -64,7 +66,7 @@ void Emitter::open_accumulators() {
         emit_invariant(operation.operands[0]);
         for (const ir::Value* index : indices) emit_invariant(index);
         Address address = address_of(operation.operands[0], indices);
-        Op kind = *combined_[static_cast<std::size_t>(parameter)];
+        const Op kind = combined->second;
         for (const LeafType& leaf : leaves) {
             llvm::Constant* nothing = neutral(kind, leaf.scalar);
             if (lanes_ > 1) nothing = llvm::cast<llvm::Constant>(splat(nothing));
@@ -132,18 +134,18 @@ void Emitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Val
 std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
     std::vector<PrivateCopy> result;
     if (body_size() > kSmallCombiningBody) return result;
-    std::set<int> wanted;
+    std::set<MemoryRoot> wanted;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
-        wanted.insert(transform::array_parameter(kernel_, operation.operands[0]));
+        wanted.insert(transform::memory_of(kernel_, operation.operands[0]));
     });
-    for (int parameter : wanted) {
-        if (parameter < 0 || result.size() == kMostPrivateCopies) continue;
-        auto at = static_cast<std::size_t>(parameter);
-        const ir::Value* array = kernel_.parameters()[at];
+    for (const MemoryRoot root : wanted) {
+        const auto combined = combined_.find(root);
+        if (combined == combined_.end() || result.size() == kMostPrivateCopies) continue;
+        const ir::Value* array = kernel_.parameters()[static_cast<std::size_t>(root.parameter)];
         Type element = array->type.element();
-        if (!combined_[at] || (!element.is_scalar() && !element.is_numeric_aggregate())) continue;
-        PrivateCopy copy{parameter, *combined_[at], element.scalar(), nullptr, nullptr, value(array)};
+        if (!element.is_scalar() && !element.is_numeric_aggregate()) continue;
+        PrivateCopy copy{root, combined->second, element.scalar(), nullptr, nullptr, value(array)};
         result.push_back(std::move(copy));
     }
     return result;
@@ -154,7 +156,7 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     Type array = copy.shared.type;
     auto ndim = static_cast<std::size_t>(array.ndim());
     std::int64_t size = array.element().size_bytes(), number_size = info(copy.scalar).bytes();
-    llvm::Value* data = copy.shared.leaves[kDataLeaf].scalar;
+    llvm::Value* data = copy.shared.leaves[data_leaf(copy.root)].scalar;
     llvm::Value* result = builder_.CreateICmpNE(data, llvm::Constant::getNullValue(data->getType()));
     auto require = [&](llvm::Value* condition) { result = builder_.CreateAnd(result, condition); };
     // Extents that fit one by one have a product that does not overflow.
@@ -205,18 +207,18 @@ void Emitter::open_private_copy(const PrivateCopy& copy) {
         builder_.CreateAlignedStore(filling, place, llvm::Align(kFillBytes));
     });
     LaneValue own = copy.shared;
-    own.leaves[kDataLeaf] = Leaf::of_scalar(copy.memory);
-    set(kernel_.parameters()[static_cast<std::size_t>(copy.parameter)], std::move(own));
-    private_parameters_.insert(copy.parameter);
+    own.leaves[data_leaf(copy.root)] = Leaf::of_scalar(copy.memory);
+    set(kernel_.parameters()[static_cast<std::size_t>(copy.root.parameter)], std::move(own));
+    private_memories_.insert(copy.root);
 }
 
 void Emitter::close_private_copy(const PrivateCopy& copy) {
-    private_parameters_.erase(copy.parameter);
-    set(kernel_.parameters()[static_cast<std::size_t>(copy.parameter)], copy.shared);
+    private_memories_.erase(copy.root);
+    set(kernel_.parameters()[static_cast<std::size_t>(copy.root.parameter)], copy.shared);
     llvm::Type* type = register_type(copy.scalar);
     emit_counted(copy.numbers, [&](llvm::Value* i) {
         llvm::Value* total = builder_.CreateLoad(type, builder_.CreateGEP(type, copy.memory, i));
-        llvm::Value* place = builder_.CreateGEP(type, copy.shared.leaves[kDataLeaf].scalar, i);
+        llvm::Value* place = builder_.CreateGEP(type, copy.shared.leaves[data_leaf(copy.root)].scalar, i);
         contribute(copy.kind, copy.scalar, place, total);
     });
 }

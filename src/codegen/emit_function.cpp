@@ -125,6 +125,7 @@ void Emitter::emit(KernelEntry& entry) {
     load_arguments(arguments);
     load_dimensions(context);
     open_accumulators();
+    open_seams(begin, end);
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
@@ -282,7 +283,7 @@ int Emitter::body_size() const { return count_operations(kernel_.body); }
 
 // Private copies of cells (emit_combined.cpp) are filled by unmasked code only.
 bool Emitter::worth_writing_twice() const {
-    return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_parameters_.empty();
+    return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_memories_.empty();
 }
 
 // A product whose only use is a sum of the same region is not computed by itself: the sum becomes a fused multiply-add.

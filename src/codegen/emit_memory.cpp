@@ -276,30 +276,45 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
     with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
 }
 
+LaneValue Emitter::load_from(Address& address, Type type) {
+    std::vector<LeafType> leaves = leaf_types(type);
+    LaneValue result{type, {}, {}};
+    auto load_leaves = [&] {
+        if (interleaves(address, leaves, type.size_bytes()))
+            load_interleaved(address, leaves, result);
+        else
+            for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
+    };
+    if (is_copied(address, leaves))
+        load_copied(address, type.size_bytes(), load_leaves);
+    else
+        load_leaves();
+    return result;
+}
+
+void Emitter::store_to(Address& address, Type type, LaneValue& stored) {
+    std::vector<LeafType> leaves = leaf_types(type);
+    auto store_leaves = [&] {
+        if (interleaves(address, leaves, type.size_bytes())) return store_interleaved(address, leaves, stored);
+        for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], stored.leaves[i]);
+    };
+    if (is_copied(address, leaves))
+        store_copied(address, type.size_bytes(), store_leaves);
+    else
+        store_leaves();
+}
+
 void Emitter::emit_load(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     Type type = operation.result()->type;
-    std::vector<LeafType> leaves = leaf_types(type);
-    auto load_from = [&](Address& address) {
-        LaneValue result{type, {}, {}};
-        auto load_leaves = [&] {
-            if (interleaves(address, leaves, type.size_bytes()))
-                load_interleaved(address, leaves, result);
-            else
-                for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
-        };
-        if (is_copied(address, leaves))
-            load_copied(address, type.size_bytes(), load_leaves);
-        else
-            load_leaves();
-        return result;
-    };
     auto load = [&] {
         Address address = address_of(operation.operands[0], indices);
-        return load_from(address);
+        return load_from(address, type);
     };
     if (!options_.debug) {
-        if (is_run(operation.operands[0], indices)) return set(operation.result(), load_run(operation, load_from));
+        if (is_run(operation.operands[0], indices))
+            return set(operation.result(),
+                       load_run(operation, [&](Address& address) { return load_from(address, type); }));
         return set(operation.result(), load());
     }
 
@@ -318,20 +333,8 @@ void Emitter::emit_load(const Operation& operation) {
 void Emitter::emit_store(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const ir::Value* stored = operation.operands.back();
-    std::vector<LeafType> leaves = leaf_types(stored->type);
     Address address = address_of(operation.operands[0], indices);
-    auto store = [&] {
-        LaneValue& whole = value(stored);
-        auto store_leaves = [&] {
-            if (interleaves(address, leaves, stored->type.size_bytes()))
-                return store_interleaved(address, leaves, whole);
-            for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], whole.leaves[i]);
-        };
-        if (is_copied(address, leaves))
-            store_copied(address, stored->type.size_bytes(), store_leaves);
-        else
-            store_leaves();
-    };
+    auto store = [&] { store_to(address, stored->type, value(stored)); };
     if (!options_.debug) return store();
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
     builder_.CreateCondBr(check_access(operation, indices), inside, after);

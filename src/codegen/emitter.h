@@ -235,6 +235,8 @@ private:
     llvm::AllocaInst* copy_of(const Address& address);
     void clear_copy(const Address& address);
     llvm::CallInst* call_copier(const char* symbol, const Address& address, Values arguments);
+    // (whether the lanes are neighbours in this group, the index of the first)
+    std::pair<llvm::Value*, llvm::Value*> run_test(const ir::Value* index);
     bool is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
     LaneValue load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load);
     void copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes);
@@ -280,9 +282,9 @@ private:
         llvm::Value* sum = nullptr;      // a local variable
         llvm::Value* pointer = nullptr;  // where it goes in the end
     };
-    // A parameter whose array may be small enough for a private copy.
+    // A memory that may be small enough for a private copy.
     struct PrivateCopy {
-        int parameter;
+        MemoryRoot root;
         ir::Op kind;
         Scalar scalar;
         llvm::Value* memory = nullptr;
@@ -300,6 +302,15 @@ private:
     void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
     void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
     void emit_invariant(const ir::Value* value);
+
+    // ---- emit_seams.cpp ----
+    void open_seams(llvm::Value* begin, llvm::Value* end);
+    bool is_seamed(const ir::Operation& operation) const;
+    llvm::Value* in_middle();
+    bool add_in_lanes(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                      const std::function<void()>& otherwise);
+    LaneValue load_from(Address& address, Type type);
+    void store_to(Address& address, Type type, LaneValue& stored);
 
     // ---- emit_control.cpp ----
     void emit_if(const ir::Operation& operation);
@@ -362,9 +373,11 @@ private:
     llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
-    std::vector<std::optional<ir::Op>> combined_;            // by parameter: transform::combined_parameters
+    std::map<MemoryRoot, ir::Op> combined_;                  // transform::combined_memories
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    std::set<int> private_parameters_;           // accessed in their private copies at present
+    std::set<MemoryRoot> seamed_;                // added to plainly in the middle of a chunk
+    llvm::Value* middle_[2] = {};                // which is between these, along the first axis
+    std::set<MemoryRoot> private_memories_;      // accessed in their private copies at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // one for each check
     std::map<llvm::Value*, llvm::Value*> packed_;

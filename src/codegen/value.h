@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "transform/vectorize/memory.h"
 #include "types/layout.h"
 #include "types/type.h"
 
@@ -59,11 +60,7 @@ struct Leaf {
 };
 
 // Which memory an array value stands for: what alias metadata is made from.
-struct MemoryRoot {
-    int parameter = -1;  // -1: not known
-    bool gradient = false;
-    bool operator==(const MemoryRoot&) const = default;
-};
+using MemoryRoot = transform::Memory;
 
 struct LaneValue {
     Type type;

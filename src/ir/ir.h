@@ -128,6 +128,7 @@ struct Extra {
 struct Function {
     std::string name;
     bool is_kernel = false;
+    bool is_adjoint = false;    // the launch promises that gradients overlap no other array and no other gradient
     int tid_rank = 0;           // how many coordinates tid() gives here: 0 (never called) to 4
     Region body;                // its arguments are the parameters
     std::vector<Extra> extras;  // one for each of the last parameters

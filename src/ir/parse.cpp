@@ -170,6 +170,7 @@ private:
         custom("replay", function->replay);
         custom("reverse", function->reverse_of);
         function->sees_after = accept_word("after");
+        function->is_adjoint = accept_word("adjoint");
         if (accept_word("tid")) function->tid_rank = static_cast<int>(integer());
         return function;
     }

@@ -127,6 +127,7 @@ public:
             symbol(custom->name);
         }
         if (function.sees_after) out_ += " after";
+        if (function.is_adjoint) out_ += " adjoint";
         if (function.tid_rank) {
             out_ += " tid ";
             integer(function.tid_rank);

@@ -234,8 +234,11 @@ bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid,
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     int rank = kernel.description.tid_rank;
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
-    bool finished =
-        runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost, interrupted);
+    // A chunk is mostly middle where it is so many times as long as its two ends.
+    constexpr std::int64_t kMiddle = 128;
+    const std::int64_t least = grid.count / grid.dim[0] * kernel.description.seam * kMiddle;
+    bool finished = runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost,
+                                             interrupted, least);
     if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
 }

@@ -241,7 +241,8 @@ private:
 };
 
 // Threads [begin, end), on the caller or on all threads, as their cost says.
-bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads) {
+bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads,
+              std::int64_t least) {
     const std::int64_t count = end - begin;
     const double total_ns = cost_ns * static_cast<double>(count);
     const bool in_steps = launch.can_stop() && total_ns > kStepNs;
@@ -254,7 +255,9 @@ bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
         return !launch.is_stopped();
     }
     const double wanted = std::clamp(total_ns / kPieceNs, 2.0, static_cast<double>(threads) * kPiecesPerThread);
-    const auto rough = static_cast<std::int64_t>(static_cast<double>(count) / wanted) + 1;
+    const std::int64_t most = (count + threads - 1) / threads;
+    const auto rough =
+        std::max(static_cast<std::int64_t>(static_cast<double>(count) / wanted) + 1, std::min(least, most));
     const std::int64_t unit = cut_unit(rough, row);
     // Piece k is [k * piece, (k + 1) * piece), so that cuts fall on multiples of the unit wherever `begin` is.
     const std::int64_t piece = (rough + unit - 1) / unit * unit;
@@ -294,7 +297,7 @@ void set_cpu_threads(int count) {
 }
 
 bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
-                     std::int64_t row, double cost_ns, bool (*interrupted)()) {
+                     std::int64_t row, double cost_ns, bool (*interrupted)(), std::int64_t least) {
     if (count <= 0) return true;
     // The way of nearly all small launches: no clock, no atomic, no thread-local.
     if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
@@ -303,7 +306,7 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     }
     const int threads = cpu_threads();
     Launch launch(entry, arguments, context, row, interrupted);
-    if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads);
+    if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads, least);
 
     // The probe: one part in sixteen, and no more than the estimate allows it to be worth a microsecond or two.
     const double most = std::min(static_cast<double>(count) / 16.0, 2'000.0 / std::max(cost_ns, 1e-3));
@@ -315,7 +318,7 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other
     // threads only where it is clearly not.
     if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
-    return run_rest(launch, probe, count, row, measured_ns, threads);
+    return run_rest(launch, probe, count, row, measured_ns, threads, least);
 }
 
 void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),

@@ -2,6 +2,8 @@
 //
 // The gradient of an array's element collects what every reader of the element asks for. An element that no other
 // thread can be asked for is added to plainly; all others by atomics.
+#include "transform/vectorize/memory.h"
+
 #include <array>
 
 #include "ir/typing.h"
@@ -71,16 +73,8 @@ bool Reverser::writes_gradients(const Operation& operation) const {
 // Where the thread's coordinates stand among the indices of an access, if all of them do: such an element is this
 // thread's own, as far as accesses have its coordinates in the same places.
 std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) const {
-    std::vector<const Value*> indices;
-    const std::size_t ndim = static_cast<std::size_t>(access.operands[0]->type.ndim());
-    indices.assign(access.operands.begin() + 1, access.operands.begin() + 1 + static_cast<std::ptrdiff_t>(ndim));
-    for (const Value* array = access.operands[0]; array->definition; array = array->definition->operands[0]) {
-        const Operation& part = *array->definition;
-        if (part.op == Op::view)
-            indices.insert(indices.begin(), part.operands.begin() + 1, part.operands.end());
-        else if (part.op != Op::components && part.op != Op::member)
-            return std::nullopt;
-    }
+    if (!memory_of(source_, access.operands[0]).is_known()) return std::nullopt;
+    const std::vector<const Value*> indices = indices_from_start(access);
     OwnPlace place;
     place.fill(-1);
     for (std::size_t i = 0; i < indices.size(); ++i) {

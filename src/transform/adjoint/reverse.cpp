@@ -67,6 +67,7 @@ Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointO
 std::unique_ptr<ir::Function> Reverser::run() {
     for (const Value* parameter : source_.parameters()) append_parameter(parameter);
     made_->extras = source_.extras;
+    made_->is_adjoint = source_.is_kernel && options_.noalias;
     std::vector<Value*> given;  // the adjoints of what a function returns
     if (!source_.is_kernel)
         for (const Value* returned : source_.body.terminator()->operands)

@@ -1,5 +1,7 @@
 #include "transform/vectorize/combined.h"
 
+#include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "ir/typing.h"
@@ -37,79 +39,43 @@ std::optional<Op> commuting_kind(const Operation& operation) {
 
 }  // namespace
 
-int array_parameter(const ir::Function& kernel, const Value* array) {
-    while (const Operation* definition = array->definition) {
-        if (definition->op != Op::view && definition->op != Op::components && definition->op != Op::member) return -1;
-        array = definition->operands[0];
-    }
-    return array->region == &kernel.body && array->type.is_array() ? array->index : -1;
-}
-
-bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
-    const Operation* definition = value->definition;
-    if (!definition) return value->region == &kernel.body;
-    switch (definition->op) {
-        case Op::constant:
-        case Op::neg:
-        case Op::add:
-        case Op::sub:
-        case Op::mul:
-        case Op::min:
-        case Op::max:
-        case Op::cast:
-        case Op::dim:
-        case Op::extract:
-        case Op::view:
-        case Op::components:
-        case Op::member:
-            break;
-        default:
-            return false;
-    }
-    for (const Value* operand : definition->operands)
-        if (!is_launch_invariant(kernel, operand)) return false;
-    return true;
-}
-
-std::vector<std::optional<Op>> combined_parameters(const ir::Function& kernel) {
-    std::size_t count = kernel.parameters().size();
-    const std::vector<std::optional<Op>> none(count);
-    std::vector<std::optional<Op>> kinds(count);
-    std::vector<bool> excluded(count, false);
-
+std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
     // Arrays inside structs are not looked at when a launch compares the memory of its arguments.
     for (const Value* parameter : kernel.parameters())
-        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return none;
+        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return {};
 
     std::unordered_set<const Value*> used;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         used.insert(operation.operands.begin(), operation.operands.end());
     });
     bool all_known = true;
+    std::map<Memory, Op> kinds;
+    std::set<Memory> excluded;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         const bool atomic = ir::is_atomic(operation.op);
         if (atomic || operation.op == Op::load || operation.op == Op::store) {
-            int parameter = array_parameter(kernel, operation.operands[0]);
-            if (parameter < 0) {
+            const Value* root = ir::root_of(operation.operands[0]);
+            if (root->definition && (root->definition->op == Op::trail || root->definition->op == Op::local_array))
+                return;  // of this thread
+            const Memory memory = memory_of(kernel, operation.operands[0]);
+            if (!memory.is_known() || (memory.gradient && !kernel.is_adjoint)) {
                 all_known = false;
                 return;
             }
-            auto at = static_cast<std::size_t>(parameter);
-            std::optional<Op> kind = atomic ? commuting_kind(operation) : std::nullopt;
-            bool looked_at = !operation.results.empty() && used.contains(operation.result());
-            if (!kind || looked_at || (kinds[at] && kinds[at] != kind)) excluded[at] = true;
-            kinds[at] = kind;
+            const std::optional<Op> kind = atomic ? commuting_kind(operation) : std::nullopt;
+            const bool looked_at = !operation.results.empty() && used.contains(operation.result());
+            const auto at = kinds.find(memory);
+            if (!kind || looked_at || (at != kinds.end() && at->second != *kind)) excluded.insert(memory);
+            if (kind) kinds.insert_or_assign(memory, *kind);
             // An array read from memory leads anywhere.
             if (operation.op == Op::load && ir::holds_array(operation.result()->type)) all_known = false;
             return;
         }
-        bool calls = operation.op == Op::call || operation.op == Op::call_library;
-        if (!calls && operation.op != Op::grad_of) return;
+        if (operation.op != Op::call && operation.op != Op::call_library) return;
         for (const Value* operand : operation.operands) all_known &= !ir::holds_array(operand->type);
     });
-    if (!all_known) return none;
-    for (std::size_t i = 0; i < count; ++i)
-        if (excluded[i]) kinds[i].reset();
+    if (!all_known) return {};
+    for (const Memory& memory : excluded) kinds.erase(memory);
     return kinds;
 }
 

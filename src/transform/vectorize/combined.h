@@ -5,25 +5,18 @@
 // Contributions of many threads may be put together first, in a register or in a private copy, and arrive as one atomic
 // at the end of a chunk of threads.
 //
-// This holds only while no other array of the launch overlaps the combined one (codegen::Options::noalias).
+// This holds only while no other array of the launch overlaps the combined one (codegen::Options::noalias). Of
+// gradients that is promised to adjoints (ir::Function::is_adjoint) and nobody else.
 #pragma once
 
-#include <optional>
-#include <vector>
+#include <map>
 
-#include "ir/ir.h"
+#include "transform/vectorize/memory.h"
 
 namespace weft::transform {
 
-// By parameter: the kind of its atomics (atomic_add stands for additions and subtractions), or nothing where the
-// parameter is not an array that is only combined into. Calls must be inlined.
-std::vector<std::optional<ir::Op>> combined_parameters(const ir::Function& kernel);
-
-// The number of the array parameter that `array` is, or is a part of by view, components or member; -1 where that is
-// not known.
-int array_parameter(const ir::Function& kernel, const ir::Value* array);
-
-// Whether a value is the same in all threads of a launch, and computed from parameters and constants alone.
-bool is_launch_invariant(const ir::Function& kernel, const ir::Value* value);
+// The memories that are only combined into, with the kind of their atomics (atomic_add stands for additions and
+// subtractions). Calls must be inlined.
+std::map<Memory, ir::Op> combined_memories(const ir::Function& kernel);
 
 }  // namespace weft::transform

@@ -1,0 +1,98 @@
+// Gradients that neighbouring threads share (transform/vectorize/reach.h): plain additions in the middle of a chunk,
+// where no other chunk can reach, atomics near its two ends.
+//
+//     before:  atomic.add u.grad[i - 1, j], d
+//     after:   if (first < i && i < last) u.grad[i - 1, j ... j + W] += d; else atomic.add u.grad[i - 1, j], d
+//
+// The chunk begin .. end holds whole and cut slices of the first axis. Others that run meanwhile have the slices up to
+// `before` and from `next` on, and touch what is up to `most` away from these; so does a thread of this chunk.
+#include <limits>
+
+#include "codegen/emitter.h"
+#include "transform/vectorize/reach.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
+    if (options_.debug || !options_.noalias) return;
+    const transform::Reach reach = transform::find_reach(kernel_);
+    if (reach.memories.empty()) return;
+    seamed_ = reach.memories;
+    entry_->seam = static_cast<std::int32_t>(2 * reach.most);
+    llvm::Value* slice = i64(1);
+    for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
+    llvm::Value* twice = i64(2 * reach.most);
+    llvm::Value* first = builder_.CreateUDiv(begin, slice);
+    llvm::Value* is_whole = builder_.CreateICmpEQ(builder_.CreateMul(first, slice), begin);
+    llvm::Value* before = builder_.CreateSub(first, builder_.CreateZExt(is_whole, builder_.getInt64Ty()));
+    llvm::Value* is_first = builder_.CreateICmpEQ(begin, i64(0));
+    middle_[0] = builder_.CreateSelect(is_first, i64(-1), builder_.CreateAdd(before, twice));
+    llvm::Value* next = builder_.CreateUDiv(end, slice);
+    llvm::Value* is_last = builder_.CreateICmpEQ(end, builder_.CreateMul(slice, dims_[0]));
+    middle_[1] =
+        builder_.CreateSelect(is_last, i64(std::numeric_limits<std::int64_t>::max()), builder_.CreateSub(next, twice));
+    for (const ir::Value* bound : reach.bounds) {
+        emit_invariant(bound);
+        llvm::Value* largest = builder_.CreateSub(dims_[0], i64(1));
+        llvm::Value* holds = builder_.CreateICmpSGE(wide(leaf(bound), bound->type.scalar()), largest);
+        middle_[1] = builder_.CreateSelect(holds, middle_[1], i64(std::numeric_limits<std::int64_t>::min()));
+    }
+}
+
+bool Emitter::is_seamed(const Operation& operation) const {
+    if (seamed_.empty()) return false;
+    const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+    return seamed_.contains(memory) && !private_memories_.contains(memory);
+}
+
+// Whether all lanes of the group are in the middle.
+llvm::Value* Emitter::in_middle() {
+    llvm::Value *at = coordinates_[0], *last = at;
+    if (dims_.size() == 1) last = builder_.CreateAdd(at, i64(lanes_ - 1));
+    return builder_.CreateAnd(builder_.CreateICmpSGT(at, middle_[0]), builder_.CreateICmpSLT(last, middle_[1]));
+}
+
+// Adds to the elements of all lanes at once, where no two lanes have the same one: at one distance from each other, or,
+// as the indices turn out, neighbours. False where the lanes have to be taken one by one.
+bool Emitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                           const std::function<void()>& otherwise) {
+    const ir::Value* array = operation.operands[0];
+    const ir::Value* added = operation.operands.back();
+    std::vector<LeafType> leaves = leaf_types(added->type);
+    for (const LeafType& type : leaves)
+        if (type.scalar != Scalar::f32 && type.scalar != Scalar::f64) return false;
+    auto add = [&](Address& address) {
+        LaneValue sum = load_from(address, added->type);
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+            Leaf& operand = value(added).leaves[i];
+            sum.leaves[i] = lift({&sum.leaves[i], &operand},
+                                 [&](Values v) { return binary(ir::Op::add, leaves[i].scalar, v[0], v[1]); });
+        }
+        store_to(address, added->type, sum);
+    };
+    if (is_run(array, indices)) {
+        const ir::Value* index = indices.back();
+        auto [is_plain, first] = run_test(index);
+        emit_either(
+            is_plain, "run",
+            [&] {
+                LaneValue saved = value(index);
+                value(index).leaves[0] = Leaf::of_linear(first, 1);
+                Address address = address_of(array, indices);
+                value(index) = std::move(saved);
+                llvm::Value* const mask = std::exchange(mask_, nullptr);  // all lanes are there
+                add(address);
+                mask_ = mask;
+            },
+            otherwise);
+        return true;
+    }
+    Address address = address_of(array, indices);
+    if (lanes_ > 1 && (address.bases || address.offsets || !address.step)) return false;
+    add(address);
+    return true;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,65 @@
+#include "transform/vectorize/memory.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Value;
+
+Memory memory_of(const ir::Function& kernel, const Value* array) {
+    bool gradient = false;
+    while (const Operation* definition = array->definition) {
+        const Op op = definition->op;
+        if (op == Op::grad_of) {
+            if (gradient) return {};
+            gradient = true;
+        } else if (op != Op::view && op != Op::components && op != Op::member) {
+            return {};
+        }
+        array = definition->operands[0];
+    }
+    if (array->region != &kernel.body || !array->type.is_array()) return {};
+    return {array->index, gradient};
+}
+
+std::vector<const Value*> indices_from_start(const Operation& access) {
+    const auto ndim = static_cast<std::ptrdiff_t>(access.operands[0]->type.ndim());
+    std::vector<const Value*> indices(access.operands.begin() + 1, access.operands.begin() + 1 + ndim);
+    for (const Value* array = access.operands[0]; array->definition; array = array->definition->operands[0]) {
+        const Operation& part = *array->definition;
+        if (part.op == Op::view)
+            indices.insert(indices.begin(), part.operands.begin() + 1, part.operands.end());
+        else if (part.op != Op::components && part.op != Op::member && part.op != Op::grad_of)
+            break;
+    }
+    return indices;
+}
+
+bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
+    const Operation* definition = value->definition;
+    if (!definition) return value->region == &kernel.body;
+    switch (definition->op) {
+        case Op::constant:
+        case Op::neg:
+        case Op::add:
+        case Op::sub:
+        case Op::mul:
+        case Op::min:
+        case Op::max:
+        case Op::cast:
+        case Op::dim:
+        case Op::extract:
+        case Op::view:
+        case Op::components:
+        case Op::member:
+        case Op::grad_of:
+            break;
+        default:
+            return false;
+    }
+    for (const Value* operand : definition->operands)
+        if (!is_launch_invariant(kernel, operand)) return false;
+    return true;
+}
+
+}  // namespace weft::transform

@@ -1,0 +1,30 @@
+// Which memory an access is to, as far as it is known when the kernel is compiled: that of an array parameter, or of
+// its gradient.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::transform {
+
+struct Memory {
+    int parameter = -1;  // -1: not known
+    bool gradient = false;
+
+    bool is_known() const { return parameter >= 0; }
+    auto operator<=>(const Memory&) const = default;
+};
+
+// The memory of an array value that is a parameter, or a part of one by view, components or member.
+Memory memory_of(const ir::Function& kernel, const ir::Value* array);
+
+// The indices of a load, store or atomic, counted from the array that memory_of() found: those of views come first.
+std::vector<const ir::Value*> indices_from_start(const ir::Operation& access);
+
+// Whether a value is the same in all threads of a launch, and computed from parameters and constants alone.
+bool is_launch_invariant(const ir::Function& kernel, const ir::Value* value);
+
+}  // namespace weft::transform

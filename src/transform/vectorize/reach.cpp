@@ -1,0 +1,156 @@
+#include "transform/vectorize/reach.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_set>
+
+#include "ir/typing.h"
+#include "ir/walk.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Value;
+
+namespace {
+
+// Further than this a chunk would hardly have a middle.
+constexpr std::int64_t kFurthest = 16;
+
+// A value lies between the first coordinate plus `low` and plus `high`.
+struct Span {
+    std::int64_t low, high;
+};
+
+std::optional<std::int64_t> integer_constant(const Value* value) {
+    const Operation* definition = value->definition;
+    if (!definition || definition->op != Op::constant || !value->type.is_scalar() || !value->type.is_int()) return {};
+    return definition->numbers[0].i;
+}
+
+class Finder {
+public:
+    explicit Finder(const ir::Function& kernel) : kernel_(kernel) {}
+
+    // Coordinates are not negative, and none is above the bounds.
+    std::optional<Span> span(const Value* value) {
+        const Operation* definition = value->definition;
+        if (!definition) return {};
+        const auto& operands = definition->operands;
+        switch (definition->op) {
+            case Op::tid:
+                return definition->ints[0] == 0 ? std::optional(Span{0, 0}) : std::nullopt;
+            case Op::cast:
+                return value->type.is_int() ? span(operands[0]) : std::nullopt;
+            case Op::add:
+                return shifted(operands[0], operands[1], 1, true);
+            case Op::sub:
+                return shifted(operands[0], operands[1], -1, false);
+            case Op::max:
+                return larger(operands[0], operands[1]);
+            case Op::min:
+                return smaller(operands[0], operands[1]);
+            case Op::select: {
+                const std::optional<Span> a = span(operands[1]), b = span(operands[2]);
+                if (!a || !b) return {};
+                return Span{std::min(a->low, b->low), std::max(a->high, b->high)};
+            }
+            default:
+                return {};
+        }
+    }
+
+    std::vector<const Value*> take_bounds() { return std::move(bounds_); }
+
+private:
+    std::optional<Span> shifted(const Value* a, const Value* b, std::int64_t sign, bool commutes) {
+        if (!integer_constant(b) && commutes) std::swap(a, b);
+        const std::optional<std::int64_t> by = integer_constant(b);
+        if (!by || std::abs(*by) > kFurthest) return {};
+        const std::optional<Span> from = span(a);
+        if (!from) return {};
+        return Span{from->low + sign * *by, from->high + sign * *by};
+    }
+
+    // max(i - 1, 0)
+    std::optional<Span> larger(const Value* a, const Value* b) {
+        if (!integer_constant(b)) std::swap(a, b);
+        const std::optional<std::int64_t> least = integer_constant(b);
+        if (!least || *least > 0) return {};
+        const std::optional<Span> from = span(a);
+        if (!from) return {};
+        return Span{from->low, std::max<std::int64_t>(from->high, 0)};
+    }
+
+    // min(i + 1, n - 1)
+    std::optional<Span> smaller(const Value* a, const Value* b) {
+        if (!is_launch_invariant(kernel_, b)) std::swap(a, b);
+        if (!is_launch_invariant(kernel_, b)) return {};
+        const std::optional<Span> from = span(a);
+        if (!from) return {};
+        bounds_.push_back(b);
+        return Span{std::min<std::int64_t>(from->low, 0), from->high};
+    }
+
+    const ir::Function& kernel_;
+    std::vector<const Value*> bounds_;
+};
+
+}  // namespace
+
+Reach find_reach(const ir::Function& kernel) {
+    Reach reach;
+    if (!kernel.is_adjoint || kernel.tid_rank == 0) return reach;
+    // Arrays inside structs are not looked at when a launch compares the memory of its arguments.
+    for (const Value* parameter : kernel.parameters())
+        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return reach;
+    std::unordered_set<const Value*> used;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        used.insert(operation.operands.begin(), operation.operands.end());
+    });
+    bool all_known = true;
+    Finder finder(kernel);
+    // By memory: at which places among the indices all atomics so far have the coordinate, and how far from it.
+    std::map<Memory, std::vector<std::optional<std::int64_t>>> places;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op == Op::call || operation.op == Op::call_library)
+            for (const Value* operand : operation.operands) all_known &= !ir::holds_array(operand->type);
+        if (!ir::is_atomic(operation.op)) return;
+        const Value* root = ir::root_of(operation.operands[0]);
+        if (root->definition && root->definition->op == Op::local_array) return;
+        const Memory memory = memory_of(kernel, operation.operands[0]);
+        all_known &= memory.is_known();
+        if (!memory.is_known() || !memory.gradient) return;
+        const std::vector<const Value*> indices = indices_from_start(operation);
+        const bool adds = operation.op == Op::atomic_add && !used.contains(operation.result());
+        std::vector<std::optional<std::int64_t>> here(indices.size());
+        for (std::size_t i = 0; i < indices.size() && adds; ++i)
+            if (const std::optional<Span> span = finder.span(indices[i]))
+                here[i] = std::max(std::abs(span->low), std::abs(span->high));
+        const auto [known, fresh] = places.try_emplace(memory, here);
+        if (fresh) return;
+        known->second.resize(std::min(known->second.size(), here.size()));  // components() has more indices
+        for (std::size_t i = 0; i < known->second.size(); ++i) {
+            std::optional<std::int64_t>& so_far = known->second[i];
+            if (so_far && here[i])
+                so_far = std::max(*so_far, *here[i]);
+            else
+                so_far.reset();
+        }
+    });
+    if (!all_known) return reach;
+    for (const auto& [memory, distances] : places) {
+        std::optional<std::int64_t> least;
+        for (const std::optional<std::int64_t>& distance : distances)
+            if (distance && (!least || *distance < *least)) least = distance;
+        if (!least || *least > kFurthest) continue;
+        reach.memories.insert(memory);
+        reach.most = std::max(reach.most, *least);
+    }
+    if (!reach.memories.empty()) reach.bounds = finder.take_bounds();
+    return reach;
+}
+
+}  // namespace weft::transform
