@@ -101,6 +101,7 @@ class Launch:
         self.writes, self.is_smooth = writes, is_smooth
         self.before: dict[int, list[Need]] = {}
         self.after: dict[int, Need] = {}
+        self.records: list[array] = []  # what its atomics gave, by atomic: one element for each thread
 
     def arrays(self) -> Iterator[array]:
         for value in self.values:
@@ -123,7 +124,7 @@ class Launch:
                 values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
         for i, need in self.after.items():
             after[i] = need.copy
-        _weft.run_adjoint(self.kernel, self.dim, values, before, after, nothing, self.device)
+        _weft.run_adjoint(self.kernel, self.dim, values, before, after, self.records, nothing, self.device)
 
     def __repr__(self) -> str:
         return f"<launch of {self.kernel.key}, dim {self.dim}>"
@@ -182,7 +183,9 @@ class Write:
         from warp.copy_kernels import kernels
 
         nothing = [None, None]
-        _weft.run_adjoint(kernels[self.to.ndim - 1], self.to.shape, [source, self.to], nothing, nothing, nothing, None)
+        _weft.run_adjoint(
+            kernels[self.to.ndim - 1], self.to.shape, [source, self.to], nothing, nothing, [], nothing, None
+        )
 
     def __repr__(self) -> str:
         return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"

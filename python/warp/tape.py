@@ -61,8 +61,18 @@ class Tape:
     def __exit__(self, *exception: Any) -> None:
         _weft.set_active_tape(None)
 
-    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any) -> None:
-        before, after, writes, is_smooth = _weft.launch_needs(kernel, values, device)
+    def _record_launch(
+        self, kernel: Any, dim: Any, values: list, device: Any, shape: tuple[int, ...] | None
+    ) -> list[array]:
+        """Gives the arrays in which the launch has to keep what its atomics give: one element for each thread of the
+        grid of this shape. None: the launch is not made here."""
+        before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device)
+        if records and shape is None:
+            raise usage_error(
+                f"Tape.record_launch(): the gradient of kernel {kernel.key!r} needs what its atomics give, which only a "
+                "launch that the tape records keeps. help: launch it inside of 'with tape:'",
+                RuntimeError,
+            )
         entry = Launch(kernel, dim, values, device, writes, is_smooth)
         values = entry.values
         for i, value in enumerate(values):
@@ -76,6 +86,8 @@ class Tape:
             [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
             list(entry.after.values()),
         )
+        entry.records = [_weft.empty(shape, dtype) for dtype in records]
+        return entry.records
 
     def _record_write(self, to: array, source: array | None) -> None:
         self._append(Write(to, source), [], [to])
@@ -143,7 +155,7 @@ class Tape:
         self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any
     ) -> None:
         """Records a launch without running it: for those who have run it themselves, and are about to."""
-        self._record_launch(kernel, dim, [*inputs, *outputs], device)
+        self._record_launch(kernel, dim, [*inputs, *outputs], device, None)
 
     def record_func(self, backward: Callable[[], Any], arrays: Iterable[array]) -> None:
         """Records something that Weft does not see: ``backward()`` is called in its place on the way back.
@@ -399,7 +411,7 @@ def launch_adjoint(
                 results.append((gradient, work))
         gradients.append(work)
     nothing = [None] * len(values)
-    _weft.run_adjoint(kernel, dim, values, nothing, nothing, gradients, device)
+    _weft.run_adjoint(kernel, dim, values, nothing, nothing, [], gradients, device)
     for gradient, work in results:
         gradient.assign(work)
 

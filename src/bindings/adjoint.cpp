@@ -39,11 +39,13 @@ struct Arguments {
         }
     }
 
-    // The block of an adjoint, of which `after` is the block with arrays as they are after the launch.
-    Block with_extras(const program::CompiledKernel& adjoint, const std::vector<std::byte>& after) {
+    // The block of an adjoint, of which `after` is the block with arrays as they are after the launch, and `records`
+    // what the atomics of the launch gave.
+    Block with_extras(const program::CompiledKernel& adjoint, const std::vector<std::byte>& after,
+                      std::span<const ArrayView> records) {
         Block larger(static_cast<std::size_t>(adjoint.layout.size_bytes));
         std::memcpy(larger.data(), block.data(), block_bytes);
-        program::point_extras(adjoint, larger.data(), after.data());
+        program::point_extras(adjoint, larger.data(), after.data(), records);
         return larger;
     }
 
@@ -89,7 +91,7 @@ void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::str
 }
 
 void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
-                 nb::list gradients, nb::handle device_object) {
+                 nb::list records, nb::list gradients, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "launch()");
@@ -114,14 +116,23 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     }
     arguments.find_gradients(kernel);
 
+    std::vector<ArrayView> recorded;
+    for (nb::handle record : records) recorded.push_back(array_pointer(record)->array.view);
     Variant variant = kernel.configured();
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
-    Block block = arguments.with_extras(*compiled, block_after);
+    for (const ir::Extra& extra : compiled->extras) {
+        if (extra.kind != ir::Extra::Kind::record || extra.of < 0 || !recorded.empty()) continue;
+        throw UsageError("launch()",
+                         "the adjoint of kernel '" + kernel.key +
+                             "' needs what the atomics of the launch gave, which only a tape keeps. help: launch it in "
+                             "'with tape:' and call tape.backward()");
+    }
+    Block block = arguments.with_extras(*compiled, block_after, recorded);
     variant.strided = program::needs_strided(*compiled, block.data());
     variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
     if (variant.strided || variant.overlapping) {
         compiled = &kernel.adjoint(variant, arguments.gradients);
-        block = arguments.with_extras(*compiled, block_after);
+        block = arguments.with_extras(*compiled, block_after, recorded);
     }
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
@@ -195,30 +206,37 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle dev
     }
     nb::list before, after, writes;
     variant.overlapping = program::has_gradient_overlap(compiled, arguments.block.data());
-    const std::vector<transform::Contents> needed = any ? kernel.adjoint_reads(variant, arguments.gradients)
-                                                        : std::vector<transform::Contents>(compiled.effects.size());
+    nb::list records;
+    std::vector<transform::Contents> needed(compiled.effects.size());
+    if (any) {
+        const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
+        needed = reads.contents;
+        for (const Type type : reads.records) records.append(dtype_to_python(type));
+    }
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         before.append(needed[i].before);
         after.append(needed[i].after);
         writes.append(compiled.effects[i].writes);
     }
-    return nb::make_tuple(before, after, writes, any);
+    return nb::make_tuple(before, after, writes, records, any);
 }
 
 }  // namespace
 
 void bind_adjoint(nb::module_& m) {
     m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("before"),
-          nb::arg("after"), nb::arg("gradients"), nb::arg("device").none(),
+          nb::arg("after"), nb::arg("records"), nb::arg("gradients"), nb::arg("device").none(),
           "Runs the adjoint of a kernel. `before` and `after` are arrays to be read in place of the values (None: the "
-          "value itself) where contents from before or after the launch are needed, `gradients` arrays in place of "
+          "value itself) where contents from before or after the launch are needed, `records` what its atomics gave, "
+          "`gradients` arrays in place of "
           "their gradients (None: array.grad); all laid out as the values.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
           nb::arg("of_adjoint"), nb::arg("device").none(),
           "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero.");
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
-          "launch writes it. Then whether there is an adjoint: the launch writes something that may have a gradient.");
+          "launch writes it. Then the types of what it has to keep of its atomics, and whether there is an adjoint: "
+          "the launch writes something that may have a gradient.");
     m.def(
         "field_names",
         [](nb::handle value) {

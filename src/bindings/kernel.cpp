@@ -200,6 +200,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.line_info = variant.line_info;
     result.dense = !variant.strided;
     result.noalias = !variant.overlapping;
+    result.record = variant.records;
     result.cache = program::settings().cache_kernels;
     result.cache_folder = program::settings().cache_folder;
     result.host_compiler = program::settings().host_compiler;
@@ -298,15 +299,15 @@ const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
     return *with_tangents_.emplace(key, std::move(result)).first->second;
 }
 
-const std::vector<transform::Contents>& PyKernel::adjoint_reads(Variant variant,
-                                                                const std::vector<transform::Gradient>& gradients) {
+const program::AdjointReads& PyKernel::adjoint_reads(Variant variant,
+                                                     const std::vector<transform::Gradient>& gradients) {
     Adjoint& slot = adjoint_slot(variant, gradients);
-    if (slot.reads.empty() && !gradients.empty()) {
+    if (!slot.reads) {
         program::CompileOptions options = compile_options(variant);
         options.gradients = gradients;
         slot.reads = program::adjoint_reads(analyze(variant.debug), options);
     }
-    return slot.reads;
+    return *slot.reads;
 }
 
 nb::list PyKernel::instances() const {

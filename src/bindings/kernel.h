@@ -34,8 +34,11 @@ struct ParameterPlan {
 // Which machine code a launch needs. Each combination is compiled when first asked for.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false, strided = false, overlapping = false;
-    std::size_t index() const { return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4; }
-    static constexpr std::size_t kCount = 32;
+    bool records = false;  // keeps what its atomics give, for its adjoint
+    std::size_t index() const {
+        return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5;
+    }
+    static constexpr std::size_t kCount = 64;
 };
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".
@@ -77,9 +80,8 @@ public:
     // Forward mode, of the kernel or, where gradients are given, of that adjoint.
     const program::CompiledKernel& with_tangents(Variant variant, const std::vector<transform::Gradient>& gradients,
                                                  const std::vector<bool>& tangents);
-    // By parameter, whether that adjoint needs the contents of the array from before the launch.
-    const std::vector<transform::Contents>& adjoint_reads(Variant variant,
-                                                          const std::vector<transform::Gradient>& gradients);
+    // What that adjoint looks at.
+    const program::AdjointReads& adjoint_reads(Variant variant, const std::vector<transform::Gradient>& gradients);
     // Whether the latest compile found the code of another closure of the same factory.
     bool was_shared() const { return was_shared_; }
     // Other options for this kernel and its instances; what was compiled with others is not used any more.
@@ -111,7 +113,7 @@ private:
     void follow_redefinitions();
 
     struct Adjoint {
-        std::vector<transform::Contents> reads;  // empty where nobody has asked
+        std::optional<program::AdjointReads> reads;  // empty where nobody has asked
         std::shared_ptr<const program::CompiledKernel> compiled;
     };
     Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);

@@ -49,8 +49,9 @@ bool interrupted() {
 }
 
 // The machine code for this block: the plain variant, or the one that its strides and overlaps need.
-const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block) {
+const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, bool records = false) {
     Variant variant = kernel.configured();
+    variant.records = records;
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);
     variant.overlapping = program::has_overlap(*compiled, block);
@@ -95,6 +96,18 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const
     count_writes(compiled, values);
 }
 
+// The same with what its atomics give kept in `records`, for the adjoint.
+void run_recording(PyKernel& kernel, const std::byte* block, const program::Grid& grid, PyObject* const* values,
+                   nb::list records) {
+    const program::CompiledKernel& compiled = choose(kernel, block, /*records=*/true);
+    Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
+    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.block_bytes()));
+    std::vector<ArrayView> views;
+    for (nb::handle record : records) views.push_back(array_pointer(record)->array.view);
+    program::point_extras(compiled, larger.data(), block, views);
+    run_launch(kernel, compiled, larger.data(), grid, values);
+}
+
 // ---- arrays of structs that hold arrays ----
 
 bool may_hold(Type structure, Type element) {
@@ -132,18 +145,25 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
 // ---- the tape ----
 
 // Records the launch where a tape does so, and runs it. What fails is not on the tape.
-template <typename Run>
-void recorded(bool records, const nb::object& kernel, const Dimensions& dims, std::span<PyObject* const> values,
-              PyObject* device, Run&& run) {
-    if (!records || !active_tape()) return run();
+void run_recorded(bool records, const nb::object& kernel_object, const program::CompiledKernel& compiled,
+                  const std::byte* block, const program::Grid& grid, const Dimensions& dims,
+                  std::span<PyObject* const> values, PyObject* device) {
+    PyKernel& kernel = *kernel_pointer(kernel_object);
+    if (!records || !active_tape()) return run_launch(kernel, compiled, block, grid, values.data());
     nb::list given;
     for (PyObject* value : values) given.append(nb::handle(value));
     nb::list extents;
     for (const std::int64_t extent : dims.span()) extents.append(extent);
     const nb::object tape = nb::borrow(active_tape());
-    tape.attr("_record_launch")(kernel, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none());
+    nb::list shape;  // of the grid that the kernel sees
+    for (int axis = 0; axis < compiled.description.tid_rank; ++axis) shape.append(grid.dim[axis]);
+    nb::list kept = nb::borrow<nb::list>(tape.attr("_record_launch")(
+        kernel_object, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none(), nb::tuple(shape)));
     try {
-        run();
+        if (nb::len(kept) == 0)
+            run_launch(kernel, compiled, block, grid, values.data());
+        else
+            run_recording(kernel, block, grid, values.data(), kept);
     } catch (...) {
         nb::error_scope keep;
         tape.attr("_forget_last")();
@@ -218,8 +238,7 @@ public:
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         if (compiled_->keeps_arrays) keep_stored_arrays(*compiled_, values.data(), holders_);
-        recorded(true, kernel_object_, dims_, values, nullptr,
-                 [&] { run_launch(*kernel_, *compiled_, block_.data(), grid_, values.data()); });
+        run_recorded(true, kernel_object_, *compiled_, block_.data(), grid_, dims_, values, nullptr);
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -371,8 +390,8 @@ nb::object launch(const Slots& slots) {
             ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
-    recorded(flag(slots[kRecordTape], true), kernel_object, dims, {values.data(), values.count()}, slots[kDevice],
-             [&] { run_launch(*kernel, compiled, block.data(), grid, values.data()); });
+    run_recorded(flag(slots[kRecordTape], true), kernel_object, compiled, block.data(), grid, dims,
+                 {values.data(), values.count()}, slots[kDevice]);
     return nb::none();
 }
 

@@ -118,8 +118,9 @@ struct ParameterEffects {
 // A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.
 struct Extra {
     enum class Kind : std::uint8_t {
-        copy,   // a copy made for the launch, which nobody looks at afterwards
-        after,  // of an adjoint: the array as it was after the launch that the adjoint belongs to
+        copy,    // a copy made for the launch, which nobody looks at afterwards
+        after,   // of an adjoint: the array as it was after the launch that the adjoint belongs to
+        record,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
     };
     Kind kind;
     int of;

@@ -110,7 +110,9 @@ public:
             out_ += ": ";
             type(parameter->type);
             if (const Extra* extra = function.extra(parameter)) {
-                out_ += extra->kind == Extra::Kind::copy ? " copy " : " after ";
+                out_ += extra->kind == Extra::Kind::copy    ? " copy "
+                        : extra->kind == Extra::Kind::after ? " after "
+                                                            : " record ";
                 integer(extra->of);
             }
         }

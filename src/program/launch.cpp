@@ -178,7 +178,8 @@ void for_each_view(Type type, std::byte* value, Visit&& visit) {
 
 }  // namespace
 
-void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after) {
+void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,
+                  std::span<const ArrayView> records) {
     const std::size_t own = adjoint.effects.size();
     for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
         const ir::Extra& extra = adjoint.extras[i];
@@ -186,6 +187,11 @@ void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::by
         const Type type = adjoint.parameter_types[own + i];
         std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
         if (extra.of < 0) continue;
+        if (extra.kind == ir::Extra::Kind::record) {
+            WEFT_CHECK(static_cast<std::size_t>(extra.of) < records.size(), "a record of the launch is missing");
+            std::memcpy(to, &records[static_cast<std::size_t>(extra.of)], static_cast<std::size_t>(type.size_bytes()));
+            continue;
+        }
         const std::byte* from = extra.kind == ir::Extra::Kind::after ? after : block;
         from += adjoint.layout.offsets[static_cast<std::size_t>(extra.of)];
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));

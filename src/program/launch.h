@@ -44,9 +44,10 @@ bool has_overlap(const CompiledKernel& kernel, const std::byte* block);
 bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block);
 
 // The block of an adjoint has room for CompiledKernel::extras behind the arguments. Those from after the launch are the
-// arrays of the block `after`. Copies first show what they are copies of, so that needs_strided() may look at them;
-// then they are made, arrays that overlap in one piece. What is returned holds them.
-void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after);
+// arrays of the block `after`, what atomics gave is in `records`. Copies first show what they are copies of, so that
+// needs_strided() may look at them; then they are made, arrays that overlap in one piece. What is returned holds them.
+void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,
+                  std::span<const ArrayView> records);
 std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::byte* block, runtime::Device& device);
 
 // Runs it; prints end up in runtime/print.h's buffer. `interrupted` as in runtime/cpu/pool.h; returns false where it

@@ -195,6 +195,7 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
     std::vector<ir::ParameterEffects> effects;
     transform::PipelineOptions pipeline;
     if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias};
+    pipeline.record = options.record;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && effects.empty()) effects = ir::effects(*after.functions.front());
@@ -206,9 +207,20 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
 
 }  // namespace
 
-std::vector<transform::Contents> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
+AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
     run_passes(*module, options);
-    return transform::contents_read(*module->functions.front());
+    const ir::Function& adjoint = *module->functions.front();
+    AdjointReads reads{transform::contents_read(adjoint), {}};
+    bool any_used = false;
+    const std::vector<ir::Extra> extras = used_extras(adjoint);
+    const std::size_t own = adjoint.parameters().size() - extras.size();
+    for (std::size_t i = 0; i < extras.size(); ++i) {
+        if (extras[i].kind != ir::Extra::Kind::record) continue;
+        reads.records.push_back(adjoint.parameters()[own + i]->type.element());
+        any_used |= extras[i].of >= 0;
+    }
+    if (!any_used) reads.records.clear();
+    return reads;
 }
 
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {

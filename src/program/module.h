@@ -30,6 +30,7 @@ struct CompileOptions {
     bool noalias = true;  // false: for launches whose arrays overlap
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
+    bool record = false;  // keep what atomics give, for the adjoint
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
@@ -57,8 +58,11 @@ struct CompiledKernel {
 // Analysed module (the kernel first) through transform, codegen and the cache.
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 
-// Of the adjoint that options.gradients ask for: by parameter, whether it needs the array's contents from before the
-// launch. No code is made.
-std::vector<transform::Contents> adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
+// What the adjoint that options.gradients ask for looks at.
+struct AdjointReads {
+    std::vector<transform::Contents> contents;  // by parameter
+    std::vector<Type> records;                  // what the launch has to keep of its atomics; empty where nothing
+};
+AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 
 }  // namespace weft::program

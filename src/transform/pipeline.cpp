@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transform/adjoint/functions.h"
+#include "transform/adjoint/record.h"
 
 namespace weft::transform {
 
@@ -33,6 +34,10 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };
     if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
     if (!pass("simplify", simplify_all)) return;
+    if (options.record) {
+        const auto make = [](const ir::Function& kernel) { return with_records(kernel, Records::written); };
+        if (!pass("record", [&] { replace_kernels(make); }) || !pass("simplify", simplify_all)) return;
+    }
     if (options.adjoint) {
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options.adjoint); };
         if (!pass("adjoint", [&] { replace_kernels(make); }) || !inline_rest() || !pass("simplify", simplify_all))

@@ -13,8 +13,8 @@
 namespace weft::transform {
 
 // Replaces every call of a user function by its body, callees first; then functions are dropped, but in a module that
-// has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends. `Calls::opaque` leaves calls of functions that have
-// derivatives of their own, and these functions.
+// has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends. `Calls::opaque` leaves
+// calls of functions that have derivatives of their own, and these functions.
 enum class Calls { all, opaque };
 void inline_calls(ir::Module& module, Calls which = Calls::all);
 // The same for the calls in one function; nothing is dropped.
@@ -27,6 +27,8 @@ void simplify(ir::Function& function);
 struct PipelineOptions {
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
+    // Makes each kernel keep what its atomics give (adjoint/record.h).
+    bool record = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.

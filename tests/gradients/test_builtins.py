@@ -272,14 +272,26 @@ def test_atomic_sums_of_every_type(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["min", "max"])
-def test_atomic_extrema_are_refused(name):
-    function = getattr(wp, f"atomic_{name}")
-
-    @wp.kernel(module="unique")
-    def extrema(x: wp.array[float], best: wp.array[float]):
-        i = wp.tid()
-        function(best, 0, x[i])
-
-    x, best = wp.zeros(2, requires_grad=True), wp.zeros(1, requires_grad=True)
-    with wp.Tape(), pytest.raises(wp.CompileError, match="which thread"):
-        wp.launch(extrema, dim=2, inputs=[x, best])
+def test_atomic_extrema_of_every_type(name, tmp_path):
+    kinds = "float16 float32 float64 vec3d mat22f".split()
+    source = "import warp as wp\n"
+    for kind in kinds:
+        source += (
+            f"\n\n@wp.kernel\ndef extrema_{kind}(x: wp.array[wp.{kind}], best: wp.array2d[wp.{kind}]):\n"
+            f"    i = wp.tid()\n    wp.atomic_{name}(best, 1, 0, x[i] + x[i])\n"
+        )
+    module = load(source, tmp_path, f"extrema_{name}")
+    rng = np.random.default_rng(2)
+    for kind in kinds:
+        dtype = getattr(wp, kind)
+        x = wp.array(rng.permutation(8 * wp.zeros(1, dtype=dtype).numpy().size).reshape(8, -1).squeeze(), dtype=dtype)
+        x = wp.array(x.numpy(), dtype=dtype, requires_grad=True)
+        best = wp.zeros((2, 1), dtype=dtype, requires_grad=True)
+        best.fill_(-1.0 if name == "max" else 100.0)
+        with wp.Tape() as tape:
+            wp.launch(getattr(module, f"extrema_{kind}"), dim=8, inputs=[x, best])
+        tape.backward(grads={best: wp.ones((2, 1), dtype=dtype)})
+        expected = np.zeros_like(x.numpy())
+        at = getattr(np, f"arg{name}")(x.numpy(), axis=0)
+        np.put_along_axis(expected, np.expand_dims(at, 0), 2.0, axis=0)
+        np.testing.assert_array_equal(x.grad.numpy(), expected)

@@ -3,7 +3,6 @@ Large enough for several chunks on several threads, against NumPy's scattered ad
 
 import numpy as np
 import pytest
-
 import warp as wp
 
 

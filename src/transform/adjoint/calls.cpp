@@ -61,7 +61,7 @@ std::vector<Value*> Reverser::arguments_of(const Operation& call, const ir::Func
 }
 
 // What `array` shows, after the launch.
-Value* Reverser::as_after(const Operation& call, const Value* array) {
+Value* Reverser::as_after(const Operation& use, const Value* array) {
     std::vector<const Value*> written;
     bool writes_unknown = false;
     const auto mark = [&](const Value* target) {
@@ -84,12 +84,14 @@ Value* Reverser::as_after(const Operation& call, const Value* array) {
     const bool is_parameter = !root->definition && root->type.is_array();
     const bool is_written = std::find(written.begin(), written.end(), origin) != written.end();
     const bool may_be_written = is_written || writes_unknown || (!options_.noalias && !written.empty());
-    if (is_local) fail(call, "it passes an array made in the kernel to a function with a derivative of its own");
+    const std::string need = use.op == Op::call ? "a function with a derivative of its own" : "this atomic";
+    if (is_local) fail(use, need + " is given an array made in the kernel");
     if (!may_be_written) return copy(array);
-    if (!is_parameter || !source_.is_kernel)
-        fail(call,
-             "it passes an array that it may have written to a function with a derivative of its own, and the "
-             "array lies in memory or in a struct, or is chosen at run time");
+    if (!is_parameter || !source_.is_kernel) {
+        fail(use, need +
+                      " needs an array as it is after the launch, and the array lies in memory or in a struct, or is "
+                      "chosen at run time");
+    }
     const auto rebuilt = [&](const auto& self, const Value* part) -> Value* {
         if (part == root) {
             Value*& parameter = after_[root];

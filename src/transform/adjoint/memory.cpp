@@ -45,7 +45,7 @@ Gradient Reverser::gradient_of(const Value* array) const {
                 return Gradient::used;
         }
     }
-    if (source_.is_copy(root)) return Gradient::none;
+    if (source_.extra(root)) return Gradient::none;
     if (root->region == &source_.body && root->type.is_array())
         return options_.gradients[static_cast<std::size_t>(root->index)];
     return Gradient::used;
@@ -181,6 +181,7 @@ void Reverser::reverse_store(const Operation& operation) {
 void Reverser::reverse_atomic(const Operation& operation) {
     const Value *array = operation.operands[0], *value = operation.operands.back();
     if (!has_gradient(array)) return;
+    if (!operation.ints.empty()) return reverse_extreme(operation);
     if (operation.op != Op::atomic_add && operation.op != Op::atomic_sub) {
         fail(operation, "it depends on which thread gave the value that " + name_of(*array) + " ends up with");
     }
@@ -189,6 +190,51 @@ void Reverser::reverse_atomic(const Operation& operation) {
         return std::vector<Value*>{b_.load(gradient, indices_of(operation))};
     });
     accumulate(value, operation.op == Op::atomic_add ? read[0] : b_.unary(Op::neg, read[0]));
+}
+
+// The gradient of an extreme belongs to the thread that offered just what the array ends up with; of several, to the
+// one that comes first on the way back. Where the array had that number before, it stays there.
+void Reverser::reverse_extreme(const Operation& operation) {
+    const Value *array = operation.operands[0], *value = operation.operands.back();
+    if (!is_active(value)) return;
+    ir::for_each_operation(source_.body, [&](const Operation& other) {
+        if (&other == &operation || !ir::writes(other.op)) return;
+        if (ir::origin_of(other.operands[0]) == ir::origin_of(array) && other.op != operation.op)
+            fail(other, "it writes " + name_of(*array) + ", of which another atomic makes an extreme");
+    });
+    std::vector<Value*> thread;
+    for (int axis = 0; axis < source_.tid_rank; ++axis) thread.push_back(b_.tid(axis));
+    Value* offered = b_.load(copy(source_.parameters()[static_cast<std::size_t>(operation.ints[0])]), thread);
+    const Type type = value->type;
+    const std::vector<Value*> taken = where_it_has_one(array, {type}, [&](Value* gradient) {
+        std::vector<Value*> indices = indices_of(operation);
+        Value *before = b_.load(copy(array), indices), *after = b_.load(as_after(operation, array), indices);
+        const bool keeps = gradient_of(array) == Gradient::retained;
+        const auto take = [&](Value* from, const std::vector<Value*>& at, Value* o, Value* b, Value* a) {
+            Value* is_mine = b_.binary(Op::and_, b_.compare(Op::cmp_eq, o, a), b_.compare(Op::cmp_ne, b, a));
+            Operation* made = b_.if_(is_mine, {o->type});
+            {
+                ir::Builder::Inside inside(b_, made->body(0));
+                b_.yield({keeps ? b_.load(from, at) : b_.atomic(Op::atomic_exch, from, at, {b_.zero(o->type)})});
+            }
+            ir::Builder::Inside inside(b_, made->body(1));
+            b_.yield({b_.zero(o->type)});
+            return made->result();
+        };
+        if (type.is_scalar()) return std::vector<Value*>{take(gradient, indices, offered, before, after)};
+        Value* components = b_.components(gradient);
+        std::vector<Value*> parts;
+        for (std::int64_t i = 0; i < type.components(); ++i) {
+            std::vector<std::int64_t> path{i};
+            if (type.is_matrix()) path = {i / type.cols(), i % type.cols()};
+            std::vector<Value*> at = indices;
+            for (const std::int64_t step : path) at.push_back(b_.integer(step));
+            parts.push_back(
+                take(components, at, b_.extract(offered, path), b_.extract(before, path), b_.extract(after, path)));
+        }
+        return std::vector<Value*>{b_.make(type, std::move(parts))};
+    });
+    accumulate(value, taken[0]);
 }
 
 std::vector<Contents> contents_read(const ir::Function& adjoint) {
@@ -203,6 +249,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     };
     const auto mark = [&](const Value* parameter) {
         const ir::Extra* extra = adjoint.extra(parameter);
+        if (extra && extra->kind == ir::Extra::Kind::record) return;
         // A copy is made of what was there before.
         Contents& of = read[static_cast<std::size_t>(extra ? extra->of : parameter->index)];
         (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;

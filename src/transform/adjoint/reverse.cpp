@@ -5,6 +5,7 @@
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
+#include "transform/adjoint/record.h"
 
 namespace weft::transform {
 
@@ -13,8 +14,8 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// What an atomic gave depends on the order of the threads, which another run would not repeat; what a function in C++
-// does, nobody knows.
+// What an atomic in a loop gave depends on the order of the threads, which another run would not repeat (that of others
+// is recorded); what a function in C++ does, nobody knows.
 void refuse_unknown(const ir::Function& kernel) {
     const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
     std::unordered_set<const Value*> used;
@@ -30,20 +31,21 @@ void refuse_unknown(const ir::Function& kernel) {
                                    "not known");
         }
         if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
-        throw CompileError(operation.span,
-                           subject +
-                               " has no gradient: it uses what this atomic gave, which depends on the order of "
-                               "the threads and cannot be repeated on the way back",
-                           {{Note::Kind::help,
-                             "take numbers in a kernel of its own, launched with record_tape=False, and read them "
-                             "from an array",
-                             {}}});
+        throw CompileError(
+            operation.span,
+            subject +
+                " has no gradient: it uses what this atomic gave, in a loop or a function of its own, which "
+                "depends on the order of the threads and is not recorded",
+            {{Note::Kind::help,
+              "call the atomic outside of the loop, or take numbers in a kernel of its own, launched with "
+              "record_tape=False, and read them from an array",
+              {}}});
     });
 }
 
-std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
-    WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
-               "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+namespace {
+
+std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op != Op::trail) return;
@@ -56,6 +58,38 @@ std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointO
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
     const ir::Function& source = stale.empty() ? kernel : *swept.kernel;
     return Reverser(source, swept.sweep, options).run();
+}
+
+// Numbers that come out of an atomic have a derivative that depends on the order of the threads.
+void refuse_differentiable_results(const ir::Function& kernel, const AdjointOptions& options) {
+    std::unordered_set<const Value*> used;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        used.insert(operation.operands.begin(), operation.operands.end());
+    });
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
+        if (!ir::is_smooth(operation.operands[0]->type.element())) return;
+        const Value* root = ir::root_of(operation.operands[0]);
+        const bool is_parameter = !root->definition && root->region == &kernel.body && root->type.is_array();
+        if (is_parameter && options.gradients[static_cast<std::size_t>(root->index)] == Gradient::none) return;
+        throw CompileError(
+            operation.span,
+            "kernel '" + kernel.name +
+                "' has no gradient: it uses what this atomic gave, whose derivative depends on the order "
+                "of the threads",
+            {{Note::Kind::help, "count with integers, or combine in a kernel of its own", {}}});
+    });
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
+    WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
+               "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+    refuse_differentiable_results(kernel, options);
+    std::unique_ptr<ir::Function> recorded;
+    if (has_records(kernel)) recorded = with_records(kernel, Records::read);
+    return adjoint_of_recorded(recorded ? *recorded : kernel, options);
 }
 
 Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options)

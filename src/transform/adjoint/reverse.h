@@ -79,7 +79,7 @@ private:
     void reverse_call(const ir::Operation& call);
     bool passes_gradients(const ir::Operation& call) const;  // an array among its operands has one
     std::vector<ir::Value*> arguments_of(const ir::Operation& call, const ir::Function& callee);
-    ir::Value* as_after(const ir::Operation& call, const ir::Value* array);
+    ir::Value* as_after(const ir::Operation& use, const ir::Value* array);
 
     // ---- memory.cpp ----
     // The position of each coordinate of the thread among the indices.
@@ -96,6 +96,7 @@ private:
     void reverse_load(const ir::Operation& operation, ir::Value* d);
     void reverse_store(const ir::Operation& operation);
     void reverse_atomic(const ir::Operation& operation);
+    void reverse_extreme(const ir::Operation& operation);
     void add_to_gradient(ir::Value* gradient, const std::vector<ir::Value*>& indices, ir::Value* d, bool own);
     std::vector<ir::Value*> indices_of(const ir::Operation& operation) const;
     std::string name_of(const ir::Value& array) const;

@@ -108,6 +108,7 @@ public:
         std::vector<Value*> originals, copies;
         for (const Value* parameter : source_.parameters()) originals.push_back(append_parameter(parameter));
         copies = originals;
+        made_->extras = source_.extras;
         find_copied();
         for (std::size_t i = 0; i < copies.size(); ++i) {
             if (!copied_.contains(source_.parameters()[i])) continue;
@@ -158,6 +159,7 @@ private:
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
             if (!ir::writes(operation.op) && (noalias_ || operation.op != Op::load)) return;
             const Value* parameter = parameter_of(operation.operands[0]);
+            if (parameter && source_.extra(parameter)) return;
             if (parameter && !noalias_) copied_.insert(parameter);
             const Value* root = ir::root_of(operation.operands[0]);
             const bool is_local = root->definition && root->definition->op == Op::local_array;
