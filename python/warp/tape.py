@@ -69,8 +69,8 @@ class Tape:
         before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device)
         if records and shape is None:
             raise usage_error(
-                f"Tape.record_launch(): the gradient of kernel {kernel.key!r} needs what its atomics give, which only a "
-                "launch that the tape records keeps. help: launch it inside of 'with tape:'",
+                f"Tape.record_launch(): the gradient of kernel {kernel.key!r} needs what its atomics give, which only "
+                "a launch that the tape records keeps. help: launch it inside of 'with tape:'",
                 RuntimeError,
             )
         entry = Launch(kernel, dim, values, device, writes, is_smooth)

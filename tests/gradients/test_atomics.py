@@ -1,4 +1,4 @@
-"""Gradients through what atomics give: tickets, and extremes. The order of the threads is that of the launch that ran."""
+"""Gradients through what atomics give: tickets, and extremes. The order of the threads is that of the launch."""
 
 import numpy as np
 import pytest

@@ -157,7 +157,7 @@ def check(seed, folder):
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@settings(SETTINGS, max_examples=30)
+@settings(SETTINGS, max_examples=100)
 @given(st.integers(0, 10**6))
 def test_programs_have_the_gradient_of_dual_numbers(tmp_path_factory, seed):
     check(seed, tmp_path_factory.mktemp("generated"))
