@@ -358,6 +358,22 @@ def test_the_result_of_an_atomic_in_a_loop_is_refused_at_its_line():
     assert "at = wp.atomic_add(count, 0, 1)" in str(error.value)
 
 
+def test_a_kernel_that_uses_a_gradient_itself_is_refused_on_a_tape_only():
+    @wp.kernel
+    def step(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = x[i] - 0.5 * x.grad[i]
+
+    x, y = wp.ones(4, requires_grad=True), wp.zeros(4, requires_grad=True)
+    x.grad.fill_(1.0)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="uses the gradient of an array") as error:
+        wp.launch(step, dim=4, inputs=[x, y])
+    assert "x.grad[i]" in str(error.value)
+    with wp.Tape():
+        wp.launch(step, dim=4, inputs=[x, y], record_tape=False)
+    assert y.numpy().tolist() == [0.5] * 4
+
+
 def test_a_loop_that_keeps_too_much_is_an_error_and_a_sum_is_not():
     @wp.kernel
     def rotate(x: wp.array[wp.float64], n: int, y: wp.array[wp.float64]):

@@ -15,7 +15,8 @@ using ir::Region;
 using ir::Value;
 
 // What an atomic in a loop gave depends on the order of the threads, which another run would not repeat (that of others
-// is recorded); what a function in C++ does, nobody knows.
+// is recorded), and a gradient that the kernel looks at itself is another one by then; what a function in C++ does,
+// nobody knows.
 void refuse_unknown(const ir::Function& kernel) {
     const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
     std::unordered_set<const Value*> used;
@@ -29,6 +30,15 @@ void refuse_unknown(const ir::Function& kernel) {
                                subject +
                                    " has no gradient: it calls a function written in C++, whose derivative is "
                                    "not known");
+        }
+        if (operation.op == Op::grad_of) {
+            throw CompileError(
+                operation.span,
+                subject + " has no gradient: it uses the gradient of an array, which the way back changes",
+                {{Note::Kind::help,
+                  "pass a copy of array.grad as an argument of its own, or launch the kernel with "
+                  "record_tape=False",
+                  {}}});
         }
         if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
         throw CompileError(
