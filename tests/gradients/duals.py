@@ -27,8 +27,8 @@ class Trace:
     def decide(cls, a, b):
         if a is not b and isinstance(a, Dual) | isinstance(b, Dual):
             a, b = value(a), value(b)
-            if a or b:  # zeros are exact
-                cls.margin = min(cls.margin, abs(a - b) / max(1e-3, abs(a) + abs(b)))
+            # Two zeros tie as well: one that came out of cancellation is 1e-17 where products and sums are contracted.
+            cls.margin = min(cls.margin, abs(a - b) / max(1e-3, abs(a) + abs(b)))
 
 
 def value(x):
