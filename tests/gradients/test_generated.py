@@ -171,7 +171,7 @@ def test_most_programs_can_be_compared(tmp_path, first):
 @pytest.mark.large
 @pytest.mark.parametrize("first", range(0, 10_000, 500))
 def test_ten_thousand_programs(tmp_path, first):
-    assert sum(check(seed, tmp_path) for seed in range(10**7 + first, 10**7 + first + 500)) >= 400
+    assert sum(check(seed, tmp_path) for seed in range(10**7 + first, 10**7 + first + 500)) >= 300
 
 
 def weighted(program, module, values, weights):
