@@ -49,8 +49,6 @@ struct Arguments {
         return larger;
     }
 
-    std::vector<std::byte> bytes() { return {block.data(), block.data() + block_bytes}; }
-
     ArrayView* view(const ParameterPlan& parameter) {
         if (parameter.filler != ParameterPlan::Filler::array) return nullptr;
         return reinterpret_cast<ArrayView*>(block.data() + parameter.offset);
@@ -97,18 +95,19 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     runtime::Device& device = device_from_python(device_object, "launch()");
     Arguments arguments(kernel, values, device);
     const auto& parameters = kernel.parameters();
-    const auto use_copies = [&](nb::list copies) {
+    const auto use_copies = [&](nb::list copies, std::byte* block) {
         for (std::size_t i = 0; i < parameters.size(); ++i) {
-            ArrayView* view = arguments.view(parameters[i]);
+            const ArrayView* view = arguments.view(parameters[i]);
             const nb::handle copy = copies[i];
-            if (view && !copy.is_none()) view->data = data_like(*view, copy, parameters[i].ndim, "a copy");
+            if (!view || copy.is_none()) continue;
+            reinterpret_cast<ArrayView*>(block + parameters[i].offset)->data =
+                data_like(*view, copy, parameters[i].ndim, "a copy");
         }
     };
-    const std::vector<std::byte> now = arguments.bytes();
-    use_copies(after);
-    const std::vector<std::byte> block_after = arguments.bytes();
-    std::memcpy(arguments.block.data(), now.data(), now.size());
-    use_copies(before);
+    std::byte* const own = arguments.block.data();
+    std::vector<std::byte> block_after(own, own + arguments.block_bytes);
+    use_copies(after, block_after.data());
+    use_copies(before, own);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         ArrayView* view = arguments.view(parameters[i]);
         const nb::handle gradient = gradients[i];

@@ -23,6 +23,11 @@ Value* Copier::append_parameter(const Value* parameter) {
     return made;
 }
 
+void Copier::append_parameters() {
+    for (const Value* parameter : source_.parameters()) append_parameter(parameter);
+    made_->extras = source_.extras;
+}
+
 Operation* Copier::append_copy(const Operation& operation) {
     Operation* made = clone(*made_, operation, map_);
     made->inlined = nullptr;  // it tells of values of the source

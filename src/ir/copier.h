@@ -20,6 +20,8 @@ protected:
     std::vector<Value*> copies(std::span<Value* const> values) const;
     // The parameter stands for that of the source from here on.
     Value* append_parameter(const Value* parameter);
+    // All parameters of the source, with what is said of those that the compiler added.
+    void append_parameters();
     Operation* append_copy(const Operation& operation);
 
     // What a copied region yields for the values that it carries besides those of the source. `more` are its arguments

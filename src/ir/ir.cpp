@@ -110,6 +110,16 @@ const Value* origin_of(const Value* array) {
     return root;
 }
 
+const Value* gradient_holding(const Value* array) {
+    while (array->definition && array->definition->op != Op::grad_of) {
+        if (array->definition->operands.empty()) return nullptr;
+        array = array->definition->operands[0];
+    }
+    return array->definition ? array : nullptr;
+}
+
+Value* gradient_holding(Value* array) { return const_cast<Value*>(gradient_holding(static_cast<const Value*>(array))); }
+
 Function* Module::find(std::string_view name) const {
     for (const auto& function : functions)
         if (function->name == name) return function.get();

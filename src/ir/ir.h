@@ -198,6 +198,9 @@ const Region* region_of(const Value* value);
 const Value* root_of(const Value* array);
 // The same, and further to the struct that an array is a field of.
 const Value* origin_of(const Value* array);
+// The gradient that an array was taken from, by whatever operations; null where it is no part of one.
+Value* gradient_holding(Value* array);
+const Value* gradient_holding(const Value* array);
 // True for operations that must stay where they are: store, atomics, print, assert_, call, impure call_library, and the
 // structured ones that hold such.
 bool has_effects(const Operation& operation);

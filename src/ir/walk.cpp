@@ -2,6 +2,24 @@
 
 namespace weft::ir {
 
+std::unordered_set<const Value*> used_values(const Function& function) {
+    std::unordered_set<const Value*> used;
+    for_each_operation(function.body, [&](const Operation& operation) {
+        used.insert(operation.operands.begin(), operation.operands.end());
+    });
+    return used;
+}
+
+std::vector<const Value*> written_arrays(const Operation& operation) {
+    if (writes(operation.op)) return {operation.operands[0]};
+    std::vector<const Value*> written;
+    if (operation.op != Op::call) return written;
+    const std::vector<ParameterEffects> of_callee = effects(*operation.function);
+    for (std::size_t i = 0; i < operation.operands.size(); ++i)
+        if (of_callee[i].writes) written.push_back(operation.operands[i]);
+    return written;
+}
+
 std::vector<const Operation*> numbered_operations(const Function& function) {
     std::vector<const Operation*> operations;
     for_each_operation(function.body, [&](const Operation& operation) { operations.push_back(&operation); });

@@ -1,6 +1,7 @@
 // Going over a function: visiting, replacing values, cloning. What every pass needs and none should write again.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "ir/ir.h"
@@ -24,6 +25,12 @@ void for_each_region(Region& region, Visit&& visit) {
     for (Operation* operation : region.operations)
         for (Region* inner : operation->regions) for_each_region(*inner, visit);
 }
+
+// The values that some operation takes.
+std::unordered_set<const Value*> used_values(const Function& function);
+
+// The arrays that an operation writes to, itself or in a function that it calls.
+std::vector<const Value*> written_arrays(const Operation& operation);
 
 // Every operation in that order: its position is its number, the same in all functions that print alike without names.
 std::vector<const Operation*> numbered_operations(const Function& function);

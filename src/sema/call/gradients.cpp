@@ -98,13 +98,7 @@ void FunctionAnalyzer::begin_adjoints(std::size_t own) {
 }
 
 bool FunctionAnalyzer::is_gradient_element(const Place& place) const {
-    if (!gradient_of_ || !place.array) return false;
-    const ir::Value* array = place.array;
-    while (array->definition && array->definition->op != ir::Op::grad_of) {
-        if (array->definition->operands.empty()) return false;
-        array = array->definition->operands[0];
-    }
-    return array->definition != nullptr;
+    return gradient_of_ && place.array && ir::gradient_holding(place.array);
 }
 
 void FunctionAnalyzer::add_to_gradient(const Place& place, const Value& before, const Value& operand,

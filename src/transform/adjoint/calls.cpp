@@ -72,11 +72,7 @@ Value* Reverser::as_after(const Operation& use, const Value* array) {
             writes_unknown = true;
     };
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
-        if (ir::writes(operation.op)) mark(operation.operands[0]);
-        if (operation.op != Op::call) return;
-        const std::vector<ir::ParameterEffects> effects = ir::effects(*operation.function);
-        for (std::size_t i = 0; i < operation.operands.size(); ++i)
-            if (effects[i].writes) mark(operation.operands[i]);
+        for (const Value* target : ir::written_arrays(operation)) mark(target);
     });
     const Value* const root = ir::root_of(array);
     const Value* const origin = ir::origin_of(array);

@@ -104,10 +104,9 @@ void guard_gradients(Function& function, Region& region) {
     std::vector<Operation*> guarded;
     for (Operation* operation : region.operations) {
         for (Region* inner : operation->regions) guard_gradients(function, *inner);
-        Value* gradient = operation->op == Op::load || ir::writes(operation->op) ? operation->operands[0] : nullptr;
-        while (gradient && gradient->definition && gradient->definition->op != Op::grad_of)
-            gradient = gradient->definition->operands.empty() ? nullptr : gradient->definition->operands[0];
-        if (!gradient || !gradient->definition) {
+        const bool is_access = operation->op == Op::load || ir::writes(operation->op);
+        Value* const gradient = is_access ? ir::gradient_holding(operation->operands[0]) : nullptr;
+        if (!gradient) {
             guarded.push_back(operation);
             continue;
         }
@@ -180,11 +179,7 @@ void add_replay(ir::Module& module, Function& function) {
     if (!has_effects(copy)) return remove(module, copy);
     const std::unordered_set<const Operation*> stale = stale_loads(copy, /*noalias=*/true);
     if (!stale.empty()) fail(**stale.begin(), function, "it reads what it may have written itself");
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(copy.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
-    silence(copy.body, function, used);
+    silence(copy.body, function, ir::used_values(copy));
     function.replay = &copy;
 }
 

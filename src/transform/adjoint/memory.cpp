@@ -240,13 +240,6 @@ void Reverser::reverse_extreme(const Operation& operation) {
 std::vector<Contents> contents_read(const ir::Function& adjoint) {
     const std::size_t own = adjoint.parameters().size() - adjoint.extras.size();
     std::vector<Contents> read(own);
-    const auto from_gradient = [](const Value* array) {
-        for (; array->definition; array = array->definition->operands[0]) {
-            if (array->definition->op == Op::grad_of) return true;
-            if (array->definition->operands.empty()) break;
-        }
-        return false;
-    };
     const auto mark = [&](const Value* parameter) {
         const ir::Extra* extra = adjoint.extra(parameter);
         if (extra && extra->kind == ir::Extra::Kind::record) return;
@@ -255,7 +248,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
         (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;
     };
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
-        if (operation.op != Op::load || from_gradient(operation.operands[0])) return;
+        if (operation.op != Op::load || ir::gradient_holding(operation.operands[0])) return;
         const Value* root = ir::root_of(operation.operands[0]);
         for (const Value* parameter : adjoint.parameters()) {
             // What came out of memory or a struct may lead anywhere but to the parameters.

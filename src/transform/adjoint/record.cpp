@@ -20,14 +20,6 @@ bool is_extreme(const Operation& atomic) {
            ir::is_smooth(atomic.operands[0]->type.element());
 }
 
-std::unordered_set<const Value*> used_values(const ir::Function& kernel) {
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
-    return used;
-}
-
 bool is_kept(const Operation& operation, const std::unordered_set<const Value*>& used) {
     const Value* root = ir::is_atomic(operation.op) ? ir::root_of(operation.operands[0]) : nullptr;
     if (!root || (root->definition && root->definition->op == Op::local_array)) return false;
@@ -45,11 +37,10 @@ void for_each_outside_loops(const Region& region, const Visit& visit) {
 
 class Recorder : ir::Copier {
 public:
-    Recorder(const ir::Function& kernel, Records how) : Copier(kernel), how_(how), used_(used_values(kernel)) {}
+    Recorder(const ir::Function& kernel, Records how) : Copier(kernel), how_(how), used_(ir::used_values(kernel)) {}
 
     std::unique_ptr<ir::Function> run() {
-        for (const Value* parameter : source_.parameters()) append_parameter(parameter);
-        made_->extras = source_.extras;
+        append_parameters();
         for_each_outside_loops(source_.body, [&](const Operation& operation) {
             if (!is_kept(operation, used_)) return;
             records_[&operation] = made_->add_argument(
@@ -100,7 +91,7 @@ private:
 
 bool has_records(const ir::Function& kernel) {
     if (kernel.tid_rank == 0) return false;
-    const std::unordered_set<const Value*> used = used_values(kernel);
+    const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool any = false;
     for_each_outside_loops(kernel.body, [&](const Operation& operation) { any |= is_kept(operation, used); });
     return any;

@@ -19,10 +19,7 @@ using ir::Value;
 // nobody knows.
 void refuse_unknown(const ir::Function& kernel) {
     const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
+    const std::unordered_set<const Value*> used = ir::used_values(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         const bool calls = operation.op == Op::call_library && operation.library->native;
         if (calls) {
@@ -72,10 +69,7 @@ std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, co
 
 // Numbers that come out of an atomic have a derivative that depends on the order of the threads.
 void refuse_differentiable_results(const ir::Function& kernel, const AdjointOptions& options) {
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
+    const std::unordered_set<const Value*> used = ir::used_values(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
         if (!ir::is_smooth(operation.operands[0]->type.element())) return;
@@ -109,8 +103,7 @@ Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointO
 }
 
 std::unique_ptr<ir::Function> Reverser::run() {
-    for (const Value* parameter : source_.parameters()) append_parameter(parameter);
-    made_->extras = source_.extras;
+    append_parameters();
     made_->is_adjoint = source_.is_kernel && options_.noalias;
     std::vector<Value*> given;  // the adjoints of what a function returns
     if (!source_.is_kernel)

@@ -57,11 +57,7 @@ std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, boo
     std::unordered_set<const Operation*> stale;
     std::vector<const Value*> written;
     const auto add_written = [&](const Operation& operation) {
-        if (ir::writes(operation.op)) written.push_back(ir::root_of(operation.operands[0]));
-        if (operation.op != Op::call) return;
-        const std::vector<ir::ParameterEffects> effects = ir::effects(*operation.function);
-        for (std::size_t i = 0; i < operation.operands.size(); ++i)
-            if (effects[i].writes) written.push_back(ir::root_of(operation.operands[i]));
+        for (const Value* array : ir::written_arrays(operation)) written.push_back(ir::root_of(array));
     };
     const auto is_written = [&](const Value* root) {
         return std::any_of(written.begin(), written.end(),

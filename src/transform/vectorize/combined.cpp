@@ -40,14 +40,8 @@ std::optional<Op> commuting_kind(const Operation& operation) {
 }  // namespace
 
 std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
-    // Arrays inside structs are not looked at when a launch compares the memory of its arguments.
-    for (const Value* parameter : kernel.parameters())
-        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return {};
-
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
+    if (hides_arrays(kernel)) return {};
+    const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool all_known = true;
     std::map<Memory, Op> kinds;
     std::set<Memory> excluded;

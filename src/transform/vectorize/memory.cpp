@@ -1,5 +1,9 @@
 #include "transform/vectorize/memory.h"
 
+#include <algorithm>
+
+#include "ir/typing.h"
+
 namespace weft::transform {
 
 using ir::Op;
@@ -20,6 +24,12 @@ Memory memory_of(const ir::Function& kernel, const Value* array) {
     }
     if (array->region != &kernel.body || !array->type.is_array()) return {};
     return {array->index, gradient};
+}
+
+bool hides_arrays(const ir::Function& kernel) {
+    return std::any_of(kernel.parameters().begin(), kernel.parameters().end(), [](const Value* parameter) {
+        return !parameter->type.is_array() && ir::holds_array(parameter->type);
+    });
 }
 
 std::vector<const Value*> indices_from_start(const Operation& access) {

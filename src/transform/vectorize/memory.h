@@ -21,6 +21,10 @@ struct Memory {
 // The memory of an array value that is a parameter, or a part of one by view, components or member.
 Memory memory_of(const ir::Function& kernel, const ir::Value* array);
 
+// Whether some parameter is a struct with arrays: a launch that compares the memory of its arguments does not look
+// there.
+bool hides_arrays(const ir::Function& kernel);
+
 // The indices of a load, store or atomic, counted from the array that memory_of() found: those of views come first.
 std::vector<const ir::Value*> indices_from_start(const ir::Operation& access);
 

@@ -103,13 +103,8 @@ private:
 Reach find_reach(const ir::Function& kernel) {
     Reach reach;
     if (!kernel.is_adjoint || kernel.tid_rank == 0) return reach;
-    // Arrays inside structs are not looked at when a launch compares the memory of its arguments.
-    for (const Value* parameter : kernel.parameters())
-        if (!parameter->type.is_array() && ir::holds_array(parameter->type)) return reach;
-    std::unordered_set<const Value*> used;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        used.insert(operation.operands.begin(), operation.operands.end());
-    });
+    if (hides_arrays(kernel)) return reach;
+    const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool all_known = true;
     Finder finder(kernel);
     // By memory: at which places among the indices all atomics so far have the coordinate, and how far from it.
