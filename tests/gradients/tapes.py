@@ -1,4 +1,4 @@
-"""What tests of tapes begin with: kernels that have to be undone, and arrays of doubles."""
+"""What tests of tapes begin with: kernels that have to be undone, arrays of doubles, and one launch there and back."""
 
 import numpy as np
 import warp as wp
@@ -18,3 +18,13 @@ def multiply(a: wp.array[wp.float64], b: wp.array[wp.float64], c: wp.array[wp.fl
 
 def doubles(values, **options):
     return wp.array(np.asarray(values, dtype=np.float64), dtype=wp.float64, **options)
+
+
+def gradients(kernel, dim, inputs, outputs, seeds):
+    """Those of the inputs that have one, as NumPy arrays, for one launch and these gradients of the outputs."""
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim, inputs, outputs)
+    seeds = (wp.array(seed, dtype=output.dtype) for output, seed in zip(outputs, seeds, strict=True))
+    tape.backward(grads=dict(zip(outputs, seeds, strict=True)))
+    return [value.grad.numpy() for value in inputs if isinstance(value, wp.array) and value.requires_grad]

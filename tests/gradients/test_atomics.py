@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
-
-
-def f64(values, **keywords):
-    return wp.array(values, dtype=wp.float64, **keywords)
+from tapes import doubles
 
 
 @wp.kernel
@@ -27,14 +24,14 @@ def compact(
 def test_numbers_taken_by_atomics_are_those_of_the_launch(n):
     rng = np.random.default_rng(n)
     values, seed = rng.normal(size=n), rng.normal(size=n)
-    x = f64(values, requires_grad=True)
+    x = doubles(values, requires_grad=True)
     count, source = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
-    kept = f64(np.zeros(n), requires_grad=True)
+    kept = doubles(np.zeros(n), requires_grad=True)
     tape = wp.Tape()
     with tape:
         wp.launch(compact, n, [x, count, source, kept])
         count.zero_()
-    tape.backward(grads={kept: f64(seed)})
+    tape.backward(grads={kept: doubles(seed)})
     taken = int((values > 0).sum())
     order = source.numpy()[:taken]
     expected = np.zeros(n)
@@ -57,13 +54,13 @@ def test_the_gradient_of_an_extreme_goes_to_who_gave_it():
     seeds = rng.normal(size=40), rng.normal(size=(40, 2))
     start = np.full(40, np.inf)
     start[::4] = -5.0  # smaller than all
-    x, least = f64(values, requires_grad=True), f64(start, requires_grad=True)
+    x, least = doubles(values, requires_grad=True), doubles(start, requires_grad=True)
     most = wp.full(40, wp.vec2d(-10.0, -10.0), dtype=wp.vec2d, requires_grad=True)
     tape = wp.Tape()
     with tape:
         wp.launch(smallest, shape, [x, least, most])
     result = least.numpy().copy()
-    tape.backward(grads={least: f64(seeds[0]), most: wp.array(seeds[1], dtype=wp.vec2d)})
+    tape.backward(grads={least: doubles(seeds[0]), most: wp.array(seeds[1], dtype=wp.vec2d)})
     expected = np.zeros(shape)
     for j in range(40):
         i = np.argmin(np.sin(values[:, j]))
@@ -117,7 +114,7 @@ def ties(x: wp.array[wp.float64], most: wp.array[wp.float64]):
 
 
 def test_of_several_equal_offers_one_has_the_gradient():
-    x, most = f64(np.ones(1000), requires_grad=True), f64([0.0], requires_grad=True)
+    x, most = doubles(np.ones(1000), requires_grad=True), doubles([0.0], requires_grad=True)
     tape = wp.Tape()
     with tape:
         wp.launch(ties, 1000, [x, most])
@@ -136,13 +133,13 @@ def rows(x: wp.array2d[wp.float64], count: wp.array[int], y: wp.array[wp.float64
 def test_several_atomics_in_two_dimensions_and_a_recorded_launch():
     shape = (30, 50)
     values = np.random.default_rng(5).normal(size=shape)
-    x, count = f64(values, requires_grad=True), wp.zeros(2, dtype=int)
-    y = f64(np.zeros(1500), requires_grad=True)
+    x, count = doubles(values, requires_grad=True), wp.zeros(2, dtype=int)
+    y = doubles(np.zeros(1500), requires_grad=True)
     command = wp.launch(rows, shape, [x, count, y], record_cmd=True)
     tape = wp.Tape()
     with tape:
         command.launch()
-    tape.backward(grads={y: f64(np.ones(1500))})
+    tape.backward(grads={y: doubles(np.ones(1500))})
     # Each thread has one factor, from 0 down to -1499.
     assert sorted(x.grad.numpy().ravel()) == sorted(-np.arange(1500.0))
     np.testing.assert_allclose(np.sort(y.numpy()), np.sort((x.grad.numpy() * values).ravel()))
@@ -173,16 +170,16 @@ def mixed(x: wp.array[wp.float64], most: wp.array[wp.float64]):
 
 
 def test_what_has_no_gradient_is_said():
-    x, y = f64(np.ones(3), requires_grad=True), f64(np.zeros(9), requires_grad=True)
+    x, y = doubles(np.ones(3), requires_grad=True), doubles(np.zeros(9), requires_grad=True)
     with wp.Tape(), pytest.raises(wp.CompileError, match="what this atomic gave, in a loop"):
         wp.launch(in_a_loop, 3, [x, wp.zeros(2, dtype=int), y])
-    total = f64([0.0], requires_grad=True)
+    total = doubles([0.0], requires_grad=True)
     with wp.Tape(), pytest.raises(wp.CompileError, match="whose derivative depends on the order"):
         wp.launch(differentiable_result, 3, [total, x, y])
     with wp.Tape(), pytest.raises(wp.CompileError, match="of which another atomic makes an extreme"):
         wp.launch(mixed, 3, [x, total])
     count = wp.zeros(1, dtype=int)
-    source, kept = wp.zeros(9, dtype=int), f64(np.zeros(9), requires_grad=True)
+    source, kept = wp.zeros(9, dtype=int), doubles(np.zeros(9), requires_grad=True)
     with pytest.raises(wp.UsageError, match="which only a tape keeps"):
         wp.launch(compact, 3, [x, count, source], [kept], adjoint=True, adj_inputs=[None] * 3, adj_outputs=[kept])
     with pytest.raises(wp.UsageError, match="which only a launch that the tape records keeps"):
@@ -190,8 +187,8 @@ def test_what_has_no_gradient_is_said():
 
 
 def test_results_of_an_array_without_gradient_are_numbers():
-    total = f64([0.0])
-    x, y = f64(np.arange(1.0, 4.0), requires_grad=True), f64(np.zeros(3), requires_grad=True)
+    total = doubles([0.0])
+    x, y = doubles(np.arange(1.0, 4.0), requires_grad=True), doubles(np.zeros(3), requires_grad=True)
 
     @wp.kernel(module="unique")
     def scaled(total: wp.array[wp.float64], x: wp.array[wp.float64], y: wp.array[wp.float64]):
@@ -201,6 +198,6 @@ def test_results_of_an_array_without_gradient_are_numbers():
     tape = wp.Tape()
     with tape:
         wp.launch(scaled, 3, [total, x, y])
-    tape.backward(grads={y: f64(np.ones(3))})
+    tape.backward(grads={y: doubles(np.ones(3))})
     np.testing.assert_allclose(x.grad.numpy() * x.numpy(), y.numpy())
     assert sorted(x.grad.numpy()) == [0.0, 1.0, 2.0]

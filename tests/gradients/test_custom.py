@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import warp as wp
+from tapes import doubles, gradients
 
 
 def derivative(function, *at, h=1e-20):
@@ -39,22 +40,9 @@ def roots(x: wp.array[wp.float64], y: wp.array[wp.float64]):
     y[i] = root_deeper(x[i]) + x[i]
 
 
-def f64(values, **keywords):
-    return wp.array(values, dtype=wp.float64, **keywords)
-
-
-def gradients(kernel, dim, inputs, outputs, seeds):
-    """Those of the inputs that have one, as NumPy arrays."""
-    tape = wp.Tape()
-    with tape:
-        wp.launch(kernel, dim, inputs, outputs)
-    tape.backward(grads=dict(zip(outputs, (f64(seed) for seed in seeds), strict=True)))
-    return [value.grad.numpy() for value in inputs if isinstance(value, wp.array) and value.requires_grad]
-
-
 def test_a_gradient_takes_the_place_of_the_derivative_at_any_depth():
-    x = f64([0.0, 1.0, 4.0], requires_grad=True)
-    y = f64(np.zeros(3), requires_grad=True)
+    x = doubles([0.0, 1.0, 4.0], requires_grad=True)
+    y = doubles(np.zeros(3), requires_grad=True)
     (found,) = gradients(roots, 3, [x], [y], [np.array([1.0, 1.0, 2.0])])
     np.testing.assert_allclose(y.numpy(), [0.0, 4.0, 10.0])
     np.testing.assert_allclose(found, [1.0, 31.0, 2 * 16.0])
@@ -93,8 +81,8 @@ def test_several_returned_values_an_early_return_and_a_loop_around():
     found = gradients(
         to_polar,
         50,
-        [f64(x, requires_grad=True), f64(y, requires_grad=True)],
-        [f64(np.zeros((50, 2)), requires_grad=True)],
+        [doubles(x, requires_grad=True), doubles(y, requires_grad=True)],
+        [doubles(np.zeros((50, 2)), requires_grad=True)],
         [seed],
     )
 
@@ -256,8 +244,8 @@ def in_order_of_arrival(
 def test_a_replay_gives_what_an_atomic_gave(is_overwritten):
     n = 5000
     rng = np.random.default_rng(3)
-    x = f64(rng.uniform(1.0, 2.0, n), requires_grad=True)
-    y = f64(np.zeros(n), requires_grad=True)
+    x = doubles(rng.uniform(1.0, 2.0, n), requires_grad=True)
+    y = doubles(np.zeros(n), requires_grad=True)
     counter, tickets = wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
     tape = wp.Tape()
     with tape:
@@ -267,7 +255,7 @@ def test_a_replay_gives_what_an_atomic_gave(is_overwritten):
             tickets.zero_()
     assert tape.memory.copies == int(is_overwritten)
     seed = rng.normal(size=n)
-    tape.backward(grads={y: f64(seed)})
+    tape.backward(grads={y: doubles(seed)})
     np.testing.assert_allclose(x.grad.numpy(), 2 * x.numpy() * (order + 1) * seed[order])
 
 
@@ -291,15 +279,15 @@ def remember_again(x: wp.float64, seen: wp.array[wp.float64], i: int):
 def test_a_function_with_a_replay_only_is_derived_from_its_body():
     rng = np.random.default_rng(4)
     values, seeds = rng.normal(size=10), rng.normal(size=(2, 10))
-    x = f64(values, requires_grad=True)
-    seen, y = f64(np.zeros(10), requires_grad=True), f64(np.zeros(10), requires_grad=True)
+    x = doubles(values, requires_grad=True)
+    seen, y = doubles(np.zeros(10), requires_grad=True), doubles(np.zeros(10), requires_grad=True)
     (found, _) = gradients(remembers, 10, [x, seen], [y], seeds[:1])
     np.testing.assert_allclose(found, 2 * values * seeds[0])
     x.grad.zero_()
     tape = wp.Tape()
     with tape:
         wp.launch(remembers, 10, [x, seen], [y])
-    tape.backward(grads={y: f64(seeds[0]), seen: f64(seeds[1])})
+    tape.backward(grads={y: doubles(seeds[0]), seen: doubles(seeds[1])})
     np.testing.assert_allclose(x.grad.numpy(), 2 * values * seeds[0] + seeds[1])
 
 
@@ -307,12 +295,12 @@ def test_a_function_with_a_replay_only_is_derived_from_its_body():
 
 
 def test_forward_mode_and_second_derivatives_go_through_the_gradient():
-    x = f64([1.0, 4.0], requires_grad=True)
-    y = f64(np.zeros(2), requires_grad=True)
-    tangent = f64(np.zeros(2))
-    wp.jvp(roots, 2, [x], [y], input_tangents=[f64([1.0, 2.0])], output_tangents=[tangent])
+    x = doubles([1.0, 4.0], requires_grad=True)
+    y = doubles(np.zeros(2), requires_grad=True)
+    tangent = doubles(np.zeros(2))
+    wp.jvp(roots, 2, [x], [y], input_tangents=[doubles([1.0, 2.0])], output_tangents=[tangent])
     np.testing.assert_allclose(tangent.numpy(), [31.0, 32.0])
-    product = wp.autograd.hvp(roots, 2, [x], [y], vectors=[f64([1.0, 1.0])])
+    product = wp.autograd.hvp(roots, 2, [x], [y], vectors=[doubles([1.0, 1.0])])
     np.testing.assert_allclose(product[0].numpy(), [-15.0, -15.0 / 8.0])
 
 
@@ -352,8 +340,8 @@ def slopes(
 def test_the_gradient_of_a_function_in_a_kernel():
     rng = np.random.default_rng(5)
     x, p = rng.uniform(0.5, 2.0, 30), rng.normal(size=(30, 3))
-    outputs = [f64(np.zeros(30)), wp.zeros(30, dtype=wp.vec3d), f64(np.zeros(30))]
-    wp.launch(slopes, 30, [f64(x), wp.array(p, dtype=wp.vec3d)], outputs)
+    outputs = [doubles(np.zeros(30)), wp.zeros(30, dtype=wp.vec3d), doubles(np.zeros(30))]
+    wp.launch(slopes, 30, [doubles(x), wp.array(p, dtype=wp.vec3d)], outputs)
 
     (by_x,) = derivative(lambda x: x**3 * (p * p).sum(1) + np.sin(x), x)
     by_p = 2 * x[:, None] ** 3 * p
@@ -381,7 +369,9 @@ def test_the_derivative_of_a_gradient():
         e = np.exp(0.5 * x)
         return (1.5 * x * x + 0.5 * e) * (x**3 + x * e)
 
-    (found,) = gradients(force, 9, [f64(x, requires_grad=True)], [f64(np.zeros(9), requires_grad=True)], [np.ones(9)])
+    (found,) = gradients(
+        force, 9, [doubles(x, requires_grad=True)], [doubles(np.zeros(9), requires_grad=True)], [np.ones(9)]
+    )
     np.testing.assert_allclose(found, derivative(same, x)[0], rtol=1e-12)
 
 
@@ -395,7 +385,7 @@ def slope_of_a_loop(x: wp.array[wp.float64], y: wp.array[wp.float64]):
 
 
 def test_the_derivative_of_the_gradient_of_a_loop_is_an_error():
-    x, y = f64([1.0], requires_grad=True), f64([0.0], requires_grad=True)
+    x, y = doubles([1.0], requires_grad=True), doubles([0.0], requires_grad=True)
     with wp.Tape(), pytest.raises(wp.CompileError, match="takes the gradient of a function with a loop"):
         wp.launch(slope_of_a_loop, 1, [x], [y])
 

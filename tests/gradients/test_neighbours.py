@@ -4,14 +4,7 @@ Large enough for several chunks on several threads, against NumPy's scattered ad
 import numpy as np
 import pytest
 import warp as wp
-
-
-def backward(kernel, dim, inputs, output, seed):
-    tape = wp.Tape()
-    with tape:
-        wp.launch(kernel, dim, inputs, [output])
-    tape.backward(grads={output: wp.array(seed, dtype=output.dtype)})
-    return [value.grad.numpy() for value in inputs if isinstance(value, wp.array) and value.requires_grad]
+from tapes import gradients
 
 
 def scattered(shape, terms, d):
@@ -33,8 +26,8 @@ def line(u: wp.array[wp.float64], v: wp.array[wp.float64]):
 def test_along_a_line(n):
     rng = np.random.default_rng(n)
     u, seed = rng.normal(size=n), rng.normal(size=n)
-    (found,) = backward(
-        line, n, [wp.array(u, requires_grad=True)], wp.zeros(n, dtype=wp.float64, requires_grad=True), seed
+    (found,) = gradients(
+        line, n, [wp.array(u, requires_grad=True)], [wp.zeros(n, dtype=wp.float64, requires_grad=True)], [seed]
     )
     i = np.arange(2, n - 2)
     d = seed[i]
@@ -54,8 +47,8 @@ def test_a_laplacian(shape):
     rng = np.random.default_rng(shape[0])
     u = rng.normal(size=shape).astype(np.float32)
     seed = rng.normal(size=shape).astype(np.float32)
-    (found,) = backward(
-        laplacian, shape, [wp.array(u, requires_grad=True)], wp.zeros(shape, dtype=float, requires_grad=True), seed
+    (found,) = gradients(
+        laplacian, shape, [wp.array(u, requires_grad=True)], [wp.zeros(shape, dtype=float, requires_grad=True)], [seed]
     )
     d = np.zeros(shape)
     d[1:-1, 1:-1] = seed[1:-1, 1:-1]
@@ -80,12 +73,12 @@ def test_clamped_neighbours_of_vectors(dim):
     rng = np.random.default_rng(7)
     u, w = rng.normal(size=(*shape, 3)), rng.normal(size=shape)
     seed = rng.normal(size=(*w.shape, 3))
-    u_grad, w_grad = backward(
+    u_grad, w_grad = gradients(
         clamped,
         dim,
         [wp.array(u, dtype=wp.vec3d, requires_grad=True), wp.array(w, requires_grad=True)],
-        wp.zeros(w.shape, dtype=wp.vec3d, requires_grad=True),
-        seed,
+        [wp.zeros(w.shape, dtype=wp.vec3d, requires_grad=True)],
+        [seed],
     )
     i, j = np.meshgrid(np.arange(dim[0]), np.arange(dim[1]), indexing="ij")
     above, below = np.maximum(i - 1, 0), np.minimum(i + 1, shape[0] - 1)
@@ -112,12 +105,12 @@ def clamped_floats(u: wp.array2d[float], v: wp.array2d[float]):
 def test_clamped_neighbours_of_numbers():
     shape = (300, 157)
     seed = np.random.default_rng(11).normal(size=shape).astype(np.float32)
-    (found,) = backward(
+    (found,) = gradients(
         clamped_floats,
         shape,
         [wp.ones(shape, dtype=float, requires_grad=True)],
-        wp.zeros(shape, dtype=float, requires_grad=True),
-        seed,
+        [wp.zeros(shape, dtype=float, requires_grad=True)],
+        [seed],
     )
     i, j = np.meshgrid(*(np.arange(n) for n in shape), indexing="ij")
     terms = [([np.clip(i + step, 0, shape[0] - 1), j], 1.0) for step in (-1, 1)]
@@ -135,12 +128,12 @@ def overhanging(u: wp.array[wp.float64], v: wp.array[wp.float64]):
 def test_a_bound_that_is_far_from_most_threads():
     n, m = 300_000, 10
     seed = np.random.default_rng(8).normal(size=n)
-    (found,) = backward(
+    (found,) = gradients(
         overhanging,
         n,
         [wp.ones(m, dtype=wp.float64, requires_grad=True)],
-        wp.zeros(n, dtype=wp.float64, requires_grad=True),
-        seed,
+        [wp.zeros(n, dtype=wp.float64, requires_grad=True)],
+        [seed],
     )
     expected = np.zeros(m)
     np.add.at(expected, np.minimum(np.arange(n) + 1, m - 1), seed)
@@ -159,8 +152,8 @@ def test_a_volume_through_views():
     shape = (90, 40, 50)
     rng = np.random.default_rng(9)
     u, seed = (rng.normal(size=shape).astype(np.float32) for _ in range(2))
-    (found,) = backward(
-        volume, shape, [wp.array(u, requires_grad=True)], wp.zeros(shape, dtype=float, requires_grad=True), seed
+    (found,) = gradients(
+        volume, shape, [wp.array(u, requires_grad=True)], [wp.zeros(shape, dtype=float, requires_grad=True)], [seed]
     )
     d = seed[:-1, :, 1:].astype(float)
     expected = np.zeros(shape)
@@ -181,12 +174,12 @@ def test_gradients_that_all_threads_share():
     rng = np.random.default_rng(10)
     x, seed = rng.normal(size=(2, n))
     p, table = rng.normal(size=2), rng.normal(size=7)
-    found = backward(
+    found = gradients(
         fit,
         n,
         [wp.array(v, requires_grad=True) for v in (x, p, table)],
-        wp.zeros(n, dtype=wp.float64, requires_grad=True),
-        seed,
+        [wp.zeros(n, dtype=wp.float64, requires_grad=True)],
+        [seed],
     )
     i = np.arange(n) % 7
     by_table = np.zeros(7)
@@ -205,12 +198,12 @@ def half_line(u: wp.array[wp.float16], v: wp.array[wp.float16]):
 
 def test_halves():
     n = 50_000
-    (found,) = backward(
+    (found,) = gradients(
         half_line,
         n,
         [wp.ones(n, dtype=wp.float16, requires_grad=True)],
-        wp.zeros(n, dtype=wp.float16, requires_grad=True),
-        np.ones(n, dtype=np.float16),
+        [wp.zeros(n, dtype=wp.float16, requires_grad=True)],
+        [np.ones(n, dtype=np.float16)],
     )
     expected = np.full(n, 2.0)
     expected[[0, -1]] = 1.0
