@@ -71,6 +71,7 @@ PROGRAMS = tuple(
         Program("whole", BENCH / "throughput" / "whole.py", (WEFT, NUMPY)),
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),
+        Program("gradient", BENCH / "compile" / "gradient.py", (WEFT, PEER)),
         Program("twenty", BENCH / "compile" / "twenty.py", (WEFT, PEER)),
         Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
         Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),

@@ -32,6 +32,8 @@ LIMITS = {
     ("compile medium", "later"): 60.0,
     ("compile medium", "first cached"): 2.0,
     ("compile medium", "later cached"): 2.0,
+    ("compile gradient", "first"): 150.0,
+    ("compile gradient", "later"): 150.0,
     ("compile twenty", "first"): 300.0,
     ("compile twenty", "later"): 300.0,
     ("compile hundred", "first"): 1000.0,

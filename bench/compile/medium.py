@@ -112,11 +112,11 @@ def check(pixels, number):
         np.testing.assert_allclose(pixels[0, 0], (1 - sky) + sky * np.array([0.5, 0.7, 1.0]), rtol=1e-4)
 
 
+def source(number):
+    return WARP.replace("{number}", str(number + 2))
+
+
 if __name__ == "__main__":
-
-    def source(number):
-        return WARP.replace("{number}", str(number + 2))
-
     scenario.measure_compile(
         "compile medium",
         __doc__,

@@ -7,8 +7,8 @@ program again as a child, twice, on a fresh cache folder; the children time, fro
 * `later`: further modules with kernels of their own, nothing in the cache;
 * `first cached`, `later cached`: the same sources in the second process, from the disk cache.
 
-Imports and `wp.init()` are over by then; `start.py` times those. The peer compiles forward code only. `--cpu` takes the
-process's CPU time in place of wall-clock time, for busy machines.
+Imports and `wp.init()` are over by then; `start.py` times those. The peer compiles forward code only where no gradient
+is asked for. `--cpu` takes the process's CPU time in place of wall-clock time, for busy machines.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def measure_compile(
     description: str,
     sources: dict[str, Callable[[int], str]],
     launches: dict[str, Callable[..., Callable[[], None]]],
+    backward: bool = False,
 ) -> None:
     """Runs the command line of a compile program.
 
@@ -59,6 +60,7 @@ def measure_compile(
         sources: by implementation, the text of module number i; no two numbers may give the same kernels.
         launches: by implementation, called with the implementation's module and with the loaded source: launches every
             kernel once and returns a function that checks what was computed, which is not timed.
+        backward: the kernels are compiled with gradients.
     """
     parser = measure.arguments(description, VARIANTS, tuple(sources))
     parser.add_argument("--child", type=Path, help="(used by the program itself) folder of sources and cache")
@@ -69,7 +71,7 @@ def measure_compile(
         if options.child is None:
             _parent(options, sources[options.implementation])
         else:
-            _child(workload, options, launches[options.implementation])
+            _child(workload, options, launches[options.implementation], backward)
     except Exception as error:
         measure.report_failure(workload, "all", options, error)
         sys.exit(1)
@@ -102,11 +104,11 @@ def _parent(options, source: Callable[[int], str]) -> None:
                 sys.exit(done.returncode)
 
 
-def _child(workload: str, options, launch: Callable[..., Callable[[], None]]) -> None:
+def _child(workload: str, options, launch: Callable[..., Callable[[], None]], backward: bool) -> None:
     if options.implementation == "numba":
         module = measure.import_numba(options.fast)
     else:
-        module = measure.import_warp(options.implementation, options.fast)
+        module = measure.import_warp(options.implementation, options.fast, backward)
     clock = time.process_time_ns if options.cpu else time.perf_counter_ns
     times = []
     for number in range(1 + LATER):

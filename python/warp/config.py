@@ -34,6 +34,11 @@ optimization_level: int | None = None
 max_unroll: int = 16
 """Loops with a constant range of at most this many iterations are unrolled."""
 
+gradient_loop_bytes: int = 1 << 24
+"""Bytes that the gradient of a loop may keep, for each thread, of what the iterations start with. Where they would be
+more, some are kept as checkpoints and what lies between is computed again: the same gradient to the bit, for one to a
+few more runs through the loop."""
+
 cpu_threads: int | None = None
 """Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU. 1 runs threads in order."""
 

@@ -202,6 +202,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.noalias = !variant.overlapping;
     result.record = variant.records;
     result.cache = program::settings().cache_kernels;
+    result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;
     result.host_compiler = program::settings().host_compiler;
     result.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
@@ -272,7 +273,7 @@ PyKernel::Adjoint& PyKernel::adjoint_slot(Variant variant, const std::vector<tra
                          "was declared with enable_backward=False, and a gradient is asked for. help: leave "
                          "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
     }
-    return adjoints_[{variant.index(), gradients}];
+    return adjoints_[{variant.index(), program::settings().gradient_loop_bytes, gradients}];
 }
 
 const program::CompiledKernel& PyKernel::adjoint(Variant variant, const std::vector<transform::Gradient>& gradients) {
@@ -290,7 +291,7 @@ const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
                                                        const std::vector<transform::Gradient>& gradients,
                                                        const std::vector<bool>& tangents) {
     follow_redefinitions();
-    const auto key = std::make_tuple(variant.index(), gradients, tangents);
+    const auto key = std::make_tuple(variant.index(), program::settings().gradient_loop_bytes, gradients, tangents);
     if (const auto found = with_tangents_.find(key); found != with_tangents_.end()) return *found->second;
     program::CompileOptions options = compile_options(variant);
     options.gradients = gradients;

@@ -117,8 +117,9 @@ private:
         std::shared_ptr<const program::CompiledKernel> compiled;
     };
     Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);
-    std::map<std::pair<std::size_t, std::vector<transform::Gradient>>, Adjoint> adjoints_;
-    std::map<std::tuple<std::size_t, std::vector<transform::Gradient>, std::vector<bool>>,
+    // By variant, the bytes that loops may keep, gradients and tangents.
+    std::map<std::tuple<std::size_t, std::int64_t, std::vector<transform::Gradient>>, Adjoint> adjoints_;
+    std::map<std::tuple<std::size_t, std::int64_t, std::vector<transform::Gradient>, std::vector<bool>>,
              std::shared_ptr<const program::CompiledKernel>>
         with_tangents_;
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bindings/log.h"
 #include "bindings/values.h"
@@ -97,6 +98,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
     } else if (name == "max_unroll") {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
+    } else if (name == "gradient_loop_bytes") {
+        settings.gradient_loop_bytes = as_int(value, name, 1, std::numeric_limits<int>::max());
     } else if (name == "kernel_cache_dir") {
         settings.cache_folder = value.is_none() ? std::string() : as_path(value, name, "the path of a folder");
     } else if (name == "cpu_threads") {

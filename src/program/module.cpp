@@ -194,7 +194,7 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
     dump_ir("sema", name, module);
     std::vector<ir::ParameterEffects> effects;
     transform::PipelineOptions pipeline;
-    if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias};
+    if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes};
     pipeline.record = options.record;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {

@@ -30,6 +30,7 @@ struct CompileOptions {
     bool noalias = true;  // false: for launches whose arrays overlap
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
+    std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
     bool record = false;  // keep what atomics give, for the adjoint
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;

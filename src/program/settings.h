@@ -2,6 +2,7 @@
 // wp.config option is assigned; read at each launch.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Settings {
     int log_level = 30;  // config.log_level: bindings/log.h
     int optimization_level = 3;
     int max_unroll = 16;
+    std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
 };

@@ -15,6 +15,8 @@ from sweep import load
 
 # The optimiser, which takes most of the time, has no part in what is tested here.
 OPTIONS = [f'{{"optimization_level": 0, "lanes": {lanes}}}' for lanes in (1, 4, 1, 8, 1)] + ["{}"]
+# What loops may keep: all states, or two of them.
+ROOMS = (1 << 24, 1)
 # Programs whose numbers grow beyond this, or that decide by less than this, prove nothing.
 LARGE, NARROW = 1e7, 1e-7
 
@@ -125,6 +127,13 @@ def run_duals(program, values, weights, n):
     return found, {name: piece.reshape(w.shape) for (name, w), piece in zip(weights.items(), pieces)}
 
 
+@pytest.fixture(autouse=True)
+def _room_for_loops():
+    before = wp.config.gradient_loop_bytes
+    yield
+    wp.config.gradient_loop_bytes = before
+
+
 def compiled(program, folder, name, options):
     return load(program.text.replace("@wp.kernel\n", f"@wp.kernel(module_options={options})\n"), folder, name)
 
@@ -137,6 +146,7 @@ def check(seed, folder):
     if expected is None:
         return False
     module = compiled(program, folder, f"generated_{seed}", OPTIONS[seed % len(OPTIONS)])
+    wp.config.gradient_loop_bytes = ROOMS[seed // 2 % 2]
     found = run_weft(program, module, values, weights)
     for kind, got, want in zip(("value", "gradient"), found, expected):
         scale = max(1.0, *(float(np.abs(a).max()) for a in want.values()))

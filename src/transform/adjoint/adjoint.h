@@ -6,7 +6,8 @@
 //   straight line    each operation hands the adjoint of its result on to its operands, last one first
 //   if               an if of the same condition; the chosen arm is replayed inside and reversed
 //   for, while       the replay counts the iterations and keeps what they start with on a trail; the reverse runs from
-//                    the last iteration to the first, each replayed inside from what the trail holds, and reversed
+//                    the last iteration to the first, each replayed inside from what the trail holds, and reversed;
+//                    where a trail has no room for all iterations, it holds checkpoints (checkpoints.cpp)
 //   load             adds to the element's gradient
 //   store            takes the element's gradient, and leaves zero: what was there before had no part in what followed
 //   atomic           adds: as a store that takes nothing away
@@ -33,8 +34,9 @@ enum class Gradient : std::uint8_t {
 };
 
 struct AdjointOptions {
-    std::vector<Gradient> gradients;  // by parameter; of those that are no arrays it says nothing
-    bool noalias = true;              // array parameters do not overlap, nor their gradients
+    std::vector<Gradient> gradients;                   // by parameter; of those that are no arrays it says nothing
+    bool noalias = true;                               // array parameters do not overlap, nor their gradients
+    std::int64_t trail_bytes = std::int64_t{1} << 24;  // what the trails of one loop may take of one thread
 };
 
 // The adjoint of `kernel` (calls inlined, simplified), not simplified. Throws CompileError, at the user's line, where

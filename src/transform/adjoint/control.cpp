@@ -9,7 +9,8 @@
 //              yield (mul %d, %x), (add %e, (mul %d, %c))
 //          }
 //
-// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted.
+// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted. One
+// that runs more often than its trails have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
 #include "ir/typing.h"
@@ -23,15 +24,6 @@ using ir::Op;
 using ir::Operation;
 using ir::Region;
 using ir::Value;
-
-namespace {
-
-// What a loop may keep of one thread.
-constexpr std::int64_t kMostTrailBytes = std::int64_t{1} << 27;
-
-const Region& body_of(const Operation& loop) { return *loop.regions.back(); }
-
-}  // namespace
 
 // ---- replay ----
 
@@ -65,33 +57,22 @@ Value* Reverser::counted(const Operation& operation) {
 void Reverser::replay_loop(const Operation& operation) {
     Recorded recorded;
     recorded.count = operation.op == Op::for_ && !operation.guarded ? trip_count(operation) : counted(operation);
-    std::int64_t bytes = 0;  // of one iteration
-    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
-        if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
-    if (bytes > 0) {
-        // Past the bound nothing is kept; the launch fails in the end.
-        Value* most = b_.integer(kMostTrailBytes / bytes, recorded.count->type);
-        b_.require(b_.compare(Op::cmp_le, recorded.count, most),
-                   "the gradient of this loop needs what each of its iterations started with, and it ran more than " +
-                       std::to_string(kMostTrailBytes / bytes) + " times in one thread");
-        recorded.count = b_.binary(Op::min, recorded.count, most);
-    }
     Value* const count = recorded.count;
     std::vector<Value*> start;
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Value* init = operation.operands[i];
         start.push_back(copy(init));
-        // What is an array stays one; of those that change from iteration to iteration nothing can be kept.
-        recorded.trails.push_back(ir::holds_array(init->type) ? nullptr : b_.trail(Type::array(init->type, 1), count));
     }
+    open_trails(operation, recorded);
     const Region& body = body_of(operation);
     Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
     {
         ir::Builder::Inside inside(b_, made->body());
         const std::vector<Value*>& arguments = made->body().arguments;
+        Value* place = place_of(recorded, arguments[0]);
         for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
             map_.set(body.arguments[ir::carried_arguments(operation) + i], arguments[1 + i]);
-            if (recorded.trails[i]) b_.store(recorded.trails[i], {arguments[0]}, arguments[1 + i]);
+            if (recorded.trails[i]) b_.store(recorded.trails[i], {place}, arguments[1 + i]);
         }
         set_counter(operation, arguments[0]);
         replay(body, /*record=*/false);
@@ -166,6 +147,7 @@ void Reverser::reverse_loop(const Operation& operation) {
 
     const Recorded recorded = recorded_.at(&operation);
     const Type counting = recorded.count->type;
+    if (recorded.has_checkpoints()) start.push_back(b_.integer(0));
     Operation* made = b_.for_(b_.integer(0, counting), recorded.count, b_.integer(1, counting), std::move(start));
     Region& to = made->body();
     Frame frame;
@@ -178,10 +160,12 @@ void Reverser::reverse_loop(const Operation& operation) {
         Value* last = b_.binary(Op::sub, recorded.count, b_.integer(1, counting));
         Value* t = b_.binary(Op::sub, last, to.arguments[0]);
         for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
-            const Value* argument = body.arguments[arguments + i];
-            if (!recorded.trails[i]) fail(operation, "the loop changes which array " + name_of(*argument) + " is");
-            map_.set(argument, b_.load(recorded.trails[i], {t}));
+            if (recorded.trails[i]) continue;
+            fail(operation, "the loop changes which array " + name_of(*body.arguments[arguments + i]) + " is");
         }
+        Value* newest = recorded.has_checkpoints() ? to.arguments.back() : nullptr;
+        const std::vector<Value*> state = state_at(operation, recorded, t, newest);
+        for (std::size_t i = 0; i < state.size(); ++i) map_.set(body.arguments[arguments + i], state[i]);
         set_counter(operation, t);
         replay(body, /*record=*/true);
         for (std::size_t k = 0; k < smooth.size(); ++k)
@@ -189,6 +173,7 @@ void Reverser::reverse_loop(const Operation& operation) {
         reverse(body);
         std::vector<Value*> next;
         for (const std::size_t i : smooth) next.push_back(adjoint_or_zero(body.arguments[arguments + i]));
+        if (newest) next.push_back(newest);
         for (const Value* value : frame.carried) next.push_back(frame.adjoints.at(value));
         b_.yield(std::move(next));
     }

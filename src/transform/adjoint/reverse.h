@@ -1,5 +1,5 @@
 // The inside of adjoint(), cut by subject. Reading order: reverse.cpp (values and straight-line code), control.cpp
-// (branches and loops), memory.cpp (loads, stores, atomics).
+// (branches and loops), checkpoints.cpp (what loops start with), memory.cpp (loads, stores, atomics).
 //
 // `source` names things of the kernel that is differentiated, which stays as it is; what is made goes to the end of the
 // region that the builder stands in.
@@ -23,6 +23,8 @@ namespace weft::transform {
 // Throws CompileError where the kernel does what cannot be done again on the way back.
 void refuse_unknown(const ir::Function& kernel);
 
+inline const ir::Region& body_of(const ir::Operation& loop) { return *loop.regions.back(); }
+
 // Of a function it makes its gradient (ir::Function::gradient).
 class Reverser : ir::Copier {
 public:
@@ -45,7 +47,14 @@ private:
     // What the replay of a loop leaves for its reverse.
     struct Recorded {
         ir::Value* count = nullptr;      // iterations
-        std::vector<ir::Value*> trails;  // by carried value: what each iteration started with
+        std::vector<ir::Value*> trails;  // by carried value: what each iteration started with; null for arrays
+        // Where there may be more iterations than places: the number of these, whether they are enough, and which
+        // iterations they belong to where they are not.
+        std::int64_t places = 0;
+        ir::Value* is_complete = nullptr;
+        ir::Value* iterations = nullptr;
+
+        bool has_checkpoints() const { return places > 0; }
     };
 
     // ---- reverse.cpp: values ----
@@ -73,6 +82,17 @@ private:
     void set_counter(const ir::Operation& operation, ir::Value* t);
     void reverse_if(const ir::Operation& operation);
     void reverse_loop(const ir::Operation& operation);
+
+    // ---- checkpoints.cpp ----
+    void open_trails(const ir::Operation& operation, Recorded& recorded);
+    ir::Value* place_of(const Recorded& recorded, ir::Value* t);
+    // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
+    std::vector<ir::Value*> state_at(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
+                                     ir::Value*& newest);
+    std::vector<ir::Value*> recomputed(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
+                                       std::vector<ir::Value*> state, ir::Value* newest);
+    std::vector<ir::Value*> run_on(const ir::Operation& operation, ir::Value* from, ir::Value* steps,
+                                   std::vector<ir::Value*> state);
 
     // ---- calls.cpp: functions with derivatives of their own ----
     void replay_call(const ir::Operation& call);

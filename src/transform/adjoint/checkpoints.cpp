@@ -1,0 +1,174 @@
+// What the iterations of a loop start with.
+//
+// A trail with a place for each iteration holds them all. Where a thread runs more iterations than there are places,
+// the places become a stack of checkpoints: iteration 0 lies at its bottom, and the way to the iteration that is asked
+// for is run again from the last checkpoint before it, leaving checkpoints for the iterations that come next. Where
+// they stand is Griewank's binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run
+// again at most r times, the fewest there can be. With 16 places that is 5 times for 20,000 iterations.
+#include <algorithm>
+
+#include "ir/typing.h"
+#include "support/error.h"
+#include "transform/adjoint/reverse.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+constexpr std::int64_t kFewestPlaces = 2;
+
+// The most that a loop whose bounds are known runs; null where it is not known.
+std::optional<std::int64_t> known_count(const Value* count) {
+    if (!count->definition || count->definition->op != Op::constant) return std::nullopt;
+    return count->definition->numbers[0].i;
+}
+
+// How many steps from a checkpoint the next one stands, where `length` iterations are to be reversed from it on, the
+// last one first, with `places` (itself among them). Both are i64, and so is what is given.
+//
+// With b(s, r) = (s + r choose s), and the least r for which b(places, r) >= length: what lies after the next
+// checkpoint must be within b(places - 1, r), what lies before it is at least b(places, r - 2).
+Value* next_distance(ir::Builder& b, Value* length, Value* places) {
+    Value *one = b.integer(1, i64_type()), *none = b.integer(0, i64_type());
+    // r, and b(places, .) of r, r - 1 and r - 2
+    Operation* search = b.while_({one, b.binary(Op::add, places, one), one, none});
+    {
+        ir::Builder::Inside inside(b, search->body(0));
+        b.yield({b.compare(Op::cmp_lt, search->body(0).arguments[1], length)});
+    }
+    {
+        ir::Builder::Inside inside(b, search->body(1));
+        const std::vector<Value*>& now = search->body(1).arguments;
+        Value* r = b.binary(Op::add, now[0], one);
+        Value* next = b.binary(Op::div, b.binary(Op::mul, now[1], b.binary(Op::add, places, r)), r);
+        b.yield({r, next, now[1], now[2]});
+    }
+    Value *r = search->result(0), *reach = search->result(1), *least = search->result(3);
+    Value* after = b.binary(Op::div, b.binary(Op::mul, reach, places), b.binary(Op::add, places, r));
+    return b.binary(Op::max, b.binary(Op::max, one, least), b.binary(Op::sub, length, after));
+}
+
+}  // namespace
+
+// Trails for the carried values of a loop that runs recorded.count times. What is an array stays one; of those that
+// change from iteration to iteration nothing can be kept.
+void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
+    const Type counting = recorded.count->type;
+    std::int64_t bytes = 0;  // of one iteration, with its number
+    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
+        if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
+    Value* size = recorded.count;
+    if (bytes > 0) {
+        const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / (bytes + counting.size_bytes()));
+        const bool may_be_more =
+            counting.size_bytes() >= 4 && known_count(recorded.count).value_or(places + 1) > places;
+        if (may_be_more) {
+            recorded.places = places;
+            Value* all = b_.integer(places, counting);
+            recorded.is_complete = b_.compare(Op::cmp_le, recorded.count, all);
+            size = b_.binary(Op::min, recorded.count, all);
+            Value* numbers = b_.select(recorded.is_complete, b_.integer(1, counting), all);
+            recorded.iterations = b_.trail(Type::array(counting, 1), numbers);
+            b_.store(recorded.iterations, {b_.integer(0)}, b_.integer(0, counting));
+        }
+    }
+    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
+        const Type type = operation.operands[i]->type;
+        recorded.trails.push_back(ir::holds_array(type) ? nullptr : b_.trail(Type::array(type, 1), size));
+    }
+}
+
+// Where the first run through the loop keeps what iteration `t` starts with. All that have no place of their own share
+// the last one, where nobody looks for them.
+Value* Reverser::place_of(const Recorded& recorded, Value* t) {
+    return recorded.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(recorded.places - 1, t->type)) : t;
+}
+
+std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorded& recorded, Value* t, Value*& newest) {
+    const auto loads = [&](Value* place) {
+        std::vector<Value*> state;
+        for (Value* trail : recorded.trails) state.push_back(b_.load(trail, {place}));
+        return state;
+    };
+    if (!recorded.has_checkpoints()) return loads(t);
+    std::vector<Type> types;
+    for (const Value* trail : recorded.trails) types.push_back(trail->type.element());
+    types.push_back(newest->type);
+    Operation* made = b_.if_(recorded.is_complete, types);
+    {
+        ir::Builder::Inside inside(b_, made->body(0));
+        std::vector<Value*> yields = loads(t);
+        yields.push_back(newest);
+        b_.yield(std::move(yields));
+    }
+    {
+        ir::Builder::Inside inside(b_, made->body(1));
+        b_.yield(recomputed(operation, recorded, t, loads(newest), newest));
+    }
+    newest = made->results.back();
+    return {made->results.begin(), made->results.end() - 1};
+}
+
+// What iteration `t` starts with, from the newest checkpoint, which starts with `state`; and then the newest one that
+// is left for the iterations before it.
+std::vector<Value*> Reverser::recomputed(const Operation& operation, const Recorded& recorded, Value* t,
+                                         std::vector<Value*> state, Value* newest) {
+    const auto wide = [&](Value* number) { return b_.cast(number, Scalar::i64); };
+    Value* start = b_.load(recorded.iterations, {newest});
+    std::vector<Value*> carried{start, newest};
+    carried.insert(carried.end(), state.begin(), state.end());
+    Operation* way = b_.while_(std::move(carried));
+    {
+        ir::Builder::Inside inside(b_, way->body(0));
+        b_.yield({b_.compare(Op::cmp_lt, way->body(0).arguments[0], t)});
+    }
+    {
+        ir::Builder::Inside inside(b_, way->body(1));
+        const std::vector<Value*>& now = way->body(1).arguments;
+        Value *one = b_.integer(1, t->type), *length = b_.binary(Op::add, b_.binary(Op::sub, t, now[0]), one);
+        Value* places = b_.binary(Op::sub, b_.integer(recorded.places), now[1]);
+        Value* distance = b_.cast(next_distance(b_, wide(length), wide(places)), t->type.scalar());
+        std::vector<Value*> next = run_on(operation, now[0], distance, {now.begin() + 2, now.end()});
+        Value* at = b_.binary(Op::add, now[0], distance);
+
+        Operation* keep = b_.if_(b_.compare(Op::cmp_lt, at, t), {newest->type});
+        {
+            ir::Builder::Inside kept(b_, keep->body(0));
+            Value* place = b_.binary(Op::add, now[1], b_.integer(1));
+            b_.store(recorded.iterations, {place}, at);
+            for (std::size_t i = 0; i < next.size(); ++i) b_.store(recorded.trails[i], {place}, next[i]);
+            b_.yield({place});
+        }
+        {
+            ir::Builder::Inside passed(b_, keep->body(1));
+            b_.yield({now[1]});
+        }
+        next.insert(next.begin(), {at, keep->result(0)});
+        b_.yield(std::move(next));
+    }
+    std::vector<Value*> found(way->results.begin() + 2, way->results.end());
+    Value* was_it = b_.compare(Op::cmp_eq, start, t);
+    found.push_back(b_.select(was_it, b_.binary(Op::sub, newest, b_.integer(1)), way->result(1)));
+    return found;
+}
+
+// The state after `steps` more iterations of the loop than `from`.
+std::vector<Value*> Reverser::run_on(const Operation& operation, Value* from, Value* steps, std::vector<Value*> state) {
+    const Region& body = body_of(operation);
+    Operation* made = b_.for_(b_.integer(0, steps->type), steps, b_.integer(1, steps->type), std::move(state));
+    ir::Builder::Inside inside(b_, made->body());
+    const std::vector<Value*>& arguments = made->body().arguments;
+    for (std::size_t i = 1; i < arguments.size(); ++i)
+        map_.set(body.arguments[ir::carried_arguments(operation) + i - 1], arguments[i]);
+    set_counter(operation, b_.binary(Op::add, from, arguments[0]));
+    replay(body, /*record=*/false);
+    b_.yield(copies(body.terminator()->operands));
+    return made->results;
+}
+
+}  // namespace weft::transform
