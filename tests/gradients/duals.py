@@ -1,8 +1,9 @@
 """Runs the text of a kernel as plain Python, on numbers that carry their derivatives: forward mode without a compiler.
 
-The text sees a `wp` of this file. Floats are Dual: a value and its derivative by each of the inputs. What the kernel
-compares is what Python compares, so the derivative is that of the program that ran. A decision that rounding could turn
-over (a comparison of nearly equal numbers) is remembered in `Trace.margin`: such a run proves nothing.
+The text sees a `wp` of this file. Floats are Dual: a value and its derivative by each of the inputs; or, in
+frameworks.py, numbers of JAX or PyTorch. What the kernel compares is what Python compares, so the derivative is that of
+the program that ran. A decision that rounding could turn over (a comparison of nearly equal numbers) is remembered in
+`Trace.margin`: such a run proves nothing.
 """
 
 import ast
@@ -13,39 +14,57 @@ import numpy as np
 
 
 class Trace:
-    """Of the run in progress: the narrowest decision, the greatest number, the thread."""
+    """Of the run in progress: the narrowest decision, the greatest number, how many numbers it made; the thread."""
 
     margin = math.inf
     size = 0.0
+    count = 0
     tid = 0
 
     @classmethod
     def reset(cls):
-        cls.margin, cls.size = math.inf, 0.0
+        cls.margin, cls.size, cls.count = math.inf, 0.0, 0
 
     @classmethod
     def decide(cls, a, b):
-        if a is not b and isinstance(a, Dual) | isinstance(b, Dual):
+        if a is not b and isinstance(a, Number) | isinstance(b, Number):
             a, b = value(a), value(b)
             # Two zeros tie as well: one that came out of cancellation is 1e-17 where products and sums are contracted.
             cls.margin = min(cls.margin, abs(a - b) / max(1e-3, abs(a) + abs(b)))
 
 
 def value(x):
-    return x.value if isinstance(x, Dual) else float(x)
+    return x.value if isinstance(x, Number) else float(x)
 
 
-class Dual:
+class Number:
+    """A float of the program: what has a `value`, and is decided by it."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __lt__(self, other):
+        Trace.decide(self, other)
+        return self.value < value(other)
+
+    def __gt__(self, other):
+        Trace.decide(self, other)
+        return self.value > value(other)
+
+    __le__, __ge__ = __lt__, __gt__
+
+
+class Dual(Number):
     __slots__ = ("slope", "value")
 
     def __init__(self, number, slope=0.0):
         self.value = float(number)
         self.slope = slope
+        Trace.count += 1
         if abs(self.value) > Trace.size:
             Trace.size = abs(self.value)
-
-    def __deepcopy__(self, _):
-        return self
 
     def __add__(self, other):
         if not isinstance(other, (Dual, float)):
@@ -64,21 +83,18 @@ class Dual:
         return Dual(self.value * b, self.slope * b + self.value * slope(other))
 
     def __truediv__(self, other):
+        if not isinstance(other, (Dual, float)):
+            return NotImplemented
         b = value(other)
         return Dual(self.value / b, self.slope / b - self.value / (b * b) * slope(other))
 
     def __neg__(self):
         return Dual(-self.value, -self.slope)
 
-    def __lt__(self, other):
-        Trace.decide(self, other)
-        return self.value < value(other)
-
-    def __gt__(self, other):
-        Trace.decide(self, other)
-        return self.value > value(other)
-
-    __le__, __ge__ = __lt__, __gt__
+    def through(self, name, function, derivative):
+        """The function of this number; `derivative` takes the number and the result."""
+        result = function(self.value)
+        return Dual(result, derivative(self.value, result) * self.slope)
 
 
 def slope(x):
@@ -181,12 +197,8 @@ class Array:
 # ---- functions ----
 
 
-def elementary(function, derivative):
-    def applied(x):
-        result = function(x.value)
-        return Dual(result, derivative(x.value, result) * x.slope)
-
-    return applied
+def elementary(name, function, derivative):
+    return lambda x: x.through(name, function, derivative)
 
 
 def dot(a, b):
@@ -216,11 +228,11 @@ def maximum(a, b):
 
 def absolute(a):
     Trace.decide(a, Dual(0.0))
-    return Dual(abs(a.value), np.sign(a.value) * a.slope)
+    return a.through("abs", abs, lambda x, _: np.sign(x))
 
 
 def whole(x):
-    if isinstance(x, Dual):
+    if isinstance(x, Number):
         if x.value:
             Trace.margin = min(Trace.margin, abs(x.value - round(x.value)))
         return int(x.value)
@@ -242,7 +254,7 @@ def _struct(cls):
 
 
 def _float64(x=0.0):
-    return x if isinstance(x, Dual) else Dual(x)
+    return x if isinstance(x, Number) else Dual(x)
 
 
 def _vec3d(*parts):
@@ -275,13 +287,13 @@ class Module:
     float64, vec3d, mat22d = staticmethod(_float64), staticmethod(_vec3d), staticmethod(_mat22d)
     kernel = staticmethod(lambda f: f)
     struct = staticmethod(_struct)
-    sin = staticmethod(elementary(math.sin, lambda x, r: math.cos(x)))
-    cos = staticmethod(elementary(math.cos, lambda x, r: -math.sin(x)))
-    tanh = staticmethod(elementary(math.tanh, lambda x, r: 1 - r * r))
-    exp = staticmethod(elementary(math.exp, lambda x, r: r))
-    atan = staticmethod(elementary(math.atan, lambda x, r: 1 / (1 + x * x)))
-    sqrt = staticmethod(elementary(math.sqrt, lambda x, r: 0.5 / r))
-    log = staticmethod(elementary(math.log, lambda x, r: 1 / x))
+    sin = staticmethod(elementary("sin", math.sin, lambda x, r: math.cos(x)))
+    cos = staticmethod(elementary("cos", math.cos, lambda x, r: -math.sin(x)))
+    tanh = staticmethod(elementary("tanh", math.tanh, lambda x, r: 1 - r * r))
+    exp = staticmethod(elementary("exp", math.exp, lambda x, r: r))
+    atan = staticmethod(elementary("atan", math.atan, lambda x, r: 1 / (1 + x * x)))
+    sqrt = staticmethod(elementary("sqrt", math.sqrt, lambda x, r: 0.5 / r))
+    log = staticmethod(elementary("log", math.log, lambda x, r: 1 / x))
     dot, cross, transpose = staticmethod(dot), staticmethod(cross), staticmethod(transpose)
     length = staticmethod(lambda v: Module.sqrt(dot(v, v)))
     min, max, abs = staticmethod(minimum), staticmethod(maximum), staticmethod(absolute)
