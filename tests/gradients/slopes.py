@@ -72,6 +72,27 @@ def gradients(calls, built, inputs, weights):
     return found
 
 
+def tangents(calls, built, inputs, directions):
+    """For each call the tangents of its outputs, by forward mode, where its arguments move in these directions; None
+    for outputs without one."""
+    found = [None] * len(calls)
+    for kernel, group in built:
+        rows = max(len(inputs[c][0]) for c in group)
+        arguments, moving, results = [], [], {}
+        for c, (ins, outs) in zip(group, _arrays(calls, group, inputs, rows)):
+            arguments += ins + outs
+            moving += [
+                wp.array(_padded(d, rows), dtype=t.dtype) if is_smooth(t) else None
+                for d, t in zip(directions[c], calls[c].types)
+            ]
+            results[c] = [wp.zeros(rows, dtype=t.dtype) if is_smooth(t) else None for t in calls[c].outputs]
+            moving += results[c]
+        wp.jvp(kernel, dim=rows, inputs=arguments, input_tangents=moving)
+        for c in group:
+            found[c] = [None if r is None else r.numpy()[: len(inputs[c][0])] for r in results[c]]
+    return found
+
+
 def moved(inputs, types, step):
     """All arguments of all difference quotients, one after the other: by argument, component, step size, side; and the
     points themselves last."""
@@ -95,6 +116,11 @@ def moved(inputs, types, step):
 def differences(inputs, types, weights, step, outputs):
     """(gradients, errors) of sum(weights * outputs) by each argument from difference quotients; `outputs` are those of
     moved(). An error is infinite where the quotients do not tell: at kinks and steps."""
+    with np.errstate(invalid="ignore"):
+        return _differences(inputs, types, weights, step, outputs)
+
+
+def _differences(inputs, types, weights, step, outputs):
     rows = len(inputs[0])
     here = 0
     for w, out in zip(weights, outputs):

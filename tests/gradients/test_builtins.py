@@ -1,5 +1,8 @@
-"""The gradient of every builtin, with every scalar type: in float64 against central differences to 1e-6, at random and
-at awkward points; in float32 and float16 against the gradient in float64."""
+"""The gradient of every builtin, with every scalar type, in reverse and in forward mode: in float64 against central
+differences to 1e-6, at random and at awkward points; in float32 and float16 against the gradient in float64.
+
+Forward mode moves all arguments at once, by different amounts, so that one number for each row compares all entries of
+the Jacobian; and where differences do not tell, at kinks, it must be what reverse mode is."""
 
 from pathlib import Path
 
@@ -66,18 +69,26 @@ def size(gradient):
     return norm.reshape(-1, *[1] * (gradient.ndim - 1))
 
 
-def against_differences(call, inputs, weights, found, outputs, flag):
-    """Messages about the rows whose gradient is not that of the difference quotients."""
-    messages, trusted, entries = [], 0, 0
+def quotients_of(call, inputs, weights, outputs):
     smooth = [slopes.is_smooth(t) for t in call.outputs]
     kept = [(w, out) for w, out, is_one in zip(weights, outputs, smooth) if is_one]
-    quotients = slopes.differences(inputs, call.types, [w for w, _ in kept], STEP, [out for _, out in kept])
+    return slopes.differences(inputs, call.types, [w for w, _ in kept], STEP, [out for _, out in kept])
+
+
+def told(slope, error):
+    """(scale of the entries, where difference quotients tell what they are)."""
+    scale = np.maximum(np.maximum(size(np.where(np.isfinite(slope), slope, 0)), np.abs(slope)), 0.01)
+    return scale, error < 3e-8 * scale
+
+
+def against_differences(call, inputs, found, quotients, flag):
+    """Messages about the rows whose gradient is not that of the difference quotients."""
+    messages, trusted, entries = [], 0, 0
     for a, (pair, gradient) in enumerate(zip(quotients, found)):
         if pair is None:
             continue
         slope, error = pair
-        scale = np.maximum(np.maximum(size(np.where(np.isfinite(slope), slope, 0)), np.abs(slope)), 0.01)
-        usable = error < 3e-8 * scale
+        scale, usable = told(slope, error)
         trusted, entries = trusted + usable.sum(), entries + usable.size
         if not flag and gradient.any():
             messages.append(f"{call}: marked as not differentiable, but has a gradient")
@@ -96,6 +107,39 @@ def against_differences(call, inputs, weights, found, outputs, flag):
     return messages
 
 
+def directed(call, rows=ROWS):
+    rng = np.random.default_rng(6)
+    return [rng.uniform(0.3, 1, (rows, *t.shape)) * rng.choice([-1, 1], (rows, *t.shape)) for t in call.types]
+
+
+def along(call, directions, quotients):
+    """Those directions with zeros where the difference quotients do not tell."""
+    pairs = zip(directions, quotients)
+    return [d if pair is None else np.where(told(*pair)[1], d, 0.0) for d, pair in pairs]
+
+
+def summed(factors, terms):
+    """(sums by row of factors * terms, of their magnitudes); None among the terms is nothing."""
+    kept = [(w * t).reshape(len(t), -1) for w, t in zip(factors, terms) if t is not None]
+    return sum(k.sum(axis=1) for k in kept), sum(np.abs(k).sum(axis=1) for k in kept)
+
+
+def against_sums(call, inputs, weights, tangents, directions, gradients, tolerance, what, least=0.01):
+    """Messages about rows where the tangents of the outputs, weighted, are not the gradients along the directions."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found, _ = summed(weights, tangents)
+        # Where the numbers stand still, slopes do not count, be they infinite.
+        still = [None if g is None else np.where(d == 0, 0.0, g) for d, g in zip(directions, gradients)]
+        expected, scale = summed(directions, still)
+        wrong = np.isfinite(expected) & ~(np.abs(found - expected) <= tolerance * np.maximum(scale, least))
+    bad = np.flatnonzero(wrong)
+    return [
+        f"{call}, forward mode: {len(bad)} of {len(wrong)} rows\n    at {[v[row].tolist() for v in inputs]} it has "
+        f"{found[row]}, {what} {expected[row]}"
+        for row in bad[:1]
+    ]
+
+
 def against_wide(call, narrow, wide, moved):
     """Messages about gradients in a narrow type that are further from those in float64 than rounding of arguments and
     of the steps on the way explains; `moved` are the wide ones at neighbouring arguments."""
@@ -105,7 +149,7 @@ def against_wide(call, narrow, wide, moved):
             continue
         limits = np.finfo(found.dtype)
         spread = np.fmax.reduce([np.abs(m[a] - expected) for m in moved] + [np.zeros_like(expected)])
-        largest = np.maximum(size(expected), 1)
+        largest = np.maximum(size(np.where(np.isfinite(expected), expected, 0)), 1)
         allowed = limits.eps * 64 * largest + 16 * spread + limits.smallest_normal
         representable = np.abs(expected) < limits.max / 4
         with np.errstate(invalid="ignore"):
@@ -136,18 +180,37 @@ def test_gradients(name, tmp_path):
     inputs, weights = [points(c) for c in wide], [weighting(c) for c in wide]
     ends = slopes.values(wide, kernels, [slopes.moved(v, c.types, STEP) for v, c in zip(inputs, wide)])
     messages = []
-    for call, *compared in zip(wide, inputs, weights, slopes.gradients(wide, kernels, inputs, weights), ends):
+    quotients = [quotients_of(*row) for row in zip(wide, inputs, weights, ends)]
+    gradients = slopes.gradients(wide, kernels, inputs, weights)
+    for call, *compared in zip(wide, inputs, gradients, quotients):
         messages += against_differences(call, *compared, flags[call.signature])
+    directions = [directed(c) for c in wide]
+    sure = [along(*row) for row in zip(wide, directions, quotients)]
+    slopes_of = [[None if pair is None else pair[0] for pair in row] for row in quotients]
+    tangents = slopes.tangents(wide, kernels, inputs, sure)
+    for *compared, expected in zip(wide, inputs, weights, tangents, sure, slopes_of):
+        messages += against_sums(*compared, expected, 1e-6, "differences")
+    tangents = slopes.tangents(wide, kernels, inputs, directions)
+    for *compared, expected in zip(wide, inputs, weights, tangents, directions, gradients):
+        messages += against_sums(*compared, expected, 1e-9, "reverse mode")
     for scalar in ("float32", "float16"):
         narrow = [c for c in calls if c.scalar == scalar]
         if not narrow:
             continue
         arguments = [rounded(v, c.types) for v, c in zip(inputs, narrow)]
         seeds = [rounded(w, c.outputs) for w, c in zip(weights, narrow)]
-        found = slopes.gradients(narrow, slopes.build(narrow, tmp_path, f"{name}_{scalar}"), arguments, seeds)
+        moving = [rounded(d, c.types) for d, c in zip(directions, narrow)]
+        built = slopes.build(narrow, tmp_path, f"{name}_{scalar}")
+        found = slopes.gradients(narrow, built, arguments, seeds)
+        tangents = slopes.tangents(narrow, built, arguments, moving)
+
+        def in_float64(at):
+            wide_seeds = [widened(w, c.outputs) for w, c in zip(seeds, narrow)]
+            wide_moving = [widened(d, c.types) for d, c in zip(moving, narrow)]
+            return slopes.gradients(wide, kernels, at, wide_seeds), slopes.tangents(wide, kernels, at, wide_moving)
+
         exact = [widened(v, c.types) for v, c in zip(arguments, narrow)]
-        exact_seeds = [widened(w, c.outputs) for w, c in zip(seeds, narrow)]
-        expected = slopes.gradients(wide, kernels, exact, exact_seeds)
+        expected, expected_tangents = in_float64(exact)
         moved = []
         for k in range(4):
             rng = np.random.default_rng(k)
@@ -159,9 +222,12 @@ def test_gradients(name, tmp_path):
                 ]
                 for row in exact
             ]
-            moved.append(slopes.gradients(wide, kernels, near, exact_seeds))
+            moved.append(in_float64(near))
         for i, call in enumerate(narrow):
-            messages += against_wide(call, found[i], expected[i], [m[i] for m in moved])
+            messages += against_wide(call, found[i], expected[i], [g[i] for g, _ in moved])
+            messages += against_wide(
+                f"{call}, forward mode", tangents[i], expected_tangents[i], [t[i] for _, t in moved]
+            )
     assert not messages, "\n".join(messages)
 
 
@@ -176,14 +242,17 @@ def test_gradients_of_what_has_float32_alone(name, tmp_path):
     ]
     narrow = [rounded(v, c.types) for v, c in zip(inputs, calls)]
     seeds = [rounded(w, c.outputs) for w, c in zip(weights, calls)]
-    found = slopes.gradients(calls, slopes.build(calls, tmp_path, name), narrow, seeds)
+    kernels = slopes.build(calls, tmp_path, name)
+    found = slopes.gradients(calls, kernels, narrow, seeds)
+    sure = []
     for call, values, factors, gradients in zip(calls, inputs, weights, found):
         ends = find(ORACLE, name, call.signature).reference(*slopes.moved(values, call.types, STEP))
         ends = ends if isinstance(ends, tuple) else (ends,)
         kept = [(w, e) for w, e, t in zip(factors, ends, call.outputs) if t.is_float]
         quotients = slopes.differences(values, call.types, [w for w, _ in kept], STEP, [e for _, e in kept])
         trusted = 0
-        for pair, gradient in zip(quotients, gradients):
+        moving = directed(call)
+        for a, (pair, gradient) in enumerate(zip(quotients, gradients)):
             if pair is None:
                 continue
             slope, error = pair
@@ -192,7 +261,15 @@ def test_gradients_of_what_has_float32_alone(name, tmp_path):
             trusted += usable.mean()
             wrong = usable & ~(np.abs(gradient - slope) <= 2e-3 * scale)
             assert not wrong.any(), f"{call}: {gradient[wrong][:3]}, differences {slope[wrong][:3]}"
+            moving[a] = np.where(usable, moving[a], 0.0)
         assert trusted > 0.5
+        sure.append((moving, [None if pair is None else pair[0] for pair in quotients]))
+    directions = [rounded(moving, c.types) for (moving, _), c in zip(sure, calls)]
+    tangents = slopes.tangents(calls, kernels, narrow, directions)
+    messages = []
+    for call, values, factors, moved, (moving, expected) in zip(calls, inputs, weights, tangents, sure):
+        messages += against_sums(call, values, factors, moved, moving, expected, 2e-3, "differences", 1.0)
+    assert not messages, "\n".join(messages)
 
 
 def test_choices_pass_gradients_to_what_was_chosen():
@@ -219,10 +296,11 @@ def test_choices_pass_gradients_to_what_was_chosen():
     weights = rng.normal(size=(n, 6, 2, 2))
     a, b = (wp.zeros(n, dtype=wp.mat22d) for _ in range(2))
     adj_a, adj_b = wp.zeros_like(a), wp.zeros_like(b)
+    arguments = [wp.array(flag, dtype=wp.bool), wp.array(number), None, a, b, wp.zeros((n, 6), dtype=wp.mat22d)]
     wp.launch(
         choices,
         dim=n,
-        inputs=[wp.array(flag, dtype=wp.bool), wp.array(number), None, a, b, wp.zeros((n, 6), dtype=wp.mat22d)],
+        inputs=arguments,
         adj_inputs=[None, None, None, adj_a, adj_b, wp.array(weights, dtype=wp.mat22d)],
         adjoint=True,
     )
@@ -230,6 +308,10 @@ def test_choices_pass_gradients_to_what_was_chosen():
     mask = to_a[:, :, None, None]
     np.testing.assert_allclose(adj_a.numpy(), np.where(mask, weights, 0).sum(axis=1))
     np.testing.assert_allclose(adj_b.numpy(), np.where(mask, 0, weights).sum(axis=1))
+    moved, tangents = rng.normal(size=(2, n, 2, 2)), wp.zeros((n, 6), dtype=wp.mat22d)
+    moving = [None, None, None, *(wp.array(m, dtype=wp.mat22d) for m in moved), tangents]
+    wp.jvp(choices, dim=n, inputs=arguments, input_tangents=moving)
+    np.testing.assert_array_equal(tangents.numpy(), np.where(mask, moved[0][:, None], moved[1][:, None]))
 
 
 def test_conversions_pass_gradients():
@@ -245,6 +327,11 @@ def test_conversions_pass_gradients():
     wp.launch(converted, dim=2, inputs=arguments, adj_inputs=[*adjoints, *seeds], adjoint=True)
     np.testing.assert_array_equal(adjoints[0].numpy(), 2.0 * np.arange(8.0).reshape(2, 4))
     np.testing.assert_array_equal(adjoints[1].numpy(), [3.0, 1.5])
+    moving = [wp.array(np.arange(8.0).reshape(2, 4), dtype=wp.quatd), wp.array([1.0, 0.5], dtype=wp.float64)]
+    tangents = [wp.zeros(2, dtype=wp.quatf), wp.zeros(2, dtype=wp.float16)]
+    wp.jvp(converted, dim=2, inputs=arguments, input_tangents=[*moving, *tangents])
+    np.testing.assert_array_equal(tangents[0].numpy(), 2.0 * np.arange(8.0).reshape(2, 4))
+    np.testing.assert_array_equal(tangents[1].numpy(), [3.0, 1.5])
 
 
 def test_atomic_sums_of_every_type(tmp_path):
@@ -269,6 +356,12 @@ def test_atomic_sums_of_every_type(tmp_path):
             wp.launch(kernel, dim=5, inputs=[x, total], adj_inputs=[adjoint, seed], adjoint=True)
             expected = values[(0, 1, 0, 1)[:ndim]]
             np.testing.assert_array_equal(adjoint.numpy(), np.broadcast_to(expected, adjoint.numpy().shape))
+            moving = wp.array(np.ones_like(x.numpy()), dtype=dtype)
+            moved = wp.zeros((2,) * ndim, dtype=dtype)
+            wp.jvp(kernel, dim=5, inputs=[x, total], input_tangents=[moving, moved])
+            sums = np.zeros_like(values)
+            sums[(0, 1, 0, 1)[:ndim]] = 5
+            np.testing.assert_array_equal(moved.numpy(), sums)
 
 
 @pytest.mark.parametrize("name", ["min", "max"])
@@ -295,3 +388,5 @@ def test_atomic_extrema_of_every_type(name, tmp_path):
         at = getattr(np, f"arg{name}")(x.numpy(), axis=0)
         np.put_along_axis(expected, np.expand_dims(at, 0), 2.0, axis=0)
         np.testing.assert_array_equal(x.grad.numpy(), expected)
+        with pytest.raises(wp.CompileError, match="has no tangent: it depends on which thread gave the value"):
+            wp.jvp(getattr(module, f"extrema_{kind}"), dim=8, inputs=[x, best], input_tangents=[x, best])
