@@ -62,7 +62,7 @@ Machine::Machine(const TargetInfo& target)
         math_isa = "advsimd";
         return;
     }
-    keeps_registers = true;
+    keeps_registers = returns_pairs_in_memory = true;
     fma = has("fma");
     half_conversions = has("f16c");
     mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");
@@ -120,6 +120,7 @@ void Emitter::emit(KernelEntry& entry) {
     builder_.SetInsertPoint(new_block("entry"));
     set_location(kernel_.span);
     find_fusable(kernel_.body);
+    if (kernel_.is_adjoint && machine_.returns_pairs_in_memory) find_angles(kernel_.body);
     make_alias_scopes();
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
     load_arguments(arguments);

@@ -43,9 +43,8 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
     }
     for (const MathFunction& function : kFunctions) {
         if (function.op != op) continue;
-        std::string width = std::to_string(machine_.math_bits / (is_double ? 64 : 32));
-        std::string symbol = std::string("Sleef_") + function.stem + (is_double ? "d" : "f") + width + "_" +
-                             (options_.fast_math ? function.fast : function.accuracy) + machine_.math_isa;
+        const std::string symbol =
+            math_symbol(function.stem, is_double, options_.fast_math ? function.fast : function.accuracy);
         if (op == Op::rem) {
             // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
             // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
@@ -61,47 +60,134 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
     throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
 }
 
-llvm::Value* Emitter::math_call(const std::string& symbol, bool is_double, Values operands) {
-    llvm::Type* scalar = is_double ? builder_.getDoubleTy() : builder_.getFloatTy();
-    int width = machine_.math_bits / (is_double ? 64 : 32);
-    auto* type = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(width));
-    llvm::SmallVector<llvm::Type*, 2> parameters(operands.size(), type);
-    llvm::FunctionCallee callee = module_.getOrInsertFunction(symbol, llvm::FunctionType::get(type, parameters, false));
-    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-    function->setDoesNotThrow();
-    function->setDoesNotAccessMemory();
-    function->setWillReturn();
+std::string Emitter::math_symbol(const std::string& stem, bool is_double, const char* accuracy) const {
+    const std::string width = std::to_string(machine_.math_bits / (is_double ? 64 : 32));
+    return "Sleef_" + stem + (is_double ? "d" : "f") + width + "_" + accuracy + machine_.math_isa;
+}
 
+llvm::Value* Emitter::math_call(const std::string& symbol, bool is_double, Values operands) {
+    return in_registers(is_double, operands, [&](Values values) {
+        llvm::Type* type = values[0]->getType();
+        llvm::SmallVector<llvm::Type*, 2> parameters(values.size(), type);
+        llvm::FunctionCallee callee =
+            module_.getOrInsertFunction(symbol, llvm::FunctionType::get(type, parameters, false));
+        auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+        function->setDoesNotThrow();
+        function->setDoesNotAccessMemory();
+        function->setWillReturn();
+        return Registers{builder_.CreateCall(callee, values)};
+    })[0];
+}
+
+// What `call`, which takes and gives full registers, makes of all lanes.
+Emitter::Registers Emitter::in_registers(bool is_double, Values operands,
+                                         const std::function<Registers(Values)>& call) {
+    const int width = machine_.math_bits / (is_double ? 64 : 32);
     if (!operands[0]->getType()->isVectorTy()) {
-        llvm::SmallVector<llvm::Value*, 2> filled;
+        Registers filled;
         for (llvm::Value* operand : operands)
             filled.push_back(builder_.CreateVectorSplat(static_cast<unsigned>(width), operand));
-        return builder_.CreateExtractElement(builder_.CreateCall(callee, filled), std::uint64_t{0});
+        Registers results = call(filled);
+        for (llvm::Value*& result : results) result = builder_.CreateExtractElement(result, std::uint64_t{0});
+        return results;
     }
-    if (lanes_ == width) return builder_.CreateCall(callee, operands);
+    if (lanes_ == width) return call(operands);
 
     // Cut into calls of `width` lanes; a part that is too short repeats its last lane.
-    llvm::Value* result = nullptr;
+    Registers results;
     for (int first = 0; first < lanes_; first += width) {
         llvm::SmallVector<int, 16> lanes;
         for (int lane = 0; lane < width; ++lane) lanes.push_back(std::min(first + lane, lanes_ - 1));
-        llvm::SmallVector<llvm::Value*, 2> part;
+        Registers part;
         for (llvm::Value* operand : operands) part.push_back(builder_.CreateShuffleVector(operand, lanes));
-        llvm::Value* values = builder_.CreateCall(callee, part);
-        // Put the part in its place of the whole.
-        llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1);
+        // Put the parts in their place of the whole.
+        llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1), join;
         for (int lane = 0; lane < width && first + lane < lanes_; ++lane)
             spread[static_cast<std::size_t>(first + lane)] = lane;
-        llvm::Value* placed = builder_.CreateShuffleVector(values, spread);
-        if (!result) {
-            result = placed;
-            continue;
-        }
-        llvm::SmallVector<int, 16> join;
         for (int lane = 0; lane < lanes_; ++lane) join.push_back(lane < first ? lane : lanes_ + lane);
-        result = builder_.CreateShuffleVector(result, placed, join);
+        const Registers values = call(part);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            llvm::Value* placed = builder_.CreateShuffleVector(values[i], spread);
+            if (first == 0)
+                results.push_back(placed);
+            else
+                results[i] = builder_.CreateShuffleVector(results[i], placed, join);
+        }
     }
-    return result;
+    return results;
+}
+
+// ---- sine and cosine of one angle, by one call that costs less than one and a half ----
+//
+// In adjoints only, where both of them come up wherever the kernel has one. The last bit of these may depend on the
+// neighbouring lanes, where some angles are beyond 125: a kernel's own results must not.
+
+void Emitter::find_angles(const ir::Region& region) {
+    std::unordered_map<const ir::Value*, const ir::Operation*> sines, cosines;
+    for (const ir::Operation* operation : region.operations) {
+        for (const ir::Region* nested : operation->regions) find_angles(*nested);
+        if (operation->op != Op::sin && operation->op != Op::cos) continue;
+        const ir::Value* angle = operation->operands[0];
+        const Scalar scalar = angle->type.scalar();
+        if (scalar != Scalar::f32 && scalar != Scalar::f64) continue;
+        const bool is_sine = operation->op == Op::sin;
+        (is_sine ? sines : cosines).try_emplace(angle, operation);
+        const auto& others = is_sine ? cosines : sines;
+        const auto other = others.find(angle);
+        if (other == others.end() || angles_.contains(other->second)) continue;
+        angles_[operation] = other->second;
+        angles_[other->second] = operation;
+        paired_angles_.insert(angle);
+    }
+}
+
+// False where nobody takes both of the angle. Where somebody does, in whatever region, all take the same routine: the
+// bits of the sine of one angle are the same everywhere.
+bool Emitter::emit_angle(const ir::Operation& operation) {
+    if ((operation.op != Op::sin && operation.op != Op::cos) || !paired_angles_.contains(operation.operands[0]))
+        return false;
+    if (done_angles_.erase(&operation) > 0) return true;
+    const auto found = angles_.find(&operation);
+    LaneValue own{operation.result()->type, {}, {}}, others = own;
+    for (Leaf& angle : value(operation.operands[0]).leaves) {
+        std::pair<llvm::Value*, llvm::Value*> both;
+        own.leaves.push_back(lift({&angle}, [&](Values v) {
+            both = sine_and_cosine(operation.result()->type.scalar(), v[0]);
+            return operation.op == Op::sin ? both.first : both.second;
+        }));
+        llvm::Value* partner = operation.op == Op::sin ? both.second : both.first;
+        others.leaves.push_back(own.leaves.back().uniform() ? Leaf::of_scalar(partner) : Leaf::of_vector(partner));
+    }
+    set(operation.result(), std::move(own));
+    if (found == angles_.end()) return true;
+    set(found->second->result(), std::move(others));
+    done_angles_.insert(found->second);
+    return true;
+}
+
+// SLEEF writes the two registers to where its first argument says.
+std::pair<llvm::Value*, llvm::Value*> Emitter::sine_and_cosine(Scalar scalar, llvm::Value* a) {
+    const bool is_double = scalar == Scalar::f64;
+    const std::string symbol = math_symbol("sincos", is_double, options_.fast_math ? "u35" : "u10");
+    const Registers both = in_registers(is_double, {a}, [&](Values values) {
+        llvm::Type* type = values[0]->getType();
+        auto* pair = llvm::StructType::get(type, type);
+        Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        llvm::AllocaInst* memory = entry.CreateAlloca(pair);
+        llvm::FunctionCallee callee = module_.getOrInsertFunction(
+            symbol, llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy(), type}, false));
+        auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+        function->setDoesNotThrow();
+        function->setOnlyAccessesArgMemory();
+        function->setWillReturn();
+        function->addParamAttr(0, llvm::Attribute::getWithStructRetType(context_, pair));
+        function->addParamAttr(0, llvm::Attribute::NoAlias);
+        llvm::CallInst* made = builder_.CreateCall(callee, {memory, values[0]});
+        made->addParamAttr(0, llvm::Attribute::getWithStructRetType(context_, pair));
+        return Registers{builder_.CreateLoad(type, builder_.CreateStructGEP(pair, memory, 0)),
+                         builder_.CreateLoad(type, builder_.CreateStructGEP(pair, memory, 1))};
+    });
+    return {both[0], both[1]};
 }
 
 // erfinv(x) and erfcinv(z) in f64. A first guess (M. Giles, "Approximating the erfinv function", GPU Computing Gems 2,

@@ -64,6 +64,7 @@ llvm::Value* Emitter::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
 void Emitter::emit_componentwise(const Operation& operation) {
     const ir::Value* result = operation.result();
     if (operation.op == Op::mul && fusable_product(result)) return;  // the sum that uses it computes it
+    if (emit_angle(operation)) return;
     Scalar scalar = result->type.scalar();
     int count = leaf_count(result->type);
     LaneValue whole{result->type, {}, {}};

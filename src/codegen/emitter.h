@@ -28,6 +28,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -49,9 +50,10 @@ struct Machine {
     bool half_conversions = false;  // float <-> f16 instructions
     bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
     bool fast_gathers = false, fast_scatters = false;
-    bool keeps_registers = false;  // weft_copy_lanes does
-    std::string math_isa;          // suffix of SLEEF's symbols
-    int math_bits = 128;           // width of those
+    bool keeps_registers = false;          // weft_copy_lanes does
+    bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
+    std::string math_isa;                  // suffix of SLEEF's symbols
+    int math_bits = 128;                   // width of those
 };
 
 class Emitter {
@@ -77,6 +79,7 @@ private:
     int body_size() const;
     bool worth_writing_twice() const;
     void find_fusable(const ir::Region& region);
+    void find_angles(const ir::Region& region);
 
     void emit_region(const ir::Region& region);
     void emit_operation(const ir::Operation& operation);
@@ -168,7 +171,12 @@ private:
 
     // ---- emit_math.cpp ----
     llvm::Value* math(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b = nullptr);
-    llvm::Value* math_call(const std::string& stem, bool is_double, Values operands);
+    llvm::Value* math_call(const std::string& symbol, bool is_double, Values operands);
+    std::string math_symbol(const std::string& stem, bool is_double, const char* accuracy) const;
+    using Registers = llvm::SmallVector<llvm::Value*, 2>;
+    Registers in_registers(bool is_double, Values operands, const std::function<Registers(Values)>& call);
+    bool emit_angle(const ir::Operation& operation);
+    std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a);
     llvm::Value* inverse_error_function(llvm::Value* a, bool complementary);
 
     // ---- emit_parts.cpp ----
@@ -363,6 +371,10 @@ private:
     std::unordered_map<const ir::Value*, LaneValue> values_;
     std::unordered_map<const ir::Value*, int> uses_;
     std::unordered_map<const ir::Value*, bool> fusable_;
+    // Sines whose angle's cosine is taken in the same region, and the other way round; and those that came with them.
+    std::unordered_map<const ir::Operation*, const ir::Operation*> angles_;
+    std::unordered_set<const ir::Operation*> done_angles_;
+    std::unordered_set<const ir::Value*> paired_angles_;
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
     int thread_loops_ = 0;

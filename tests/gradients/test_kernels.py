@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 from differences import check_program
+from tapes import gradients
 
 RNG = np.random.default_rng(7)
 
@@ -410,3 +411,30 @@ def test_a_function_in_cpp_has_no_gradient():
     wp.launch(squares, dim=4, inputs=[x, y])
     with wp.Tape(), pytest.raises(wp.CompileError, match="a function written in C\\+\\+"):
         wp.launch(squares, dim=4, inputs=[x, y])
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16, None])
+def test_sines_and_cosines_of_one_angle(lanes):
+    """They come from one call of the math library, for whole groups of lanes, parts of them and single numbers."""
+
+    def products(scalar):
+        @wp.kernel(module_options={"lanes": lanes} if lanes else None)
+        def product(x: wp.array[scalar], y: wp.array[scalar]):
+            i = wp.tid()
+            angle = x[i]
+            y[i] = wp.sin(angle)
+            if angle > scalar(0.0):
+                y[i] = wp.sin(angle) * wp.cos(angle)
+
+        return product
+
+    rng = np.random.default_rng(3)
+    for scalar, dtype in ((wp.float32, np.float32), (wp.float64, np.float64)):
+        for count in (1, 13, 2000):
+            x = (rng.uniform(-1, 1, count) * 10.0 ** rng.uniform(-5, 6, count)).astype(dtype)
+            inputs = [wp.array(x, dtype=scalar, requires_grad=True)]
+            outputs = [wp.zeros(count, dtype=scalar, requires_grad=True)]
+            found = gradients(products(scalar), count, inputs, outputs, [np.ones(count, dtype)])[0]
+            wide = x.astype(np.longdouble)
+            expected = np.where(x > 0, np.cos(wide) ** 2 - np.sin(wide) ** 2, np.cos(wide))
+            np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.finfo(dtype).eps)
