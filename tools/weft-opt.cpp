@@ -141,7 +141,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else if (pass == "jvp") {
             for (auto& function : module->functions) {
                 transform::JvpOptions options;
-                options.active.assign(function->parameters().size(), true);
+                options.active.assign(function->parameters().size() - function->extras.size(), true);
                 function = transform::jvp(*function, options);
             }
         } else if (pass.starts_with("vectorize:")) {
@@ -150,9 +150,9 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
-            throw UsageError("weft-opt",
-                             "there is no pass '" + pass + "'; there are inline, opaque, simplify, adjoint, jvp and "
-                             "vectorize:LANES");
+            throw UsageError("weft-opt", "there is no pass '" + pass +
+                                             "'; there are inline, opaque, simplify, adjoint, jvp and "
+                                             "vectorize:LANES");
         }
         ir::verify(*module);
     }

@@ -59,7 +59,8 @@ def jvp(
     inputs, outputs = list(inputs), list(outputs)
     tangents = _tangents("jvp()", "input_tangents", inputs, input_tangents)
     tangents += _tangents("jvp()", "output_tangents", outputs, output_tangents)
-    _weft.run_jvp(kernel, dim, inputs + outputs, tangents, False, device)
+    nothing = [None] * len(tangents)
+    _weft.run_jvp(kernel, dim, inputs + outputs, tangents, False, nothing, nothing, nothing, [], device)
 
 
 def hvp(
@@ -107,7 +108,8 @@ def hvp(
         twin.requires_grad = True
         values.append(value)
         tangents.append(twin)
-    _weft.run_jvp(kernel, dim, values, tangents, True, device)
+    nothing = [None] * len(values)
+    _weft.run_jvp(kernel, dim, values, tangents, True, nothing, nothing, nothing, [], device)
     results = tangents[: len(inputs)]
     return [twin.grad if isinstance(twin, array) and _is_smooth(twin) else None for twin in results]
 

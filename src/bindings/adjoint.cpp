@@ -11,6 +11,7 @@
 #include "bindings/device.h"
 #include "bindings/finite.h"
 #include "bindings/launch.h"
+#include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -79,6 +80,22 @@ nb::object kernel_for(nb::handle object, nb::list values) {
     return kernel->instance_for(given);
 }
 
+std::vector<ArrayView> views_of(nb::list arrays) {
+    std::vector<ArrayView> views;
+    for (nb::handle array : arrays) views.push_back(array_pointer(array)->array.view);
+    return views;
+}
+
+void check_records(const PyKernel& kernel, const program::CompiledKernel& adjoint, std::span<const ArrayView> records) {
+    for (const ir::Extra& extra : adjoint.extras) {
+        if (extra.kind != ir::Extra::Kind::record || extra.of < 0 || !records.empty()) continue;
+        throw UsageError("launch()",
+                         "the adjoint of kernel '" + kernel.key +
+                             "' needs what the atomics of the launch gave, which only a tape keeps. help: launch it in "
+                             "'with tape:' and call tape.backward()");
+    }
+}
+
 // The view of `with`, an array like `view`'s: the same shape and strides.
 void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::string& what) {
     const runtime::Array& array = array_pointer(with)->array;
@@ -88,6 +105,16 @@ void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::str
     return array.view.data;
 }
 
+// Those of the arrays in the block that have a copy show it from here on.
+void use_copies(const std::vector<ParameterPlan>& parameters, nb::list copies, std::byte* block) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const nb::handle copy = copies[i];
+        if (parameters[i].filler != ParameterPlan::Filler::array || copy.is_none()) continue;
+        auto* const view = reinterpret_cast<ArrayView*>(block + parameters[i].offset);
+        view->data = data_like(*view, copy, parameters[i].ndim, "a copy");
+    }
+}
+
 void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
                  nb::list records, nb::list gradients, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
@@ -95,19 +122,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     runtime::Device& device = device_from_python(device_object, "launch()");
     Arguments arguments(kernel, values, device);
     const auto& parameters = kernel.parameters();
-    const auto use_copies = [&](nb::list copies, std::byte* block) {
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            const ArrayView* view = arguments.view(parameters[i]);
-            const nb::handle copy = copies[i];
-            if (!view || copy.is_none()) continue;
-            reinterpret_cast<ArrayView*>(block + parameters[i].offset)->data =
-                data_like(*view, copy, parameters[i].ndim, "a copy");
-        }
-    };
     std::byte* const own = arguments.block.data();
     std::vector<std::byte> block_after(own, own + arguments.block_bytes);
-    use_copies(after, block_after.data());
-    use_copies(before, own);
+    use_copies(parameters, after, block_after.data());
+    use_copies(parameters, before, own);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         ArrayView* view = arguments.view(parameters[i]);
         const nb::handle gradient = gradients[i];
@@ -115,17 +133,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     }
     arguments.find_gradients(kernel);
 
-    std::vector<ArrayView> recorded;
-    for (nb::handle record : records) recorded.push_back(array_pointer(record)->array.view);
+    const std::vector<ArrayView> recorded = views_of(records);
     Variant variant = kernel.configured();
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
-    for (const ir::Extra& extra : compiled->extras) {
-        if (extra.kind != ir::Extra::Kind::record || extra.of < 0 || !recorded.empty()) continue;
-        throw UsageError("launch()",
-                         "the adjoint of kernel '" + kernel.key +
-                             "' needs what the atomics of the launch gave, which only a tape keeps. help: launch it in "
-                             "'with tape:' and call tape.backward()");
-    }
+    check_records(kernel, *compiled, recorded);
     Block block = arguments.with_extras(*compiled, block_after, recorded);
     variant.strided = program::needs_strided(*compiled, block.data());
     variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
@@ -153,9 +164,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     check.check("the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 
-// The kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
+// The kernel, or its adjoint, with tangents: `tangents` has one for each value, or None. The other lists are those of
+// run_adjoint(), with `after_tangents` beside `after`; a kernel that is no adjoint only fills `records`.
 void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint,
-             nb::handle device_object) {
+             nb::list before, nb::list after, nb::list after_tangents, nb::list records, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "jvp()");
@@ -164,30 +176,51 @@ void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list
     const auto& parameters = kernel.parameters();
     std::vector<bool> active;
     for (std::size_t i = 0; i < parameters.size(); ++i) active.push_back(!nb::handle(tangents[i]).is_none());
+    const std::vector<ArrayView> recorded = views_of(records);
 
     std::vector<std::byte> block;
     const auto compile = [&](Variant variant) {
         const auto* compiled = &kernel.with_tangents(variant, arguments.gradients, active);
         block.assign(static_cast<std::size_t>(compiled->layout.size_bytes), std::byte{0});
         std::memcpy(block.data(), arguments.block.data(), arguments.block_bytes);
+        std::vector<ParameterPlan> twins;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
-            if (!active[i]) continue;
-            ParameterPlan plan = parameters[i];
-            plan.name = "the tangent of " + plan.name;
-            plan.offset = compiled->layout.offsets[parameters.size() + i];
-            pack_argument(kernel, plan, i, nb::handle(tangents[i]).ptr(), device, block.data(), arguments.holders);
+            twins.push_back(parameters[i]);
+            twins[i].name = "the tangent of " + parameters[i].name;
+            twins[i].offset = compiled->layout.offsets[parameters.size() + i];
+            if (active[i])
+                pack_argument(kernel, twins[i], i, nb::handle(tangents[i]).ptr(), device, block.data(),
+                              arguments.holders);
         }
+        check_records(kernel, *compiled, recorded);
+        std::vector<std::byte> block_after = block;
+        use_copies(parameters, after, block_after.data());
+        use_copies(twins, after_tangents, block_after.data());
+        use_copies(parameters, before, block.data());
+        program::point_extras(*compiled, block.data(), block_after.data(), recorded);
         return compiled;
     };
     Variant variant = kernel.configured();
+    variant.records = !of_adjoint && !recorded.empty();
     const program::CompiledKernel* compiled = compile(variant);
     variant.strided = program::needs_strided(*compiled, block.data());
-    variant.overlapping = program::has_overlap(*compiled, block.data());
+    variant.overlapping = of_adjoint ? program::has_gradient_overlap(*compiled, block.data())
+                                     : program::has_overlap(*compiled, block.data());
     if (variant.strided || variant.overlapping) compiled = compile(variant);
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
         dim.is_none() ? infer_dimensions(kernel, tid_rank, block.data()) : read_dimensions(dim.ptr());
+    const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
     execute(*compiled, block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
+    if (of_adjoint) return;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (!compiled->effects[i].writes) continue;
+        for (nb::list of : {values, tangents}) {
+            const nb::handle value = of[i];
+            if (PyArray* array = array_pointer(value)) count_write(*array);
+            for (PyArray* array : arrays_in(value)) count_write(*array);
+        }
+    }
 }
 
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
@@ -230,8 +263,10 @@ void bind_adjoint(nb::module_& m) {
           "`gradients` arrays in place of "
           "their gradients (None: array.grad); all laid out as the values.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
-          nb::arg("of_adjoint"), nb::arg("device").none(),
-          "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero.");
+          nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("after_tangents"), nb::arg("records"),
+          nb::arg("device").none(),
+          "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. The other lists are "
+          "those of run_adjoint().");
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
           "launch writes it. Then the types of what it has to keep of its atomics, and whether there is an adjoint: "

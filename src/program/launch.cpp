@@ -180,7 +180,7 @@ void for_each_view(Type type, std::byte* value, Visit&& visit) {
 
 void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,
                   std::span<const ArrayView> records) {
-    const std::size_t own = adjoint.effects.size();
+    const std::size_t own = adjoint.parameter_types.size() - adjoint.extras.size();
     for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
         const ir::Extra& extra = adjoint.extras[i];
         std::byte* const to = block + adjoint.layout.offsets[own + i];
@@ -205,7 +205,7 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
         Extent extent;
     };
     std::vector<Copied> all;
-    const std::size_t own = adjoint.effects.size();
+    const std::size_t own = adjoint.parameter_types.size() - adjoint.extras.size();
     for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
         if (adjoint.extras[i].of < 0 || adjoint.extras[i].kind != ir::Extra::Kind::copy) continue;
         for_each_view(adjoint.parameter_types[own + i], block + adjoint.layout.offsets[own + i],

@@ -202,3 +202,41 @@ def check_forward(seed, folder):
     assert_same((found,), expected[:1], title, text)
     assert_same((got,), (want,), f"{title}, tangents", text, 1e-9 * max(1.0, size))
     return True
+
+
+def check_hessian(seed, folder):
+    """Whether the Hessian of the program's first kernel could be compared along a direction of the arrays x and v: with
+    differences of its gradients, of which two step sizes must agree."""
+    program = Program(random.Random(seed), rereads=seed % 3 != 0)
+    program.launches = program.launches[:1]
+    values, weights = numbers(seed)
+    if run_duals(program, values, weights, THREADS) is None:
+        return False
+    options = OPTIONS[seed % len(OPTIONS)]
+    module = compiled(program, folder, f"hessian_{seed}", options)
+    wp.config.gradient_loop_bytes = ROOMS[seed // 2 % 2]
+    rng = np.random.default_rng(seed)
+    directions = {name: rng.standard_normal(values[name].shape) for name in ("x", "v")}
+
+    def quotients(step):
+        ends = []
+        for side in (step, -step):
+            moved = {**values, **{name: values[name] + side * d for name, d in directions.items()}}
+            ends.append(run_weft(program, module, moved, weights, THREADS)[1])
+        return {name: (ends[0][name] - ends[1][name]) / (2.0 * step) for name in directions}
+
+    def arrays(changed):
+        return arrays_of_weft({**values, **changed}, module.Body)
+
+    x, v, n, *outputs = arrays({})
+    kernel, vectors = getattr(module, program.launches[0]), arrays(directions)[:2]
+    products = wp.autograd.hvp(kernel, THREADS, [x, v, n], outputs, vectors=vectors, weights=arrays(weights)[3:])
+    found = {name: product.numpy() for name, product in zip(directions, products)}
+    coarse, fine = quotients(1e-4), quotients(5e-5)
+    scale = max(1.0, *(float(np.abs(fine[name]).max()) for name in directions))
+    if max(np.abs(coarse[name] - fine[name]).max() for name in directions) > 1e-5 * scale:
+        return False
+    expected = {name: fine[name] + (fine[name] - coarse[name]) / 3.0 for name in directions}
+    text = f"{program.text}\nlaunches: {program.launches}"
+    assert_same((found,), (expected,), f"seed {seed}, {options}, Hessian", text, 1e-6)
+    return True

@@ -1,4 +1,4 @@
-"""wp.jvp and wp.autograd.hvp against central differences and closed forms."""
+"""wp.jvp against central differences and closed forms."""
 
 import numpy as np
 import pytest
@@ -104,60 +104,35 @@ def test_a_tangent_must_be_like_its_argument():
         wp.jvp(local_array, dim=2, inputs=[x], outputs=[y], output_tangents=[y, y])
 
 
+@wp.struct
+class Pair:
+    a: wp.array[wp.float64]
+    b: wp.array[wp.float64]
+
+
 @wp.kernel
-def energy(x: wp.array[wp.vec3d], k: wp.float64, loss: wp.array[wp.float64]):
+def one_of_two(x: wp.array[wp.float64], z: wp.array[wp.float64], y: wp.array[wp.float64]):
     i = wp.tid()
-    j = (i + 1) % x.shape[0]
-    stretch = wp.length(x[i] - x[j]) - wp.float64(1.0)
-    s = wp.float64(0.0)
-    for n in range(i % 3):
-        s = s * stretch + wp.sin(x[i][n])
-    wp.atomic_add(loss, 0, k * stretch * stretch + s * s)
+    chosen = x
+    pair = Pair()
+    pair.a = x
+    pair.b = z
+    if i % 2 == 1:
+        chosen = z
+        pair.b = x
+    y[i] = chosen[i] * chosen[i] + pair.a[i] * pair.b[i]
 
 
-def test_the_hessian_times_a_vector():
-    x, v = RNG.standard_normal((6, 3)), RNG.standard_normal((6, 3))
-
-    def gradient(moved):
-        array = wp.array(moved[0], dtype=wp.vec3d, requires_grad=True)
-        loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
-        with wp.Tape() as tape:
-            wp.launch(energy, dim=6, inputs=[array, 2.0, loss])
-        tape.backward(loss)
-        return array.grad.numpy()
-
-    given = doubles(x, wp.vec3d)
-    loss = wp.zeros(1, dtype=wp.float64)
-    found = wp.autograd.hvp(energy, dim=6, inputs=[given, 2.0], outputs=[loss], vectors=[doubles(v, wp.vec3d)])
-    np.testing.assert_allclose(found[0].numpy(), difference(gradient, [x], [v]), rtol=1e-6, atol=1e-7)
-    assert found[1] is None and loss.numpy()[0] == 0.0 and given.grad is None
-
-
-@pytest.mark.parametrize("name", ["for with break", "while and nested for", "vectors", "early returns"])
-def test_hessians_of_loops_and_branches(name):
-    kernel, values, others, dtype, dim = KERNELS[name]
-
-    def gradient(moved):
-        given = arguments(moved, others, dtype)
-        given[0].requires_grad = True
-        y = wp.zeros(dim, dtype=wp.float64, requires_grad=True)
-        with wp.Tape() as tape:
-            wp.launch(kernel, dim=dim, inputs=[*given, y])
-        tape.backward(grads={y: doubles(np.ones(dim))})
-        return given[0].grad.numpy()
-
-    v = RNG.standard_normal(values[0].shape)
-    y = wp.zeros(dim, dtype=wp.float64)
-    found = wp.autograd.hvp(
-        kernel, dim=dim, inputs=arguments(values, others, dtype), outputs=[y], vectors=[doubles(v, dtype)]
-    )
-    np.testing.assert_allclose(found[0].numpy(), difference(gradient, values, [v]), rtol=2e-6, atol=1e-6)
-
-
-def test_second_derivatives_through_memory_are_refused():
-    x, y = doubles(np.ones(12)), doubles(np.zeros(12))
-    with pytest.raises(wp.CompileError, match="no second derivative here"):
-        wp.autograd.hvp(prefix_products, dim=1, inputs=[x], outputs=[y], vectors=[x])
+@pytest.mark.parametrize("moves", [(True, True), (True, False), (False, True), (False, False)])
+def test_tangents_of_arrays_that_are_chosen_at_run_time(moves):
+    x, z, dx, dz = (RNG.standard_normal(4) for _ in range(4))
+    y, dy = wp.zeros(4, dtype=wp.float64), wp.zeros(4, dtype=wp.float64)
+    tangents = [doubles(t) if is_moved else None for t, is_moved in zip((dx, dz), moves, strict=True)]
+    wp.jvp(one_of_two, 4, [doubles(x), doubles(z)], [y], input_tangents=tangents, output_tangents=[dy])
+    dx, dz = dx * moves[0], dz * moves[1]
+    odd = np.arange(4) % 2 == 1
+    expected = np.where(odd, 2 * z * dz + 2 * x * dx, 2 * x * dx + dx * z + x * dz)
+    np.testing.assert_allclose(dy.numpy(), expected, rtol=1e-14)
 
 
 def test_second_derivatives_of_decompositions_are_refused():

@@ -25,20 +25,27 @@ class Forward : ir::Copier {
 public:
     Forward(const ir::Function& source, const JvpOptions& options)
         : Copier(source), options_(options), tangents_(source) {
-        if (!source.extras.empty()) {
-            throw CompileError(source.span, "kernel '" + source.name +
-                                                "' has no second derivative here: it reads what "
-                                                "it may have written itself");
-        }
-        WEFT_CHECK(options.active.size() == source.parameters().size(), "jvp() takes one flag for each parameter");
+        WEFT_CHECK(options.active.size() + source.extras.size() == source.parameters().size(),
+                   "jvp() takes one flag for each parameter");
     }
 
     std::unique_ptr<ir::Function> run() {
-        for (const Value* parameter : source_.parameters()) append_parameter(parameter);
-        for (std::size_t i = 0; i < source_.parameters().size(); ++i) {
-            const Value* parameter = source_.parameters()[i];
+        const std::vector<Value*>& parameters = source_.parameters();
+        const std::size_t own = options_.active.size();
+        const auto append_twin = [&](const Value* parameter, bool is_active) {
             Value* twin = made_->add_argument(&made_->body, parameter->type, parameter->name);
-            if (options_.active[i] && has_tangent(parameter->type)) tangents_.set(parameter, twin);
+            if (is_active && has_tangent(parameter->type)) tangents_.set(parameter, twin);
+        };
+        for (std::size_t i = 0; i < own; ++i) append_parameter(parameters[i]);
+        for (std::size_t i = 0; i < own; ++i) append_twin(parameters[i], options_.active[i]);
+        made_->extras = source_.extras;
+        for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
+        // What atomics gave has no tangent (adjoint/record.h). The twin of a copy is a copy of the twin.
+        for (std::size_t i = own; i < parameters.size(); ++i) {
+            const ir::Extra& extra = source_.extras[i - own];
+            if (extra.kind == ir::Extra::Kind::record) continue;
+            append_twin(parameters[i], options_.active[static_cast<std::size_t>(extra.of)]);
+            made_->extras.push_back({extra.kind, extra.of + static_cast<int>(own)});
         }
         region(source_.body);
         b_.return_({});
@@ -112,10 +119,10 @@ private:
                 return b_.local_array(operation.result()->type, operation.ints);
             case Op::trail:
                 return b_.trail(operation.result()->type, copy(operands[0]));
-            case Op::load: {
+            case Op::load:
                 if (!tangent(operands[0])) return nullptr;
-                return same_on_tangents(operation, 0, 1);
-            }
+                return where_there(operands[0], operation.result()->type,
+                                   [&] { return same_on_tangents(operation, 0, 1); });
             case Op::view:
             case Op::slice:
                 return tangent(operands[0]) ? same_on_tangents(operation, 0, 1) : nullptr;
@@ -230,16 +237,46 @@ private:
         for (int i = 1; i <= array->type.ndim(); ++i)
             indices.push_back(copy(operation.operands[static_cast<std::size_t>(i)]));
         Value* t = tangent_or_zero(operation.operands.back());
-        switch (operation.op) {
-            case Op::store:
-                return b_.store(twin, indices, t);
-            case Op::atomic_add:
-            case Op::atomic_sub:
-                set_tangent(operation.result(), b_.atomic(operation.op, twin, indices, {t}));
-                return;
-            default:
-                fail(operation, "it depends on which thread gave the value that the array ends up with");
+        const bool adds = operation.op == Op::atomic_add || operation.op == Op::atomic_sub;
+        // An adjoint takes the gradient of an extreme, and with it the tangent, to the thread that it belongs to.
+        const bool takes = options_.of_adjoint && operation.op == Op::atomic_exch;
+        if (operation.op == Op::store) {
+            where_there(array, {}, [&]() -> Value* {
+                b_.store(twin, indices, t);
+                return nullptr;
+            });
+        } else if (adds || takes) {
+            set_tangent(operation.result(),
+                        where_there(array, element, [&] { return b_.atomic(operation.op, twin, indices, {t}); }));
+        } else {
+            fail(operation, "it depends on which thread gave the value that the array ends up with");
         }
+    }
+
+    // What `body` gives where the twin of `array` is there, and zero elsewhere. That of an array from a struct, a
+    // branch or memory may not be.
+    template <class Body>
+    Value* where_there(const Value* array, Type type, const Body& body) {
+        const Value* root = ir::root_of(array);
+        const bool is_made_here =
+            root->definition && (root->definition->op == Op::local_array || root->definition->op == Op::trail);
+        const bool is_parameter = root->region == &source_.body && root->type.is_array();
+        if (is_made_here || is_parameter) return body();
+        Value* twin = tangent(array);
+        Value* gradient = ir::gradient_holding(twin);
+        Value* whole = gradient ? gradient : const_cast<Value*>(ir::root_of(twin));
+        const std::vector<Type> types = type.is_none() ? std::vector<Type>() : std::vector<Type>{type};
+        Operation* made = b_.if_(b_.is_null(whole), types);
+        const auto yield = [&](Value* value) {
+            b_.yield(type.is_none() ? std::vector<Value*>() : std::vector<Value*>{value});
+        };
+        {
+            ir::Builder::Inside inside(b_, made->body(0));
+            yield(type.is_none() ? nullptr : b_.zero(type));
+        }
+        ir::Builder::Inside inside(b_, made->body(1));
+        yield(body());
+        return type.is_none() ? nullptr : made->result();
     }
 
     // ---- control ----
