@@ -93,9 +93,14 @@ def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, 
             needs["a"] = a
         if a.grad is not None:
             needs["b"] = b
-    reads = [a, b] if c is None else [a, b, c]
+    reads = {"a": a, "b": b} if c is None else {"a": a, "b": b, "c": c}
     recorded(
-        api, lambda: primitives.matmul(a, b, c, d, alpha, beta), reads=reads, writes=[d], needs=needs, backward=backward
+        api,
+        lambda: primitives.matmul(a, b, c, d, alpha, beta),
+        reads=reads,
+        writes={"d": d},
+        needs=needs,
+        backward=backward,
     )
 
 

@@ -3,7 +3,7 @@
 Each entry knows the way back. A launch runs the adjoint of its kernel, a copy adds the gradient of what it wrote to
 that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring theirs:
 
-    recorded("array_scan", run, reads=[a], writes=[b], backward=backward)
+    recorded("array_scan()", run, reads={"a": a}, writes={"b": b}, backward=backward)
 
 runs ``run()`` in any case. A tape that records keeps before what it overwrites and somebody needs, and calls
 ``backward(operation)`` on the way back, which takes ``operation.gradient(b)`` and adds to ``a.grad``.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import bisect
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from warp import _weft
@@ -205,7 +205,8 @@ class Function:
             yield one, False
 
     def backward(self) -> None:
-        self._backward()
+        gradients = {f"arrays[{i}]": one.grad for i, one in enumerate(self._arrays) if one.grad is not None}
+        _weft.run_verified("Tape.backward()", repr(self), "the gradient of ", gradients, self._backward)
 
     def __repr__(self) -> str:
         return f"<function {getattr(self._backward, '__name__', self._backward)}>"
@@ -217,8 +218,8 @@ class Operation:
     def __init__(
         self,
         name: str,
-        reads: Sequence[array],
-        writes: Sequence[array],
+        reads: Mapping[str, array],
+        writes: Mapping[str, array],
         needs: Mapping[str, array],
         backward: Callable[[Operation], None],
     ):
@@ -237,22 +238,24 @@ class Operation:
         if written.grad is None:
             return None
         gradient = _weft.keep(written.grad)
-        if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads):
+        if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads.values()):
             written.grad.zero_()
         return gradient
 
     def arrays(self) -> Iterator[array]:
-        yield from self.reads
-        yield from self.writes
+        yield from self.reads.values()
+        yield from self.writes.values()
 
     def uses(self) -> Iterator[tuple[array, bool]]:
-        for one in self.reads:
+        for one in self.reads.values():
             yield one, False
-        for one in self.writes:
+        for one in self.writes.values():
             yield one, True
 
     def backward(self) -> None:
-        self._backward(self)
+        written = {name: read.grad for name, read in self.reads.items() if read.grad is not None}
+        culprit = f"the way back of {self.name}"
+        _weft.run_verified("Tape.backward()", culprit, "the gradient of ", written, lambda: self._backward(self))
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -262,8 +265,8 @@ def recorded(
     name: str,
     run: Callable[[], Any],
     *,
-    reads: Sequence[array],
-    writes: Sequence[array],
+    reads: Mapping[str, array],
+    writes: Mapping[str, array],
     needs: Mapping[str, array] | None = None,
     backward: Callable[[Operation], None],
 ) -> Any:
@@ -272,7 +275,7 @@ def recorded(
     Args:
         name: how messages and pictures of the tape call it.
         run: does it, and counts one write for each of ``writes``; what it returns is ``operation.result``.
-        reads, writes: the arrays.
+        reads, writes: the arrays, by the names that messages call them.
         needs: those whose contents ``backward`` reads by ``operation.contents(key)``.
         backward: adds to the gradients of ``reads``; no tape records meanwhile.
     Returns:
@@ -280,11 +283,11 @@ def recorded(
     """
     tape = _weft.active_tape()
     if tape is None:
-        return run()
+        return _weft.run_verified(name, "this", "", dict(writes), run)
     operation = Operation(name, reads, writes, needs or {}, backward)
-    tape._append(operation, list(operation.needs.values()), list(writes))
+    tape._append(operation, list(operation.needs.values()), list(writes.values()))
     try:
-        operation.result = run()
+        operation.result = _weft.run_verified(name, "this", "", dict(writes), run)
     except BaseException:
         tape._forget_last()
         raise

@@ -133,8 +133,8 @@ def _reduced(
         return recorded(
             api,
             lambda: reduce(-1 if axis is None else axis, out),
-            reads=list(reads.values()),
-            writes=[out],
+            reads=reads,
+            writes={"out": out},
             needs=reads if len(reads) > 1 and out.grad is not None else {},
             backward=backward,
         )
@@ -252,8 +252,8 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     recorded(
         api,
         lambda: primitives.scan(in_array, out_array, bool(inclusive)),
-        reads=[in_array],
-        writes=[out_array],
+        reads={"in_array": in_array},
+        writes={"out_array": out_array},
         backward=backward,
     )
 
@@ -279,7 +279,8 @@ def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[ar
             if gradient is not None:
                 one.grad[operation.result] = gradient
 
-    recorded(api, run, reads=pairs, writes=pairs, backward=backward)
+    named = dict(zip(("keys", "values"), pairs, strict=True))
+    recorded(api, run, reads=named, writes=named, backward=backward)
 
 
 def _check_pairs(api: str, keys: array, values: array) -> None:
@@ -410,7 +411,8 @@ def runlength_encode(
             # The value of a run is its first element.
             values.grad[starts] = values.grad[starts] + gradient
 
-    runs, _ = recorded(api, run, reads=[values], writes=[run_values, run_lengths], backward=backward)
+    writes = {"run_values": run_values, "run_lengths": run_lengths}
+    runs, _ = recorded(api, run, reads={"values": values}, writes=writes, backward=backward)
     if run_count is None:
         return runs
     run_count.fill_(runs)

@@ -161,7 +161,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
             watch(parameters[i].name + field.name, field.array->grad);
     }
     execute(*compiled, block.data(), grid);
-    check.check("the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
+    check.check("launch()", "the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 
 // The kernel, or its adjoint, with tangents: `tangents` has one for each value, or None. The other lists are those of
@@ -210,17 +210,28 @@ void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list
     const int tid_rank = compiled->description.tid_rank;
     const Dimensions dims =
         dim.is_none() ? infer_dimensions(kernel, tid_rank, block.data()) : read_dimensions(dim.ptr());
+    const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel.key);
     const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
-    execute(*compiled, block.data(), program::make_grid(dims.span(), tid_rank, kernel.key));
-    if (of_adjoint) return;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (!compiled->effects[i].writes) continue;
-        for (nb::list of : {values, tangents}) {
-            const nb::handle value = of[i];
-            if (PyArray* array = array_pointer(value)) count_write(*array);
-            for (PyArray* array : arrays_in(value)) count_write(*array);
+    if (of_adjoint) return execute(*compiled, block.data(), grid);  // on copies, which hvp() makes
+
+    std::vector<PyObject*> moving;
+    for (nb::handle tangent : tangents) moving.push_back(tangent.ptr());
+    FiniteCheck check;
+    if (program::settings().verify_fp) {
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (!compiled->effects[i].writes) continue;
+            for (const auto& [value, of] :
+                 {std::pair(arguments.values[i], ""), std::pair(moving[i], "the tangent of ")}) {
+                if (PyArray* array = array_pointer(value)) check.watch(of + parameters[i].name, array->array);
+                for (const NamedArray& field : named_arrays_in(value))
+                    check.watch(of + parameters[i].name + field.name, field.array->array);
+            }
         }
     }
+    execute(*compiled, block.data(), grid);
+    check.check("jvp()", "kernel '" + kernel.key + "'", "");
+    count_writes(*compiled, arguments.values);
+    count_writes(*compiled, moving);
 }
 
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {

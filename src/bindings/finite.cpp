@@ -69,7 +69,7 @@ void FiniteCheck::watch(std::string name, const Array& array) {
     watched_.push_back(std::move(watched));
 }
 
-void FiniteCheck::check(const std::string& launch, const std::string& what) const {
+void FiniteCheck::check(const std::string& api, const std::string& culprit, const std::string& what) const {
     for (const Watched& watched : watched_) {
         std::vector<Part> parts;
         add_parts(watched.array.dtype, 0, "", parts);
@@ -80,12 +80,12 @@ void FiniteCheck::check(const std::string& launch, const std::string& what) cons
                 if (std::isfinite(now) || !std::isfinite(read(part, before))) continue;
                 std::string at;
                 for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
-                throw UsageError("launch()",
-                                 launch + " has made " + what + "'" + watched.name + "'[" + at + "]" + part.name + " " +
-                                     (std::isnan(now) ? "NaN"
-                                      : now > 0       ? "inf"
-                                                      : "-inf") +
-                                     " (wp.config.verify_fp is on); it was " + std::to_string(read(part, before)));
+                throw UsageError(api, culprit + " has made " + what + "'" + watched.name + "'[" + at + "]" + part.name +
+                                          " " +
+                                          (std::isnan(now) ? "NaN"
+                                           : now > 0       ? "inf"
+                                                           : "-inf") +
+                                          " (wp.config.verify_fp is on); it was " + std::to_string(read(part, before)));
             }
             before += watched.array.dtype.size_bytes();
         });

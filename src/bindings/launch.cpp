@@ -59,18 +59,6 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
     return *compiled;
 }
 
-// Arrays that the kernel wrote count one more version (the tape compares them).
-void count_writes(const program::CompiledKernel& compiled, PyObject* const* values) {
-    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        if (!compiled.effects[i].writes) continue;
-        if (compiled.parameter_types[i].is_struct()) {
-            for (PyArray* array : arrays_in(values[i])) count_write(*array);
-        } else if (PyArray* array = array_pointer(values[i])) {
-            count_write(*array);
-        }
-    }
-}
-
 // What verify_fp looks at: the arrays that the kernel writes, before it does.
 FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values) {
     FiniteCheck check;
@@ -89,11 +77,11 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const
     if (program::settings().verify_fp) {
         const FiniteCheck check = written_arrays(kernel, compiled, values);
         execute(compiled, block, grid);
-        check.check("kernel '" + kernel.key + "'", "");
+        check.check("launch()", "kernel '" + kernel.key + "'", "");
     } else {
         execute(compiled, block, grid);
     }
-    count_writes(compiled, values);
+    count_writes(compiled, {values, compiled.effects.size()});
 }
 
 // The same with what its atomics give kept in `records`, for the adjoint.
@@ -428,6 +416,17 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
                              METH_FASTCALL | METH_KEYWORDS, kLaunchDoc};
 
 }  // namespace
+
+void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!compiled.effects[i].writes) continue;
+        if (compiled.parameter_types[i].is_struct()) {
+            for (PyArray* array : arrays_in(values[i])) count_write(*array);
+        } else if (PyArray* array = array_pointer(values[i])) {
+            count_write(*array);
+        }
+    }
+}
 
 void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid) {
     if (grid.count == 0) return;

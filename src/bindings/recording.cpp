@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "bindings/array_object.h"
+#include "bindings/finite.h"
+#include "program/settings.h"
 #include "runtime/array.h"
 
 namespace weft::bindings {
@@ -35,6 +37,18 @@ nb::object keep(nb::handle object) {
         copy.buffer->references.add_all(array.buffer->references, *copy.buffer);
     }
     return nb::steal(make_array(std::move(copy)));
+}
+
+// run(), and what wp.config.verify_fp says of the arrays that it writes.
+nb::object run_verified(const std::string& api, const std::string& culprit, const std::string& what,
+                        const nb::dict& arrays, const nb::callable& run) {
+    if (!program::settings().verify_fp) return run();
+    FiniteCheck check;
+    for (const auto& [name, array] : arrays)
+        check.watch(nb::cast<std::string>(name), array_argument(array.ptr(), api.c_str(), "array").array);
+    nb::object result = run();
+    check.check(api, culprit, what);
+    return result;
 }
 
 }  // namespace
@@ -74,6 +88,8 @@ void bind_recording(nb::module_& m) {
     m.def(
         "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
         nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
+    m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("culprit"), nb::arg("what"), nb::arg("arrays"),
+          nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
 }
 

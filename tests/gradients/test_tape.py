@@ -144,6 +144,21 @@ def test_an_array_that_was_kept_must_not_be_written_outside_the_tape():
         tape.backward(grads={x: doubles([1.0])})
 
 
+def test_forward_mode_writes_arrays_outside_of_the_tape():
+    x, moving = doubles([2.0], requires_grad=True), doubles([1.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x])
+    wp.jvp(square, dim=1, inputs=[x], input_tangents=[moving])
+    assert (x.numpy()[0], moving.numpy()[0]) == (16.0, 8.0)
+    with pytest.raises(RuntimeError, match="written outside of the tape"):
+        tape.backward(grads={x: doubles([1.0])})
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[moving])
+    wp.jvp(square, dim=1, inputs=[x], input_tangents=[moving])
+    with pytest.raises(RuntimeError, match="written outside of the tape"):
+        tape.backward(grads={moving: doubles([1.0])})
+
+
 def test_recorded_launches_are_on_the_tape():
     x = doubles([2.0], requires_grad=True)
     command = wp.launch(square, dim=1, inputs=[x], record_cmd=True)

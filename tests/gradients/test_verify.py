@@ -83,6 +83,56 @@ def test_the_adjoint_is_looked_at_too():
         tape.backward(grads={y: huge})
 
 
+def doubles(values):
+    return wp.array(np.asarray(values, dtype=np.float64), dtype=wp.float64, requires_grad=True)
+
+
+def test_forward_mode_is_looked_at_too():
+    @wp.kernel
+    def root(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = wp.sqrt(x[i])
+
+    x, y, dx, dy = (doubles(values) for values in ([1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0]))
+    with pytest.raises(RuntimeError, match=r"jvp\(\): kernel 'root' has made 'the tangent of y'\[1\] inf"):
+        wp.jvp(root, dim=2, inputs=[x], outputs=[y], input_tangents=[dx], output_tangents=[dy])
+    x[1] = -1.0
+    with pytest.raises(RuntimeError, match=r"jvp\(\): kernel 'root' has made 'y'\[1\] NaN"):
+        wp.jvp(root, dim=2, inputs=[x], outputs=[y], input_tangents=[dx])
+
+
+def test_operations_on_whole_arrays_are_looked_at():
+    x, sums = doubles([1e308, 1e308, 1.0]), doubles(np.zeros(3))
+    with pytest.raises(RuntimeError, match=r"array_scan\(\): this has made 'out_array'\[1\] inf .*it was 0.0"):
+        wp.utils.array_scan(x, sums)
+    with wp.Tape() as tape, pytest.raises(RuntimeError, match=r"array_sum\(\): this has made 'out'\[0\] inf"):
+        wp.utils.array_sum(x, out=doubles([0.0]))
+    assert not tape.launches
+    a, d = doubles([[1e200, 0.0], [0.0, 1.0]]), doubles(np.zeros((2, 2)))
+    with pytest.raises(RuntimeError, match=r"matmul\(\): this has made 'd'\[0, 0\] inf"):
+        wp.matmul(a, a, d, d)
+
+
+def test_the_way_back_of_operations_and_functions_is_looked_at_too():
+    a, b, d = doubles([[1e200]]), doubles([[1.0]]), doubles([[0.0]])
+    with wp.Tape() as tape:
+        wp.matmul(a, b, d, d)
+    message = r"the way back of matmul\(\) has made the gradient of 'b'\[0, 0\] inf .*it was 0.0"
+    with pytest.raises(RuntimeError, match=message):
+        tape.backward(grads={d: doubles([[1e200]])})
+
+    x, total = doubles([1.0, 2.0]), doubles([0.0])
+
+    def by_hand():
+        x.grad[1] = np.nan
+
+    with wp.Tape() as tape:
+        wp.utils.array_sum(x, out=total)
+        tape.record_func(by_hand, [total, x])
+    with pytest.raises(RuntimeError, match=r"<function by_hand> has made the gradient of 'arrays\[1\]'\[1\] NaN"):
+        tape.backward(total)
+
+
 def test_integers_and_other_options_pass():
     @wp.kernel
     def count(x: wp.array[int]):
