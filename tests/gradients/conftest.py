@@ -1,7 +1,18 @@
 """Lets the tests here import what stands beside them, and the reader of the builtin table in tests/builtins."""
 
+import concurrent.futures
+import multiprocessing
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "builtins")]
+
+
+@pytest.fixture(scope="session")
+def jax_process():
+    """Calls a function in a process of its own: JAX has threads, and other tests fork."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield lambda function, *arguments: pool.submit(function, *arguments).result()

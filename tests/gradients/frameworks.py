@@ -6,7 +6,10 @@ Python's own, and arrays are lists of numbers that are replaced (duals.py).
 
 from typing import Any, NamedTuple
 
+import numpy as np
+import warp as wp
 from duals import Number
+from tapes import doubles, square
 
 
 class Framework(NamedTuple):
@@ -58,22 +61,24 @@ def plain(x):
     return x.number if isinstance(x, Traced) else x.value
 
 
-def of_jax(function, inputs, weights):
-    """(outputs, gradients): `function` takes a list of numbers and gives one; of sum(weights * outputs)."""
+def jax_in_doubles():
+    """The module; imported where it is used, in a process of its own."""
     import jax
 
-    of = Framework(jax.lax, lambda x: float(jax.lax.stop_gradient(x)))
-    before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
-    try:
-        numbers = [jax.numpy.float64(x) for x in inputs]
-        outputs, pull = jax.vjp(
-            lambda *xs: [jax.numpy.float64(plain(y)) for y in function([Traced(x, of) for x in xs])], *numbers
-        )
-        gradients = pull([jax.numpy.float64(w) for w in weights])
-        return [float(y) for y in outputs], [float(g) for g in gradients]
-    finally:
-        jax.config.update("jax_enable_x64", before)
+    return jax
+
+
+def of_jax(function, inputs, weights):
+    """(outputs, gradients): `function` takes a list of numbers and gives one; of sum(weights * outputs)."""
+    jax = jax_in_doubles()
+    of = Framework(jax.lax, lambda x: float(jax.lax.stop_gradient(x)))
+    numbers = [jax.numpy.float64(x) for x in inputs]
+    outputs, pull = jax.vjp(
+        lambda *xs: [jax.numpy.float64(plain(y)) for y in function([Traced(x, of) for x in xs])], *numbers
+    )
+    gradients = pull([jax.numpy.float64(w) for w in weights])
+    return [float(y) for y in outputs], [float(g) for g in gradients]
 
 
 def of_torch(function, inputs, weights):
@@ -86,3 +91,34 @@ def of_torch(function, inputs, weights):
     moving = [(y, torch.tensor(float(w), dtype=torch.float64)) for y, w in zip(outputs, weights) if y.requires_grad]
     gradients = torch.autograd.grad([y for y, _ in moving], numbers, [w for _, w in moving], allow_unused=True)
     return [float(y) for y in outputs], [0.0 if g is None else float(g) for g in gradients]
+
+
+def around_a_program(x):
+    """(found, expected) of a gradient by JAX with a program of Weft in the middle, which is given the gradient of its
+    result and gives that of its argument."""
+    jax = jax_in_doubles()
+    recorded = []
+
+    @jax.custom_vjp
+    def middle(x):
+        return forward(x)[0]
+
+    def forward(x):
+        a = doubles(np.asarray(x), requires_grad=True)
+        with wp.Tape() as tape:
+            b = a * a
+            wp.launch(square, dim=len(x), inputs=[b])
+        recorded.append((a, b, tape))
+        return jax.numpy.asarray(b.numpy()), None
+
+    def backward(_, gradient):
+        a, b, tape = recorded.pop()
+        seed = doubles(np.asarray(gradient))
+        tape.backward(grads={b: seed})
+        assert (seed.numpy() == np.asarray(gradient)).all()  # what the caller gives is never written
+        return (jax.numpy.asarray(a.grad.numpy()),)
+
+    middle.defvjp(forward, backward)
+    found = jax.grad(lambda x: (jax.numpy.sin(middle(2.0 * x)) ** 2).sum())(x)
+    expected = jax.grad(lambda x: (jax.numpy.sin((2.0 * x) ** 4) ** 2).sum())(x)
+    return np.asarray(found), np.asarray(expected)

@@ -5,7 +5,6 @@ import random
 
 import duals
 import numpy as np
-import pytest
 import warp as wp
 from generated import COLUMNS, PARAMETERS, THREADS, Program
 from sweep import load
@@ -155,7 +154,7 @@ def assert_same(found, expected, title, text, tolerance=1e-9):
             if not (error <= tolerance * scale).all():
                 worst = np.nanargmax(np.where(np.isnan(error), np.inf, error))
                 at = tuple(int(k) for k in np.unravel_index(worst, error.shape))
-                pytest.fail(
+                raise AssertionError(
                     f"{title}: {kind} of {name}{list(at)} is {got[name][at]!r}, expected {want[name][at]!r}\n{text}"
                 )
 
@@ -174,9 +173,8 @@ def check(seed, folder, framework=None, threads=THREADS, longest=None):
     text = f"{program.text}\nlaunches: {program.launches}"
     assert_same(found, expected, f"seed {seed}, {options}", text)
     if framework:
-        assert_same(
-            found, run_framework(framework, program, values, weights, threads), f"seed {seed}, {framework}", text
-        )
+        expected = run_framework(framework, program, values, weights, threads)
+        assert_same(found, expected, f"seed {seed}, {framework.__name__}", text)
     return True
 
 

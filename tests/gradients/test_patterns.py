@@ -1,7 +1,7 @@
 """Programs whose gradients other systems have got wrong, as users wrote them: five that were measured, and the patterns
 of reports."""
 
-import jax
+import frameworks
 import numpy as np
 import pytest
 import warp as wp
@@ -309,37 +309,6 @@ def test_the_peak_of_what_a_tape_keeps_is_reported():
     assert tape.memory.bytes == 0
 
 
-def test_gradients_go_through_a_framework_and_back():
-    """A program in the middle of one of JAX, which gives the gradient of its result and takes that of its argument."""
-
-    recorded = []
-
-    @jax.custom_vjp
-    def middle(x):
-        return forward(x)[0]
-
-    def forward(x):
-        a = doubles(np.asarray(x), requires_grad=True)
-        with wp.Tape() as tape:
-            b = a * a
-            wp.launch(square, dim=3, inputs=[b])
-        recorded.append((a, b, tape))
-        return jax.numpy.asarray(b.numpy()), None
-
-    def backward(_, gradient):
-        a, b, tape = recorded.pop()
-        seed = doubles(np.asarray(gradient))
-        tape.backward(grads={b: seed})
-        np.testing.assert_array_equal(seed.numpy(), np.asarray(gradient))
-        return (jax.numpy.asarray(a.grad.numpy()),)
-
-    middle.defvjp(forward, backward)
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    try:
-        x = np.array([0.3, 0.7, 1.1])
-        found = jax.grad(lambda x: (jax.numpy.sin(middle(2.0 * x)) ** 2).sum())(x)
-        expected = jax.grad(lambda x: (jax.numpy.sin((2.0 * x) ** 4) ** 2).sum())(x)
-    finally:
-        jax.config.update("jax_enable_x64", before)
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12)
+def test_gradients_go_through_a_framework_and_back(jax_process):
+    found, expected = jax_process(frameworks.around_a_program, np.array([0.3, 0.7, 1.1]))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
