@@ -208,6 +208,30 @@ def test_wrong_starts_are_refused():
         tape.backward(grads={x: x})
 
 
+def test_an_adjoint_is_compiled_when_a_gradient_is_asked_for_and_once(capfd, monkeypatch):
+    @wp.kernel
+    def only_here(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = x[i] * x[i] * x[i] + wp.float64(0.625)
+
+    def compiled():
+        streams = capfd.readouterr()
+        return streams.err.count("kernel 'only_here' ")
+
+    monkeypatch.setattr(wp.config, "log_level", wp.LOG_INFO)
+    x, y = doubles([2.0], requires_grad=True), doubles([0.0], requires_grad=True)
+    wp.launch(only_here, dim=1, inputs=[x, y])
+    assert compiled() == 1
+    with wp.Tape() as tape:
+        wp.launch(only_here, dim=1, inputs=[x, y])
+    assert compiled() == 0
+    tape.backward(y)
+    assert compiled() == 1
+    tape.zero()
+    tape.backward(y)
+    assert compiled() == 0 and x.grad.numpy()[0] == 12.0
+
+
 def test_a_kernel_without_backward_is_refused_when_it_is_recorded():
     @wp.kernel(enable_backward=False)
     def one_way(x: wp.array[float], y: wp.array[float]):
