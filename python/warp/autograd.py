@@ -18,6 +18,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import Kernel, array, usage_error
+from warp.hessians import hvp
 from warp.jacobians import (
     Result,
     Subject,
@@ -28,7 +29,6 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
-from warp.tangents import hvp
 from warp.tape import Tape
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]

@@ -16,7 +16,17 @@ from warp._weft import Kernel, array, primitives, type_name, usage_error
 from warp.tape import Tape
 from warp.types import type_components
 
-__all__ = ["Result", "Subject", "differences", "is_differentiable", "parameters", "reverse", "selected", "subject_of"]
+__all__ = [
+    "Result",
+    "Subject",
+    "Unrecorded",
+    "differences",
+    "is_differentiable",
+    "parameters",
+    "reverse",
+    "selected",
+    "subject_of",
+]
 
 
 # ---- numbers of arrays ----
@@ -239,7 +249,7 @@ def selected(count: int, limit: int) -> int:
     return count if limit <= 0 else min(count, limit)
 
 
-class _Unrecorded:
+class Unrecorded:
     """``with``: what happens inside is not on a tape that happens to record."""
 
     def __enter__(self) -> None:
@@ -252,7 +262,7 @@ class _Unrecorded:
 
 def reverse(subject: Subject, mask: Any, max_outputs: int) -> Result:
     """One pass back for each number of each output."""
-    with _Unrecorded():
+    with Unrecorded():
         arguments = _copies(subject.arguments)
         with Tape() as tape:
             outputs = subject.run(arguments)
@@ -282,7 +292,7 @@ def _step(value: float, dtype: np.dtype, eps: float | None) -> float:
 
 def differences(subject: Subject, mask: Any, max_inputs: int, eps: float | None) -> Result:
     """Two runs for each number of each input."""
-    with _Unrecorded():
+    with Unrecorded():
         result = _empty(subject, subject.run(_copies(subject.arguments)), mask)
         for i in sorted({i for i, _ in result.matrices}):
             given = subject.arguments[i]

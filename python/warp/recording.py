@@ -112,11 +112,12 @@ class Launch:
             for one in arrays_of(value):
                 yield one, is_written
 
-    def backward(self) -> None:
-        if not self.is_smooth:
-            return
-        nothing = [None] * len(self.values)
-        values, before, after = list(self.values), list(nothing), list(nothing)
+    def contents(self) -> tuple[list, list, list]:
+        """The arguments as the adjoint takes them: (values, before, after), where the latter have arrays to be read in
+        place of the values, or None."""
+        values = list(self.values)
+        before: list[array | None] = [None] * len(values)
+        after: list[array | None] = [None] * len(values)
         for i, needs in self.before.items():
             if isinstance(values[i], array):
                 before[i] = needs[0].copy
@@ -124,6 +125,13 @@ class Launch:
                 values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
         for i, need in self.after.items():
             after[i] = need.copy
+        return values, before, after
+
+    def backward(self) -> None:
+        if not self.is_smooth:
+            return
+        values, before, after = self.contents()
+        nothing = [None] * len(values)
         _weft.run_adjoint(self.kernel, self.dim, values, before, after, self.records, nothing, self.device)
 
     def __repr__(self) -> str:
@@ -172,20 +180,24 @@ class Write:
         if self.source is not None:
             yield self.source, False
 
+    def as_launch(self) -> tuple[Any, tuple[int, ...], list[array]] | None:
+        """(kernel, dim, values) of a launch that does the same; None where no gradient goes back to a source."""
+        if self.source is None or self.source.grad is None:
+            return None
+        from warp.copy_kernels import kernels
+
+        source = self.source if self.source.dtype is self.to.dtype else self.source.view(self.to.dtype)
+        return kernels[self.to.ndim - 1], self.to.shape, [source, self.to]
+
     def backward(self) -> None:
         if self.to.grad is None:
             return
-        if self.source is None or self.source.grad is None:
-            if not self.to.retain_grad:
-                self.to.grad.zero_()
-            return
-        source = self.source if self.source.dtype is self.to.dtype else self.source.view(self.to.dtype)
-        from warp.copy_kernels import kernels
-
-        nothing = [None, None]
-        _weft.run_adjoint(
-            kernels[self.to.ndim - 1], self.to.shape, [source, self.to], nothing, nothing, [], nothing, None
-        )
+        launch = self.as_launch()
+        if launch is not None:
+            kernel, dim, values = launch
+            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], None)
+        elif not self.to.retain_grad:
+            self.to.grad.zero_()
 
     def __repr__(self) -> str:
         return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"

@@ -1,4 +1,4 @@
-"""Forward mode: a kernel run with the tangents of its arguments, and products with Hessians, forward over reverse."""
+"""Forward mode: a kernel run with the tangents of its arguments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 from warp import _weft
 from warp._weft import array, usage_error
 
-__all__ = ["hvp", "jvp"]
+__all__ = ["jvp", "tangents_like"]
 
 
-def _tangents(api: str, what: str, values: list, tangents: Sequence[Any] | None) -> list:
+def tangents_like(api: str, what: str, values: list, tangents: Sequence[Any] | None) -> list:
+    """One for each value, None where none is given. Raises UsageError where an array is not like its value."""
     tangents = list(tangents or ())
     if len(tangents) > len(values):
         raise usage_error(f"{api}: {len(tangents)} {what} for {len(values)} arguments", ValueError)
@@ -57,63 +58,7 @@ def jvp(
         CompileError: the kernel has no derivative that could be computed, at its line.
     """
     inputs, outputs = list(inputs), list(outputs)
-    tangents = _tangents("jvp()", "input_tangents", inputs, input_tangents)
-    tangents += _tangents("jvp()", "output_tangents", outputs, output_tangents)
+    tangents = tangents_like("jvp()", "input_tangents", inputs, input_tangents)
+    tangents += tangents_like("jvp()", "output_tangents", outputs, output_tangents)
     nothing = [None] * len(tangents)
-    _weft.run_jvp(kernel, dim, inputs + outputs, tangents, False, nothing, nothing, nothing, [], device)
-
-
-def hvp(
-    kernel: Any,
-    dim: Any = None,
-    inputs: Sequence[Any] = (),
-    outputs: Sequence[Any] = (),
-    vectors: Sequence[Any] = (),
-    weights: Sequence[Any] | None = None,
-    device: Any = None,
-) -> list[array | None]:
-    """The Hessian of a kernel's outputs, summed with weights, times a vector: forward mode over reverse mode.
-
-    Args:
-        kernel, dim, inputs, outputs, device: as for ``wp.launch``. What the outputs hold is where the kernel starts
-            from; nothing is written to them.
-        vectors: one for each input, an array like it; None for zero.
-        weights: one for each output, an array like it; ones where it is None.
-    Returns:
-        One array for each input that is an array of floats, None for the others: the derivative of its gradient along
-        the vectors.
-    Raises:
-        UsageError: a vector or weight is not like its argument.
-        CompileError: the kernel has no second derivative that could be computed here, at its line.
-    """
-    inputs, outputs = list(inputs), list(outputs)
-    vectors = _tangents("hvp()", "vectors", inputs, vectors)
-    weights = _tangents("hvp()", "weights", outputs, weights)
-    values, tangents = [], []
-    for i, value in enumerate(inputs + outputs):
-        if not isinstance(value, array):
-            values.append(value)
-            tangents.append(vectors[i] if i < len(inputs) else None)
-            continue
-        twin = _weft.keep(value)
-        twin.zero_()
-        value = _weft.keep(value)
-        value.requires_grad = True
-        if i < len(inputs):
-            if vectors[i] is not None:
-                twin.assign(vectors[i])
-        else:
-            given = weights[i - len(inputs)]
-            value.grad.fill_(1) if given is None else value.grad.assign(given)
-        twin.requires_grad = True
-        values.append(value)
-        tangents.append(twin)
-    nothing = [None] * len(values)
-    _weft.run_jvp(kernel, dim, values, tangents, True, nothing, nothing, nothing, [], device)
-    results = tangents[: len(inputs)]
-    return [twin.grad if isinstance(twin, array) and _is_smooth(twin) else None for twin in results]
-
-
-def _is_smooth(of: array) -> bool:
-    info = _weft.type_info(of.dtype)  # None for structs
-    return info is None or info["scalar_kind"] == "float"
+    _weft.run_jvp(kernel, dim, inputs + outputs, tangents, False, nothing, nothing, [], device)

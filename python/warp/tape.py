@@ -63,9 +63,9 @@ class Tape:
 
     def _record_launch(
         self, kernel: Any, dim: Any, values: list, device: Any, shape: tuple[int, ...] | None
-    ) -> list[array]:
+    ) -> list[array] | None:
         """Gives the arrays in which the launch has to keep what its atomics give: one element for each thread of the
-        grid of this shape. None: the launch is not made here."""
+        grid of this shape, which is None where the launch is not made here. Tapes that run it themselves give None."""
         before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device)
         if records and shape is None:
             raise usage_error(
@@ -221,9 +221,12 @@ class Tape:
                 else:
                     of.grad.assign(gradient)
             for entry in reversed(self._entries):
-                entry.backward()
+                self._reverse(entry)
             for gradient, before in supplied:
                 gradient.assign(before)
+
+    def _reverse(self, entry: Any) -> None:
+        entry.backward()
 
     @staticmethod
     def _check_loss(loss: Any) -> None:

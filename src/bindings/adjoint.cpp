@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -164,74 +165,132 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     check.check("launch()", "the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
 }
 
-// The kernel, or its adjoint, with tangents: `tangents` has one for each value, or None. The other lists are those of
-// run_adjoint(), with `after_tangents` beside `after`; a kernel that is no adjoint only fills `records`.
-void run_jvp(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint,
-             nb::list before, nb::list after, nb::list after_tangents, nb::list records, nb::handle device_object) {
-    nb::object holder = kernel_for(kernel_object, values);
-    PyKernel& kernel = *kernel_pointer(holder);
-    runtime::Device& device = device_from_python(device_object, "jvp()");
-    Arguments arguments(kernel, values, device);
-    if (of_adjoint) arguments.find_gradients(kernel);
-    const auto& parameters = kernel.parameters();
-    std::vector<bool> active;
-    for (std::size_t i = 0; i < parameters.size(); ++i) active.push_back(!nb::handle(tangents[i]).is_none());
-    const std::vector<ArrayView> recorded = views_of(records);
+// A kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
+class WithTangents {
+public:
+    WithTangents(nb::handle kernel_object, nb::list values, nb::list tangents, bool of_adjoint, nb::list records,
+                 nb::handle device_object)
+        : holder_(kernel_for(kernel_object, values)),
+          kernel_(*kernel_pointer(holder_)),
+          device_(device_from_python(device_object, "jvp()")),
+          of_adjoint_(of_adjoint),
+          tangents_(tangents),
+          records_(views_of(records)),
+          arguments_(kernel_, values, device_) {
+        if (of_adjoint) arguments_.find_gradients(kernel_);
+        const std::size_t count = kernel_.parameters().size();
+        for (std::size_t i = 0; i < count; ++i) active_.push_back(!nb::handle(tangents[i]).is_none());
+    }
 
-    std::vector<std::byte> block;
-    const auto compile = [&](Variant variant) {
-        const auto* compiled = &kernel.with_tangents(variant, arguments.gradients, active);
-        block.assign(static_cast<std::size_t>(compiled->layout.size_bytes), std::byte{0});
-        std::memcpy(block.data(), arguments.block.data(), arguments.block_bytes);
-        std::vector<ParameterPlan> twins;
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            twins.push_back(parameters[i]);
-            twins[i].name = "the tangent of " + parameters[i].name;
-            twins[i].offset = compiled->layout.offsets[parameters.size() + i];
-            if (active[i])
-                pack_argument(kernel, twins[i], i, nb::handle(tangents[i]).ptr(), device, block.data(),
-                              arguments.holders);
+    // The machine code that these arguments need.
+    const program::CompiledKernel& compile() {
+        Variant variant = kernel_.configured();
+        variant.records = !of_adjoint_ && !records_.empty();
+        const program::CompiledKernel* compiled = &pack(variant);
+        variant.strided = program::needs_strided(*compiled, block_.data());
+        variant.overlapping = of_adjoint_ ? program::has_gradient_overlap(*compiled, block_.data())
+                                          : program::has_overlap(*compiled, block_.data());
+        if (variant.strided || variant.overlapping) compiled = &pack(variant);
+        if (of_adjoint_) check_after(*compiled);
+        return *compiled;
+    }
+
+    void run(nb::handle dim, nb::list before, nb::list after) {
+        const program::CompiledKernel& compiled = compile();
+        check_records(kernel_, compiled, records_);
+        std::vector<std::byte> block_after = block_;
+        use_copies(kernel_.parameters(), after, block_after.data());
+        use_copies(kernel_.parameters(), before, block_.data());
+        program::point_extras(compiled, block_.data(), block_after.data(), records_);
+        const int tid_rank = compiled.description.tid_rank;
+        const Dimensions dims =
+            dim.is_none() ? infer_dimensions(kernel_, tid_rank, block_.data()) : read_dimensions(dim.ptr());
+        const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel_.key);
+        const std::vector<runtime::BufferPtr> copies = program::make_copies(compiled, block_.data(), device_);
+        if (of_adjoint_) return execute(compiled, block_.data(), grid);  // on copies, which hvp() makes
+
+        std::vector<PyObject*> moving;
+        for (nb::handle tangent : tangents_) moving.push_back(tangent.ptr());
+        FiniteCheck check;
+        if (program::settings().verify_fp) {
+            watch(check, compiled, arguments_.values, "");
+            watch(check, compiled, moving, "the tangent of ");
         }
-        check_records(kernel, *compiled, recorded);
-        std::vector<std::byte> block_after = block;
-        use_copies(parameters, after, block_after.data());
-        use_copies(twins, after_tangents, block_after.data());
-        use_copies(parameters, before, block.data());
-        program::point_extras(*compiled, block.data(), block_after.data(), recorded);
-        return compiled;
-    };
-    Variant variant = kernel.configured();
-    variant.records = !of_adjoint && !recorded.empty();
-    const program::CompiledKernel* compiled = compile(variant);
-    variant.strided = program::needs_strided(*compiled, block.data());
-    variant.overlapping = of_adjoint ? program::has_gradient_overlap(*compiled, block.data())
-                                     : program::has_overlap(*compiled, block.data());
-    if (variant.strided || variant.overlapping) compiled = compile(variant);
-    const int tid_rank = compiled->description.tid_rank;
-    const Dimensions dims =
-        dim.is_none() ? infer_dimensions(kernel, tid_rank, block.data()) : read_dimensions(dim.ptr());
-    const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel.key);
-    const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
-    if (of_adjoint) return execute(*compiled, block.data(), grid);  // on copies, which hvp() makes
+        execute(compiled, block_.data(), grid);
+        check.check("jvp()", "kernel '" + kernel_.key + "'", "");
+        count_writes(compiled, arguments_.values);
+        count_writes(compiled, moving);
+    }
 
-    std::vector<PyObject*> moving;
-    for (nb::handle tangent : tangents) moving.push_back(tangent.ptr());
-    FiniteCheck check;
-    if (program::settings().verify_fp) {
+private:
+    const program::CompiledKernel& pack(Variant variant) {
+        const auto& parameters = kernel_.parameters();
+        const auto& compiled = kernel_.with_tangents(variant, arguments_.gradients, active_);
+        block_.assign(static_cast<std::size_t>(compiled.layout.size_bytes), std::byte{0});
+        std::memcpy(block_.data(), arguments_.block.data(), arguments_.block_bytes);
         for (std::size_t i = 0; i < parameters.size(); ++i) {
-            if (!compiled->effects[i].writes) continue;
-            for (const auto& [value, of] :
-                 {std::pair(arguments.values[i], ""), std::pair(moving[i], "the tangent of ")}) {
-                if (PyArray* array = array_pointer(value)) check.watch(of + parameters[i].name, array->array);
-                for (const NamedArray& field : named_arrays_in(value))
-                    check.watch(of + parameters[i].name + field.name, field.array->array);
-            }
+            if (!active_[i]) continue;
+            ParameterPlan twin = parameters[i];
+            twin.name = "the tangent of " + twin.name;
+            twin.offset = compiled.layout.offsets[parameters.size() + i];
+            PyObject* const tangent = nb::handle(tangents_[i]).ptr();
+            pack_argument(kernel_, twin, i, tangent, device_, block_.data(), arguments_.holders);
+        }
+        // needs_strided() looks at the others as well; their contents come with the run.
+        std::vector<ArrayView> records = records_;
+        if (records.empty()) records.resize(compiled.extras.size());
+        program::point_extras(compiled, block_.data(), block_.data(), records);
+        return compiled;
+    }
+
+    // What extremes look at there has no tangent; what users' derivatives do may have.
+    void check_after(const program::CompiledKernel& adjoint) {
+        const int own = static_cast<int>(adjoint.effects.size());
+        for (const ir::Extra& extra : adjoint.extras) {
+            if (extra.kind != ir::Extra::Kind::after || extra.of < own) continue;
+            const std::string& name = kernel_.parameters()[static_cast<std::size_t>(extra.of - own)].name;
+            throw UsageError("hvp()", "kernel '" + kernel_.key +
+                                          "' has no second derivative here: a derivative that was written "
+                                          "for a function of it looks at '" +
+                                          name +
+                                          "' as it is after the launch. help: pass "
+                                          "numbers to that function in place of the array");
         }
     }
-    execute(*compiled, block.data(), grid);
-    check.check("jvp()", "kernel '" + kernel.key + "'", "");
-    count_writes(*compiled, arguments.values);
-    count_writes(*compiled, moving);
+
+    void watch(FiniteCheck& check, const program::CompiledKernel& compiled, const std::vector<PyObject*>& values,
+               const std::string& of) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (!compiled.effects[i].writes) continue;
+            const std::string name = of + kernel_.parameters()[i].name;
+            if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
+            for (const NamedArray& field : named_arrays_in(values[i]))
+                check.watch(name + field.name, field.array->array);
+        }
+    }
+
+    nb::object holder_;
+    PyKernel& kernel_;
+    runtime::Device& device_;
+    const bool of_adjoint_;
+    nb::list tangents_;
+    const std::vector<ArrayView> records_;
+    Arguments arguments_;
+    std::vector<bool> active_;
+    std::vector<std::byte> block_;
+};
+
+// The other lists are those of run_adjoint(); a kernel that is no adjoint fills `records`.
+void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
+             nb::list after, nb::list records, nb::handle device) {
+    WithTangents(kernel, values, tangents, of_adjoint, records, device).run(dim, before, after);
+}
+
+bool hessian_needs_launch(nb::handle kernel, nb::list values, nb::list tangents, nb::handle device) {
+    const program::CompiledKernel& compiled =
+        WithTangents(kernel, values, tangents, /*of_adjoint=*/true, nb::list(), device).compile();
+    return std::any_of(compiled.extras.begin(), compiled.extras.end(),
+                       [](const ir::Extra& extra) { return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy; });
 }
 
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
@@ -274,10 +333,11 @@ void bind_adjoint(nb::module_& m) {
           "`gradients` arrays in place of "
           "their gradients (None: array.grad); all laid out as the values.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
-          nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("after_tangents"), nb::arg("records"),
-          nb::arg("device").none(),
+          nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("records"), nb::arg("device").none(),
           "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. The other lists are "
           "those of run_adjoint().");
+    m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
+          nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
           "launch writes it. Then the types of what it has to keep of its atomics, and whether there is an adjoint: "

@@ -266,13 +266,16 @@ std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant
     return result;
 }
 
+void PyKernel::check_backward() const {
+    if (options.enable_backward) return;
+    throw UsageError("kernel '" + key + "'",
+                     "was declared with enable_backward=False, and a gradient is asked for. help: leave "
+                     "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
+}
+
 PyKernel::Adjoint& PyKernel::adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients) {
     follow_redefinitions();
-    if (!options.enable_backward) {
-        throw UsageError("kernel '" + key + "'",
-                         "was declared with enable_backward=False, and a gradient is asked for. help: leave "
-                         "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
-    }
+    check_backward();
     return adjoints_[{variant.index(), program::settings().gradient_loop_bytes, gradients}];
 }
 
@@ -291,6 +294,7 @@ const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
                                                        const std::vector<transform::Gradient>& gradients,
                                                        const std::vector<bool>& tangents) {
     follow_redefinitions();
+    if (!gradients.empty()) check_backward();
     const auto key = std::make_tuple(variant.index(), program::settings().gradient_loop_bytes, gradients, tangents);
     if (const auto found = with_tangents_.find(key); found != with_tangents_.end()) return *found->second;
     program::CompileOptions options = compile_options(variant);

@@ -116,6 +116,7 @@ private:
         std::optional<program::AdjointReads> reads;  // empty where nobody has asked
         std::shared_ptr<const program::CompiledKernel> compiled;
     };
+    void check_backward() const;  // throws UsageError where the kernel was declared without
     Adjoint& adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients);
     // By variant, the bytes that loops may keep, gradients and tangents.
     std::map<std::tuple<std::size_t, std::int64_t, std::vector<transform::Gradient>>, Adjoint> adjoints_;

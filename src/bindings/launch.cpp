@@ -145,8 +145,10 @@ void run_recorded(bool records, const nb::object& kernel_object, const program::
     const nb::object tape = nb::borrow(active_tape());
     nb::list shape;  // of the grid that the kernel sees
     for (int axis = 0; axis < compiled.description.tid_rank; ++axis) shape.append(grid.dim[axis]);
-    nb::list kept = nb::borrow<nb::list>(tape.attr("_record_launch")(
-        kernel_object, nb::tuple(extents), given, device ? nb::borrow(device) : nb::none(), nb::tuple(shape)));
+    const nb::object answer = tape.attr("_record_launch")(kernel_object, nb::tuple(extents), given,
+                                                          device ? nb::borrow(device) : nb::none(), nb::tuple(shape));
+    if (answer.is_none()) return;  // the tape has run it
+    const nb::list kept = nb::borrow<nb::list>(answer);
     try {
         if (nb::len(kept) == 0)
             run_launch(kernel, compiled, block, grid, values.data());

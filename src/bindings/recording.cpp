@@ -4,8 +4,10 @@
 
 #include "bindings/array_object.h"
 #include "bindings/finite.h"
+#include "bindings/structs.h"
 #include "program/settings.h"
 #include "runtime/array.h"
+#include "support/error.h"
 
 namespace weft::bindings {
 namespace {
@@ -51,6 +53,41 @@ nb::object run_verified(const std::string& api, const std::string& culprit, cons
     return result;
 }
 
+// The memory that an array is a part of, as bytes: a copy of it, or zeros.
+nb::object memory_like(nb::handle object, bool zeros) {
+    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+    const std::int64_t size = array.buffer ? array.buffer->size_bytes : 0;
+    runtime::Array bytes;
+    bytes.dtype = Type::scalar(Scalar::u8);
+    bytes.device = array.device;
+    bytes.view.shape[0] = size;
+    bytes.view.strides[0] = 1;
+    bytes.buffer = zeros ? runtime::allocate_zeroed(size, *array.device) : runtime::allocate(size, *array.device);
+    bytes.view.data = bytes.buffer->data;
+    if (!zeros && size > 0) {
+        moving(size, [&] { std::memcpy(bytes.buffer->data, array.buffer->data, static_cast<std::size_t>(size)); });
+        bytes.buffer->references.add_all(array.buffer->references, *bytes.buffer);
+    }
+    return nb::steal(make_array(std::move(bytes)));
+}
+
+// What `array` is in its own memory, in one from memory_like().
+nb::object view_in_memory(nb::handle object, nb::handle memory) {
+    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+    const runtime::BufferPtr& buffer = array_argument(memory.ptr(), "Tape", "memory").array.buffer;
+    runtime::Array view = array;
+    view.view.grad = nullptr;
+    view.buffer = buffer;
+    if (view.size() > 0) {
+        const auto* const start = static_cast<const std::byte*>(array.buffer ? array.buffer->data : nullptr);
+        const auto [low, high] = array.extent();
+        WEFT_CHECK(start && low >= start && high <= start + buffer->size_bytes, "an array lies outside of its memory");
+        view.view.data =
+            static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array.view.data) - start);
+    }
+    return nb::steal(make_array(std::move(view)));
+}
+
 }  // namespace
 
 PyObject* active_tape() { return tape; }
@@ -90,6 +127,14 @@ void bind_recording(nb::module_& m) {
         nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
     m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("culprit"), nb::arg("what"), nb::arg("arrays"),
           nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
+    m.def("memory_like", &memory_like, nb::arg("array"), nb::arg("zeros"),
+          "The memory that an array is a part of, as bytes: a copy of it, or zeros.");
+    m.def("view_in_memory", &view_in_memory, nb::arg("array"), nb::arg("memory"),
+          "What an array is in its own memory, in one from memory_like().");
+    m.def(
+        "holds_arrays",
+        [](nb::handle array) { return holds_arrays(array_argument(array.ptr(), "Tape", "array").array.dtype); },
+        nb::arg("array"), "Whether its elements are structs with arrays.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
 }
 

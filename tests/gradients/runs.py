@@ -203,10 +203,13 @@ def check_forward(seed, folder):
 
 
 def check_hessian(seed, folder):
-    """Whether the Hessian of the program's first kernel could be compared along a direction of the arrays x and v: with
-    differences of its gradients, of which two step sizes must agree."""
+    """Whether the Hessian could be compared along a direction of arrays: with differences of gradients, of which two
+    step sizes must agree. Of even programs it is that of the first kernel by x and v, of odd ones that of all launches
+    by all arrays."""
     program = Program(random.Random(seed), rereads=seed % 3 != 0)
-    program.launches = program.launches[:1]
+    is_kernel = seed % 2 == 0
+    if is_kernel:
+        program.launches = program.launches[:1]
     values, weights = numbers(seed)
     if run_duals(program, values, weights, THREADS) is None:
         return False
@@ -214,7 +217,7 @@ def check_hessian(seed, folder):
     module = compiled(program, folder, f"hessian_{seed}", options)
     wp.config.gradient_loop_bytes = ROOMS[seed // 2 % 2]
     rng = np.random.default_rng(seed)
-    directions = {name: rng.standard_normal(values[name].shape) for name in ("x", "v")}
+    directions = {name: rng.standard_normal(values[name].shape) for name in (("x", "v") if is_kernel else weights)}
 
     def quotients(step):
         ends = []
@@ -226,10 +229,20 @@ def check_hessian(seed, folder):
     def arrays(changed):
         return arrays_of_weft({**values, **changed}, module.Body)
 
-    x, v, n, *outputs = arrays({})
-    kernel, vectors = getattr(module, program.launches[0]), arrays(directions)[:2]
-    products = wp.autograd.hvp(kernel, THREADS, [x, v, n], outputs, vectors=vectors, weights=arrays(weights)[3:])
-    found = {name: product.numpy() for name, product in zip(directions, products)}
+    def run(*arguments):
+        for kernel in program.launches:
+            wp.launch(getattr(module, kernel), dim=THREADS, inputs=arguments)
+        return [argument for (name, _), argument in zip(PARAMETERS, arguments) if name != "n"]
+
+    given, vectors, seeds = arrays({}), arrays(directions), arrays(weights)
+    vectors[2] = None
+    if is_kernel:
+        kernel = getattr(module, program.launches[0])
+        products = wp.autograd.hvp(kernel, THREADS, given[:3], given[3:], vectors[:3], seeds[3:])
+    else:
+        products = wp.autograd.hvp(run, inputs=given, vectors=vectors, weights=[*seeds[:2], *seeds[3:]])
+    named = {name: product for (name, _), product in zip(PARAMETERS, products)}
+    found = {name: as_numbers(named[name], name) for name in directions}
     coarse, fine = quotients(1e-4), quotients(5e-5)
     scale = max(1.0, *(float(np.abs(fine[name]).max()) for name in directions))
     if max(np.abs(coarse[name] - fine[name]).max() for name in directions) > 1e-5 * scale:
