@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "codegen/value.h"
+#include "ir/walk.h"
 
 namespace weft::codegen {
 
@@ -92,7 +94,8 @@ constexpr double kBranch = 1.5;
 
 class Estimate {
 public:
-    Estimate(const transform::VectorPlan& plan, int lanes) : plan_(plan), lanes_(lanes) {}
+    Estimate(const ir::Function& kernel, const transform::VectorPlan& plan, int lanes)
+        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes) {}
 
     // Of one group of lanes.
     double cost_of(const ir::Region& region, bool masked = false) const {
@@ -101,7 +104,10 @@ public:
             bool loops = operation->op == Op::for_ || operation->op == Op::while_;
             bool splits = divides_lanes(*operation);
             double nested = 0.0;
-            for (const ir::Region* inner : operation->regions) nested += cost_of(*inner, masked || splits);
+            for (const ir::Region* inner : operation->regions) {
+                const bool is_rare = operation->likely && inner == operation->regions[1];
+                if (!is_rare) nested += cost_of(*inner, masked || splits);
+            }
             if (loops) nested = (nested + 0.5) * trips(*operation) / (splits && lanes_ > 1 ? kBusyLanes : 1.0);
             if (splits && lanes_ == 1) nested += kBranch;
             sum += nested + cost_of(*operation, masked);
@@ -136,6 +142,16 @@ private:
         return false;
     }
 
+    // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
+    bool is_summed(const Operation& operation) const {
+        if (!ir::is_atomic(operation.op) || operation.op == Op::atomic_cas || operation.op == Op::atomic_exch)
+            return false;
+        return !used_.contains(operation.result()) &&
+               std::all_of(operation.operands.begin(), operation.operands.end() - 1, [&](const ir::Value* operand) {
+                   return plan_.shape(operand).kind == transform::LaneShape::Kind::uniform;
+               });
+    }
+
     double cost_of(const Operation& operation, bool masked) const {
         int leaves = 1;
         if (!operation.results.empty())
@@ -147,11 +163,12 @@ private:
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
         if (operation.op == Op::load && lanes_ > 1 && gathers(operation))
             each = lanes_ * (masked ? kMaskedGather : kGather);
-        else if (one_by_one)
+        else if (one_by_one && !is_summed(operation))
             each *= lanes_;
         return each * leaves;
     }
 
+    const std::unordered_set<const ir::Value*> used_;
     const transform::VectorPlan& plan_;
     int lanes_;
 };
@@ -159,11 +176,11 @@ private:
 }  // namespace
 
 double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
-    return 0.2 + Estimate(plan, plan.lanes).cost_of(kernel.body) / plan.lanes;
+    return 0.2 + Estimate(kernel, plan, plan.lanes).cost_of(kernel.body) / plan.lanes;
 }
 
 double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
-    return 0.2 + Estimate(plan, 1).cost_of(kernel.body);
+    return 0.2 + Estimate(kernel, plan, 1).cost_of(kernel.body);
 }
 
 bool is_library_math(Op op) {

@@ -219,6 +219,7 @@ struct Emitter::Loop {
         bool used = false;        // the result is
     };
     bool masked = false;
+    bool starts_apart = false;  // lanes take part from some iteration on, not from the first
     llvm::BasicBlock *before = nullptr, *header = nullptr, *body = nullptr, *exit = nullptr;
     llvm::Value* outer_mask = nullptr;
     Phi active;  // masked only
@@ -271,7 +272,8 @@ void Emitter::gather_next(Loop& loop, const std::vector<ir::Value*>& yielded) {
     for (std::size_t i = 0; i < loop.carried.size(); ++i) {
         Loop::Carried& carried = loop.carried[i];
         carried.next = value(yielded[i]);
-        if (!loop.masked || !carried.used || !carried.finals.empty()) continue;
+        const bool keeps = carried.used || loop.starts_apart;
+        if (!loop.masked || !keeps || !carried.finals.empty()) continue;
         for (std::size_t l = 0; l < carried.phis.size(); ++l)
             carried.next.leaves[l] = kept(carried.next.leaves[l], carried.phis[l].leaf);
     }
@@ -380,15 +382,28 @@ void Emitter::emit_for(const Operation& operation) {
 
     // Which lanes make a first iteration.
     bool k_in_lanes = varying(counter);
+    loop.starts_apart = from.varying() && !k_in_lanes;  // and ends together
     auto running = [&](Leaf& k) {
         Leaf result = lift({&k, &to, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
         return vector(result);
     };
+    const Op until = by.uniform() && constant_of(by.scalar) == 1 ? Op::cmp_ge : Op::cmp_le;
+    auto has_begun = [&](Leaf& k) {
+        Leaf result = lift({&k, &from}, [&](Values v) { return compare(until, scalar, v[0], v[1]); });
+        return vector(result);
+    };
     llvm::Value* active = both(mask_, running(from));
     if (operation.guarded) active = both(active, vector(leaf(inits.back())));
+    Leaf start = from;
+    if (loop.starts_apart) {
+        const Op first = until == Op::cmp_ge ? Op::atomic_min : Op::atomic_max;
+        llvm::Value* none = splat(neutral(first, scalar));
+        start = Leaf::of_scalar(combine_lanes(first, scalar, builder_.CreateSelect(here(active), from.vector, none)));
+        active = both(active, has_begun(start));
+    }
     open_loop(loop, arguments, operation.results, inits, active);
     Phi k = open_phi({scalar, false, 0}, k_in_lanes, step_of(counter));
-    add_incoming(k, from, loop.before);
+    add_incoming(k, start, loop.before);
     set(counter, k.leaf);
     if (operation.guarded) guard_in_body();
     emit_region(body);
@@ -399,7 +414,7 @@ void Emitter::emit_for(const Operation& operation) {
         next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
     else
         next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
-    active = both(mask_, running(next));
+    active = both(loop.starts_apart ? loop.outer_mask : mask_, running(next));
     std::optional<std::int64_t> distance = by.uniform() ? constant_of(by.scalar) : std::nullopt;
     if (distance != 1 && distance != -1) {
         // A longer step may pass the largest number: the counter must have moved in the direction of the step.
@@ -407,6 +422,7 @@ void Emitter::emit_for(const Operation& operation) {
         active = both(active, vector(moved));
     }
     if (operation.guarded) active = both(active, vector(leaf(yielded.back())));
+    if (loop.starts_apart) active = both(active, has_begun(next));
     add_incoming(k, next, builder_.GetInsertBlock());
     close_loop(loop, operation.results, inits, active);
 }

@@ -45,6 +45,7 @@ std::vector<Value*> Copier::append_structured(const Operation& operation, const 
     };
     Operation* made = made_->new_operation(operation.op, operation.span);
     made->guarded = operation.guarded;
+    made->likely = operation.likely;
     made->parent = &b_.region();
     made->operands = copies(operation.operands);
     if (is_loop) put(made->operands, carried_operands(operation), starts);

@@ -93,6 +93,7 @@ struct Operation {
     std::vector<std::int64_t> ints;                  // extract, insert, dim, member, tid
     std::string text;                                // print, assert_
     bool guarded = false;                            // for_
+    bool likely = false;                             // if_: the second arm hardly ever runs
     Function* function = nullptr;                    // call
     std::shared_ptr<const LibraryFunction> library;  // call_library
 

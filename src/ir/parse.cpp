@@ -533,6 +533,7 @@ private:
 
     std::vector<Type> if_(Operation& operation) {
         operation.operands.push_back(use());
+        operation.likely = accept_word("likely");
         region(*function_->new_region(&operation));
         Region* other = function_->new_region(&operation);
         if (accept_word("else")) {

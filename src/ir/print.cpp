@@ -500,6 +500,7 @@ void Printer::structured(const Operation& operation, int depth) {
         case Op::if_: {
             out_ += ' ';
             uses(operands);
+            if (operation.likely) out_ += " likely";
             out_ += " {";
             place(operation.span);
             region(operation.body(0), depth);

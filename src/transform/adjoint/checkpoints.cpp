@@ -22,12 +22,6 @@ namespace {
 
 constexpr std::int64_t kFewestPlaces = 2;
 
-// The most that a loop whose bounds are known runs; null where it is not known.
-std::optional<std::int64_t> known_count(const Value* count) {
-    if (!count->definition || count->definition->op != Op::constant) return std::nullopt;
-    return count->definition->numbers[0].i;
-}
-
 // How many steps from a checkpoint the next one stands, where `length` iterations are to be reversed from it on, the
 // last one first, with `places` (itself among them). Both are i64, and so is what is given.
 //
@@ -65,8 +59,7 @@ void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
     Value* size = recorded.count;
     if (bytes > 0) {
         const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / (bytes + counting.size_bytes()));
-        const bool may_be_more =
-            counting.size_bytes() >= 4 && known_count(recorded.count).value_or(places + 1) > places;
+        const bool may_be_more = counting.size_bytes() >= 4 && most_iterations(operation).value_or(places + 1) > places;
         if (may_be_more) {
             recorded.places = places;
             Value* all = b_.integer(places, counting);
@@ -83,10 +76,13 @@ void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
     }
 }
 
-// Where the first run through the loop keeps what iteration `t` starts with. All that have no place of their own share
-// the last one, where nobody looks for them.
-Value* Reverser::place_of(const Recorded& recorded, Value* t) {
-    return recorded.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(recorded.places - 1, t->type)) : t;
+// In the first run through the loop, at the beginning of iteration `t`. All that have no place of their own share the
+// last one, where nobody looks for them.
+void Reverser::record_state(const Operation& operation, const Recorded& recorded, Value* t) {
+    Value* place = recorded.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(recorded.places - 1, t->type)) : t;
+    const std::size_t first = ir::carried_arguments(operation);
+    for (std::size_t i = 0; i < recorded.trails.size(); ++i)
+        if (recorded.trails[i]) b_.store(recorded.trails[i], {place}, copy(body_of(operation).arguments[first + i]));
 }
 
 std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorded& recorded, Value* t, Value*& newest) {
@@ -100,6 +96,7 @@ std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorde
     for (const Value* trail : recorded.trails) types.push_back(trail->type.element());
     types.push_back(newest->type);
     Operation* made = b_.if_(recorded.is_complete, types);
+    made->likely = true;
     {
         ir::Builder::Inside inside(b_, made->body(0));
         std::vector<Value*> yields = loads(t);

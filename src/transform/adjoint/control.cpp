@@ -4,12 +4,13 @@
 //
 // replay:  %trail = trail %count
 //          %s = for %t = 0 to %count step 1 carry (%c = %a) { store %trail[%t], %c; %n = mul %c, %x; yield %n }
-// reverse: %da, %dx = for %j = 0 to %count step 1 carry (%d = %ds, %e = %dx0) {
-//              %c = load %trail[%count - 1 - %j]
+// reverse: %da, %dx = for %t = %count - 1 to -1 step -1 carry (%d = %ds, %e = %dx0) {
+//              %c = load %trail[%t]
 //              yield (mul %d, %x), (add %e, (mul %d, %c))
 //          }
 //
-// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted. One
+// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted; where
+// it runs a few times at most, there is room for these, and it counts while it fills the trails. One
 // that runs more often than its trails have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
@@ -25,7 +26,28 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
+namespace {
+
+// Loops of no more iterations, at most, have room for all of them.
+constexpr std::int64_t kMostUncounted = 256;
+
+}  // namespace
+
 // ---- replay ----
+
+// How often a loop runs at most; empty where that is known at run time only.
+std::optional<std::int64_t> Reverser::most_iterations(const Operation& operation) {
+    if (operation.op != Op::for_) return std::nullopt;
+    std::int64_t range[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+        const Operation* definition = operation.operands[i]->definition;
+        if (!definition || definition->op != Op::constant) return std::nullopt;
+        range[i] = definition->numbers[0].i;
+    }
+    const auto [lo, hi, step] = range;
+    if (step == 0 || (step > 0 ? lo >= hi : lo <= hi)) return 0;
+    return (hi - lo + step - (step > 0 ? 1 : -1)) / step;
+}
 
 // The number of iterations of a for: (hi - lo) / step, rounded up; 0 where that is negative.
 Value* Reverser::trip_count(const Operation& operation) {
@@ -56,29 +78,44 @@ Value* Reverser::counted(const Operation& operation) {
 
 void Reverser::replay_loop(const Operation& operation) {
     Recorded recorded;
-    recorded.count = operation.op == Op::for_ && !operation.guarded ? trip_count(operation) : counted(operation);
+    const std::optional<std::int64_t> most = most_iterations(operation);
+    if (operation.guarded && most && *most <= kMostUncounted) {
+        recorded.count = b_.integer(*most, operation.operands[0]->type);
+        open_trails(operation, recorded);
+        const auto recording = [&](const Region& region, const std::vector<Value*>& count) {
+            // The counter is the same in all lanes, unlike the count of each.
+            Value *at = b_.binary(Op::sub, copy(region.arguments[0]), copy(operation.operands[0])),
+                  *step = copy(operation.operands[2]);
+            record_state(operation, recorded, b_.binary(Op::div, at, step));
+            replay(region, /*record=*/false);
+            return std::vector<Value*>{b_.binary(Op::add, count[0], b_.integer(1, count[0]->type))};
+        };
+        recorded.count = append_structured(operation, {b_.integer(0, recorded.count->type)}, recording)[0];
+        recorded_[&operation] = std::move(recorded);
+        return;
+    }
+    const bool is_counted = operation.op != Op::for_ || operation.guarded;
+    recorded.count = is_counted ? counted(operation) : trip_count(operation);
     Value* const count = recorded.count;
     std::vector<Value*> start;
-    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
-        const Value* init = operation.operands[i];
-        start.push_back(copy(init));
-    }
+    for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
+        start.push_back(copy(operation.operands[i]));
     open_trails(operation, recorded);
     const Region& body = body_of(operation);
     Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
     {
         ir::Builder::Inside inside(b_, made->body());
         const std::vector<Value*>& arguments = made->body().arguments;
-        Value* place = place_of(recorded, arguments[0]);
-        for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
+        for (std::size_t i = 0; i < operation.results.size(); ++i)
             map_.set(body.arguments[ir::carried_arguments(operation) + i], arguments[1 + i]);
-            if (recorded.trails[i]) b_.store(recorded.trails[i], {place}, arguments[1 + i]);
-        }
+        record_state(operation, recorded, arguments[0]);
         set_counter(operation, arguments[0]);
         replay(body, /*record=*/false);
         b_.yield(copies(body.terminator()->operands));
     }
-    for (std::size_t i = 0; i < operation.results.size(); ++i) map_.set(operation.results[i], made->result(i));
+    // The run that counted has the results too, so that where no trail is needed this one is not.
+    for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i)
+        map_.set(operation.results[i], made->result(i));
     recorded_[&operation] = std::move(recorded);
 }
 
@@ -148,7 +185,13 @@ void Reverser::reverse_loop(const Operation& operation) {
     const Recorded recorded = recorded_.at(&operation);
     const Type counting = recorded.count->type;
     if (recorded.has_checkpoints()) start.push_back(b_.integer(0));
-    Operation* made = b_.for_(b_.integer(0, counting), recorded.count, b_.integer(1, counting), std::move(start));
+    // Down to 0, where all threads end together: lanes that start apart still read one row of the trail. Unsigned
+    // numbers cannot end below 0.
+    const bool counts_down = info(counting.scalar()).is_signed();
+    Value *zero = b_.integer(0, counting), *one = b_.integer(1, counting);
+    Value *last = b_.binary(Op::sub, recorded.count, one), *down = counts_down ? b_.integer(-1, counting) : nullptr;
+    Operation* made = counts_down ? b_.for_(last, down, down, std::move(start))
+                                  : b_.for_(zero, recorded.count, one, std::move(start));
     Region& to = made->body();
     Frame frame;
     frame.outer = frame_;
@@ -157,8 +200,7 @@ void Reverser::reverse_loop(const Operation& operation) {
     Frame* const outer = std::exchange(frame_, &frame);
     {
         ir::Builder::Inside inside(b_, to);
-        Value* last = b_.binary(Op::sub, recorded.count, b_.integer(1, counting));
-        Value* t = b_.binary(Op::sub, last, to.arguments[0]);
+        Value* t = counts_down ? to.arguments[0] : b_.binary(Op::sub, last, to.arguments[0]);
         for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
             if (recorded.trails[i]) continue;
             fail(operation, "the loop changes which array " + name_of(*body.arguments[arguments + i]) + " is");

@@ -77,6 +77,7 @@ private:
 
     // ---- control.cpp ----
     void replay_loop(const ir::Operation& operation);
+    static std::optional<std::int64_t> most_iterations(const ir::Operation& operation);
     ir::Value* trip_count(const ir::Operation& operation);
     ir::Value* counted(const ir::Operation& operation);
     void set_counter(const ir::Operation& operation, ir::Value* t);
@@ -85,7 +86,7 @@ private:
 
     // ---- checkpoints.cpp ----
     void open_trails(const ir::Operation& operation, Recorded& recorded);
-    ir::Value* place_of(const Recorded& recorded, ir::Value* t);
+    void record_state(const ir::Operation& operation, const Recorded& recorded, ir::Value* t);
     // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
     std::vector<ir::Value*> state_at(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
                                      ir::Value*& newest);

@@ -10,8 +10,11 @@
 //
 // A fixpoint over the structured IR: shapes only ever rise (unknown, then uniform or linear, then varying), loops are
 // visited until nothing changes.
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 
+#include "ir/typing.h"
 #include "support/error.h"
 #include "transform/vectorize/vectorize.h"
 
@@ -227,15 +230,30 @@ private:
     void visit_for(const Operation& operation) {
         const Region& body = operation.body();
         const Value *lo = operation.operands[0], *hi = operation.operands[1], *step = operation.operands[2];
-        raise(body.arguments[0], uniform(step) ? shape(lo) : kVarying);
         std::vector<Value*> inits(operation.operands.begin() + 3, operation.operands.end());
         std::vector<Value*> carried(body.arguments.begin() + 1, body.arguments.end());
+        if (ends_together(operation)) {
+            for (Value* argument : carried) raise(argument, kVarying);
+        } else {
+            raise(body.arguments[0], uniform(step) ? shape(lo) : kVarying);
+        }
         carry(carried, inits);
         visit(body);
         carry(carried, body.terminator()->operands);
         bool varying =
             !uniform_trip_count(shape(lo), shape(hi), shape(step)) || (operation.guarded && !uniform(carried.back()));
         finish_loop(operation, carried, varying);
+    }
+
+    // Lanes that begin here and there, and count one by one to the same end, may count together: each takes part from
+    // where it begins. What it carries must wait for that.
+    bool ends_together(const Operation& operation) const {
+        const Value *lo = operation.operands[0], *hi = operation.operands[1];
+        const std::optional<std::int64_t> step = constant_integer(operation.operands[2]);
+        return step && std::abs(*step) == 1 && !operation.guarded && uniform(hi) &&
+               shape(lo).kind == LaneShape::Kind::varying &&
+               std::none_of(operation.operands.begin() + 3, operation.operands.end(),
+                            [](const Value* init) { return ir::holds_array(init->type); });
     }
 
     void visit_while(const Operation& operation) {
