@@ -199,87 +199,86 @@ void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::
     }
 }
 
-void Emitter::emit_atomic(const Operation& operation) {
-    bool swaps = operation.op == Op::atomic_cas;
-    std::size_t values = swaps ? 2 : 1, count = operation.operands.size() - 1 - values;
-    llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).slice(1, count);
-    const ir::Value* stored = operation.operands.back();
-    const ir::Value* expected = swaps ? operation.operands[1 + count] : nullptr;
-    std::vector<LeafType> leaves = leaf_types(stored->type);
-    const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
-    bool used = result && uses_[result] > 0;
+namespace {
 
-    if (accumulate(operation)) return;
-    auto apply = [&] {
-        Address address = address_of(operation.operands[0], indices);
-        LaneValue old{stored->type, {}, {}};
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-            const LeafType& type = leaves[i];
-            Leaf& operand = value(stored).leaves[i];
-            if (lanes_ > 1 && !used && address.uniform() &&
-                reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
-                continue;
-            if (lanes_ > 1 && !mask_ && private_memories_.contains(address.root)) {
-                apply_to_each_lane(operation, indices, type, operand);
-                continue;
-            }
-            llvm::Type* memory = memory_type(type);
-            bool keeps = used && lanes_ > 1;
-            llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory)) : nullptr;
-            llvm::Value* last = for_each_active_lane(start, [&](llvm::Value* lane, llvm::Value* seen) {
-                auto in_memory = [&](Leaf& leaf) {
-                    llvm::Value* scalar = lane_of(leaf, lane);
-                    return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory) : scalar;
-                };
-                llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
-                AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
-                llvm::Value* before = apply_atomic(operation.op, type.scalar, place, compare, in_memory(operand));
-                return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
-            });
-            if (!used) continue;
-            old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type))
-                                             : Leaf::of_vector(from_memory(last, type)));
+// The operands of an atomic that are neither the array nor values.
+llvm::ArrayRef<ir::Value*> indices_of(const Operation& operation) {
+    const std::size_t values = operation.op == Op::atomic_cas ? 2 : 1;
+    return llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back(values);
+}
+
+}  // namespace
+
+bool Emitter::uses_result(const Operation& operation) const {
+    const auto uses = operation.results.empty() ? uses_.end() : uses_.find(operation.result());
+    return uses != uses_.end() && uses->second > 0;
+}
+
+// Touches the memory, and gives the old values where somebody uses them.
+LaneValue Emitter::apply_in_lanes(const Operation& operation) {
+    const llvm::ArrayRef<ir::Value*> indices = indices_of(operation);
+    const ir::Value* stored = operation.operands.back();
+    const ir::Value* expected = operation.op == Op::atomic_cas ? operation.operands[1 + indices.size()] : nullptr;
+    const std::vector<LeafType> leaves = leaf_types(stored->type);
+    const bool used = uses_result(operation);
+    Address address = address_of(operation.operands[0], indices);
+    LaneValue old{stored->type, {}, {}};
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        const LeafType& type = leaves[i];
+        Leaf& operand = value(stored).leaves[i];
+        if (lanes_ > 1 && !used && address.uniform() &&
+            reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
+            continue;
+        if (lanes_ > 1 && !mask_ && private_memories_.contains(address.root)) {
+            apply_to_each_lane(operation, indices, type, operand);
+            continue;
         }
-        return old;
-    };
+        llvm::Type* memory = memory_type(type);
+        bool keeps = used && lanes_ > 1;
+        llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory)) : nullptr;
+        llvm::Value* last = for_each_active_lane(start, [&](llvm::Value* lane, llvm::Value* seen) {
+            auto in_memory = [&](Leaf& leaf) {
+                llvm::Value* scalar = lane_of(leaf, lane);
+                return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory) : scalar;
+            };
+            llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
+            AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
+            llvm::Value* before = apply_atomic(operation.op, type.scalar, place, compare, in_memory(operand));
+            return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
+        });
+        if (!used) continue;
+        old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type))
+                                         : Leaf::of_vector(from_memory(last, type)));
+    }
+    return old;
+}
+
+void Emitter::emit_atomic(const Operation& operation) {
+    if (accumulate(operation)) return;
     if (is_seamed(operation)) {
-        // What one way makes of an index must not be found on another.
-        auto apart = [&](const std::function<void()>& way) {
-            llvm::SmallVector<LaneValue, 4> saved;
-            for (const ir::Value* index : indices) saved.push_back(value(index));
-            way();
-            for (std::size_t i = 0; i < indices.size(); ++i) value(indices[i]) = saved[i];
-        };
-        auto one_by_one = [&] {
-            const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
-            private_memories_.insert(memory);
-            apart([&] { apply(); });
-            private_memories_.erase(memory);
-        };
-        emit_either(
-            in_middle(), "middle",
-            [&] {
-                if (!add_in_lanes(operation, indices, one_by_one)) one_by_one();
-            },
-            [&] { apart([&] { apply(); }); });
+        const auto found = neighbours_of_.find(&operation);
+        if (found == neighbours_of_.end() || !can_add_together(*found->second)) return emit_seamed(operation);
+        if (&operation == found->second->members.back().add) emit_neighbours(*found->second);
         return;
     }
+    const bool used = uses_result(operation);
     if (!options_.debug) {
-        LaneValue old = apply();
-        if (used) set(result, std::move(old));
+        LaneValue old = apply_in_lanes(operation);
+        if (used) set(operation.result(), std::move(old));
         return;
     }
-    llvm::Value* ok = check_access(operation, indices);
+    llvm::Value* ok = check_access(operation, indices_of(operation));
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done"),
                      *checked = builder_.GetInsertBlock();
-    LaneValue nothing = zero_value(stored->type, false);
+    const Type type = operation.operands.back()->type;
+    LaneValue nothing = zero_value(type, false);
     builder_.CreateCondBr(ok, inside, after);
     builder_.SetInsertPoint(inside);
-    LaneValue old = apply();
+    LaneValue old = apply_in_lanes(operation);
     llvm::BasicBlock* end = builder_.GetInsertBlock();
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);
-    if (used) set(result, merge(stored->type, false, old, end, nothing, checked));
+    if (used) set(operation.result(), merge(type, false, old, end, nothing, checked));
 }
 
 }  // namespace weft::codegen

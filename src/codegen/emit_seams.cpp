@@ -20,6 +20,7 @@ void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
     const transform::Reach reach = transform::find_reach(kernel_);
     if (reach.memories.empty()) return;
     seamed_ = reach.memories;
+    find_neighbours();
     entry_->seam = static_cast<std::int32_t>(2 * reach.most);
     llvm::Value* slice = i64(1);
     for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
@@ -52,6 +53,30 @@ llvm::Value* Emitter::in_middle() {
     llvm::Value *at = coordinates_[0], *last = at;
     if (dims_.size() == 1) last = builder_.CreateAdd(at, i64(lanes_ - 1));
     return builder_.CreateAnd(builder_.CreateICmpSGT(at, middle_[0]), builder_.CreateICmpSLT(last, middle_[1]));
+}
+
+// What one way makes of a value must not be found on another.
+void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way) {
+    llvm::SmallVector<LaneValue, 4> saved;
+    for (const ir::Value* one : values) saved.push_back(value(one));
+    way();
+    for (std::size_t i = 0; i < values.size(); ++i) value(values[i]) = std::move(saved[i]);
+}
+
+void Emitter::emit_seamed(const Operation& operation) {
+    const llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
+    const auto one_by_one = [&] {
+        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+        private_memories_.insert(memory);
+        apart(indices, [&] { apply_in_lanes(operation); });
+        private_memories_.erase(memory);
+    };
+    emit_either(
+        in_middle(), "middle",
+        [&] {
+            if (!add_in_lanes(operation, indices, one_by_one)) one_by_one();
+        },
+        [&] { apart(indices, [&] { apply_in_lanes(operation); }); });
 }
 
 // Adds to the elements of all lanes at once, where no two lanes have the same one: at one distance from each other, or,

@@ -36,6 +36,7 @@
 #include "codegen/native.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
+#include "transform/vectorize/neighbours.h"
 
 namespace weft::codegen {
 
@@ -266,6 +267,8 @@ private:
     llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
 
     // ---- emit_atomic.cpp ----
+    bool uses_result(const ir::Operation& operation) const;
+    LaneValue apply_in_lanes(const ir::Operation& operation);
     void emit_atomic(const ir::Operation& operation);
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
@@ -315,6 +318,14 @@ private:
     void open_seams(llvm::Value* begin, llvm::Value* end);
     bool is_seamed(const ir::Operation& operation) const;
     llvm::Value* in_middle();
+    // ---- emit_neighbours.cpp ----
+    void find_neighbours();
+    bool can_add_together(const transform::Neighbours& group);
+    void emit_neighbours(const transform::Neighbours& group);
+    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest);
+    // ---- emit_seams.cpp ----
+    void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
+    void emit_seamed(const ir::Operation& operation);
     bool add_in_lanes(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                       const std::function<void()>& otherwise);
     LaneValue load_from(Address& address, Type type);
@@ -387,7 +398,9 @@ private:
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     std::map<MemoryRoot, ir::Op> combined_;                  // transform::combined_memories
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    std::set<MemoryRoot> seamed_;                // added to plainly in the middle of a chunk
+    std::set<MemoryRoot> seamed_;  // added to plainly in the middle of a chunk
+    std::vector<transform::Neighbours> neighbours_;
+    std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};                // which is between these, along the first axis
     std::set<MemoryRoot> private_memories_;      // accessed in their private copies at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far

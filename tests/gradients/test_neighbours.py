@@ -208,3 +208,82 @@ def test_halves():
     expected = np.full(n, 2.0)
     expected[[0, -1]] = 1.0
     np.testing.assert_array_equal(found, expected)
+
+
+@wp.struct
+class Cell:
+    heat: wp.float64
+    flow: wp.vec3d
+
+
+@pytest.mark.parametrize("lanes", [None, 4, 16])
+@pytest.mark.parametrize("scalar", [wp.float32, wp.float64])
+def test_additions_next_to_each_other(scalar, lanes):
+    """Several elements of one row, some of them twice, clamped and not, under branches and with loads between."""
+
+    @wp.kernel(module_options={"lanes": lanes} if lanes else None)
+    def mixed(u: wp.array2d[scalar], w: wp.array2d[scalar], v: wp.array2d[scalar]):
+        i, j = wp.tid()
+        n = u.shape[1]
+        right = u[i, wp.min(j + 1, n - 1)]
+        left = u[i, wp.max(j - 2, 0)]
+        here = u[i, j] * u[i, j]
+        total = right * left + here * scalar(0.5)
+        if j > 2 and j < n - 4:
+            total += u[i, j - 3] * w[i, j] + u[i, j + 4] * u[i, j - 3]
+        v[i, j] = total * w[i, j] + u[wp.min(i + 1, u.shape[0] - 1), j]
+
+    rng = np.random.default_rng(2)
+    dtype = np.float32 if scalar is wp.float32 else np.float64
+    for shape in ((1, 1), (2, 5), (9, 40), (300, 257), (40, 3001)):
+        u, w, seed = (rng.normal(size=shape).astype(dtype) for _ in range(3))
+        inputs = [wp.array(value, dtype=scalar, requires_grad=True) for value in (u, w)]
+        outputs = [wp.zeros(shape, dtype=scalar, requires_grad=True)]
+        by_u, by_w = gradients(mixed, shape, inputs, outputs, [seed])
+        u, w, seed = (value.astype(np.float64) for value in (u, w, seed))
+        i, j = np.indices(shape)
+        right, left = (i, np.minimum(j + 1, shape[1] - 1)), (i, np.maximum(j - 2, 0))
+        d = seed * w
+        expected, total = np.zeros(shape), u[right] * u[left] + 0.5 * u * u
+        np.add.at(expected, right, d * u[left])
+        np.add.at(expected, left, d * u[right])
+        expected += d * u
+        inside = (j > 2) & (j < shape[1] - 4)
+        k = (i[inside], j[inside])
+        low, high = (k[0], k[1] - 3), (k[0], k[1] + 4)
+        total[k] += u[low] * w[k] + u[high] * u[low]
+        np.add.at(expected, low, d[k] * (w[k] + u[high]))
+        np.add.at(expected, high, d[k] * u[low])
+        by_w_expected = seed * total
+        by_w_expected[k] += d[k] * u[low]
+        np.add.at(expected, (np.minimum(i + 1, shape[0] - 1), j), seed)
+        tolerance = 1e-4 if scalar is wp.float32 else 1e-12
+        np.testing.assert_allclose(by_u, expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(by_w, by_w_expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("lanes", [None, 4, 16])
+def test_fields_and_components_are_not_next_to_each_other(lanes):
+    @wp.kernel(module_options={"lanes": lanes} if lanes else None)
+    def flow(cells: wp.array[Cell], p: wp.array[wp.vec3d], v: wp.array[wp.float64]):
+        i = wp.tid()
+        if i > 0 and i < v.shape[0] - 1:
+            change = cells[i + 1].heat - wp.float64(3.0) * cells[i].heat + cells[i - 1].heat
+            v[i] = change * p[i][1] + p[i + 1][0] * p[i - 1][0]
+
+    rng = np.random.default_rng(4)
+    for n in (3, 70, 30_011):
+        heat, points, seed = rng.normal(size=n), rng.normal(size=(n, 3)), rng.normal(size=n)
+        data = np.zeros(n, dtype=wp.zeros(1, dtype=Cell).numpy().dtype)
+        data["heat"] = heat
+        cells = wp.array(data, dtype=Cell, requires_grad=True)
+        p = wp.array(points, dtype=wp.vec3d, requires_grad=True)
+        by_cell, by_p = gradients(flow, n, [cells, p], [wp.zeros(n, dtype=wp.float64, requires_grad=True)], [seed])
+        i = np.arange(1, n - 1)
+        d = seed[i] * points[i, 1]
+        expected = scattered((n,), [([i + 1], 1.0), ([i], -3.0), ([i - 1], 1.0)], d)
+        np.testing.assert_allclose(by_cell["heat"], expected, rtol=1e-12, atol=1e-12)
+        of_points = np.zeros((n, 3))
+        of_points[i, 1] = seed[i] * (heat[i + 1] - 3.0 * heat[i] + heat[i - 1])
+        of_points[:, 0] = scattered((n,), [([i + 1], points[i - 1, 0]), ([i - 1], points[i + 1, 0])], seed[i])
+        np.testing.assert_allclose(by_p, of_points, rtol=1e-12, atol=1e-12)

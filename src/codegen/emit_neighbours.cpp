@@ -1,0 +1,123 @@
+// Additions to neighbouring elements (transform/vectorize/neighbours.h), put together in registers.
+//
+//     before:  u.grad[i, j + 1 ... j + W] += a;  u.grad[i, j ... j + W - 1] += b;  u.grad[i, j - 1 ... j + W - 2] += c
+//     after:   u.grad[i, j + 1 ... j + W] += a + (b one lane down) + (c two lanes down)
+//              u.grad[i, j - 1 ... j]     += the first lanes of b and c, which that leaves over
+//
+// The next group of lanes begins where the vector of this one ends, and what it leaves over lies inside that vector: no
+// load overlaps an earlier store in part, which the processor could not hand on before it is in memory.
+#include <algorithm>
+
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+void Emitter::find_neighbours() {
+    const auto is_plain = [&](const Operation& operation) {
+        const Type type = operation.operands.back()->type;
+        const bool is_float = type.is_scalar() && (type.scalar() == Scalar::f32 || type.scalar() == Scalar::f64);
+        if (!is_float || operation.operands.size() < 3 || uses_result(operation)) return false;
+        const transform::LaneShape last = plan_.shape(operation.operands[operation.operands.size() - 2]);
+        const bool is_linear = last.kind == transform::LaneShape::Kind::linear && last.stride == 1;
+        return (is_linear || last.runs) && seamed_.contains(transform::memory_of(kernel_, operation.operands[0]));
+    };
+    neighbours_ = transform::find_neighbours(kernel_, is_plain);
+    for (const transform::Neighbours& group : neighbours_)
+        for (const transform::Neighbours::Member& member : group.members) neighbours_of_[member.add] = &group;
+}
+
+// Whether all lanes are on, and the elements that they add to may lie side by side in memory.
+bool Emitter::can_add_together(const transform::Neighbours& group) {
+    if (lanes_ == 1 || mask_) return false;
+    const std::vector<ir::Value*>& operands = group.members[0].add->operands;
+    const std::size_t count = operands.size() - 2;  // of indices
+    LaneValue& array = value(operands[0]);
+    if (!array.leaves[kDataLeaf].uniform()) return false;
+    for (std::size_t i = 1; i < count; ++i)
+        if (!leaf(operands[i]).uniform()) return false;
+    Leaf& stride = array.leaves[static_cast<std::size_t>(stride_leaf(operands[0]->type)) + count - 1];
+    auto* distance = stride.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(stride.scalar) : nullptr;
+    return distance && distance->getSExtValue() == operands.back()->type.size_bytes();
+}
+
+// All of them, at the place of the last one.
+void Emitter::emit_neighbours(const transform::Neighbours& group) {
+    using Member = transform::Neighbours::Member;
+    const Member& highest = *std::max_element(group.members.begin(), group.members.end(),
+                                              [](auto& a, auto& b) { return a.offset < b.offset; });
+    const auto index_of = [](const Operation& add) { return add.operands[add.operands.size() - 2]; };
+
+    // Where lane 0 adds, and whether the other lanes follow it, at the distances that the offsets say.
+    llvm::Value* together = in_middle();
+    std::vector<llvm::Value*> firsts;
+    for (const Member& member : group.members) {
+        const ir::Value* index = index_of(*member.add);
+        if (!leaf(index).varying()) {
+            firsts.push_back(wide(leaf(index), index->type.scalar()));
+            continue;
+        }
+        auto [is_run, first] = run_test(index);
+        firsts.push_back(cast(first, index->type.scalar(), Scalar::i64));
+        together = builder_.CreateAnd(together, is_run);
+    }
+    llvm::Value* last_place = firsts[static_cast<std::size_t>(&highest - group.members.data())];
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+        llvm::Value* distance = builder_.CreateSub(last_place, firsts[i]);
+        together = builder_.CreateAnd(together,
+                                      builder_.CreateICmpEQ(distance, i64(highest.offset - group.members[i].offset)));
+    }
+
+    std::vector<ir::Value*> values;
+    for (const Member& member : group.members)
+        values.insert(values.end(), member.add->operands.begin(), member.add->operands.end());
+    emit_either(
+        together, "together", [&] { apart(values, [&] { add_together(group, highest); }); },
+        [&] {
+            apart(values, [&] {
+                for (const Member& member : group.members) emit_seamed(*member.add);
+            });
+        });
+}
+
+void Emitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest) {
+    const std::vector<ir::Value*>& operands = highest.add->operands;
+    const Type type = operands.back()->type;
+    const Scalar scalar = type.scalar();
+    const std::int64_t size = type.size_bytes();
+    llvm::Value* nothing = splat(neutral(Op::atomic_add, scalar));
+    llvm::Value *sum = nullptr, *left_over = nullptr;
+    const auto add_to = [&](llvm::Value*& total, llvm::Value* part) {
+        total = total ? binary(Op::add, scalar, total, part) : part;
+    };
+    std::int64_t most = 0;
+    for (const auto& member : group.members) most = std::max(most, highest.offset - member.offset);
+    for (const auto& member : group.members) {
+        llvm::Value* added = vector(value(member.add->operands.back()).leaves[0]);
+        const auto shift = static_cast<int>(highest.offset - member.offset);
+        llvm::SmallVector<int, 16> lanes, first_lanes;
+        for (int lane = 0; lane < lanes_; ++lane) lanes.push_back(lane + shift);
+        for (int place = 0; place < most; ++place) {
+            const int lane = place - static_cast<int>(most) + shift;
+            first_lanes.push_back(lane >= 0 ? lane : lanes_);
+        }
+        add_to(sum, shift == 0 ? added : builder_.CreateShuffleVector(added, nothing, lanes));
+        if (shift > 0) add_to(left_over, builder_.CreateShuffleVector(added, nothing, first_lanes));
+    }
+
+    const ir::Value* index = operands[operands.size() - 2];
+    if (leaf(index).varying()) leaf(index) = Leaf::of_linear(run_test(index).second, 1);
+    const Address address = address_of(operands[0], llvm::ArrayRef<ir::Value*>(operands).drop_front().drop_back());
+    const llvm::Align alignment(static_cast<std::uint64_t>(size));
+    const auto add_at = [&](llvm::Value* pointer, llvm::Value* part) {
+        llvm::Value* before = with_alias(builder_.CreateAlignedLoad(part->getType(), pointer, alignment), address.root);
+        with_alias(builder_.CreateAlignedStore(binary(Op::add, scalar, before, part), pointer, alignment),
+                   address.root);
+    };
+    add_at(address.base, sum);
+    if (left_over) add_at(byte_offset(address.base, -most * size), left_over);
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,128 @@
+#include "transform/vectorize/neighbours.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/walk.h"
+#include "transform/vectorize/memory.h"
+
+namespace weft::transform {
+
+using ir::Op;
+using ir::Operation;
+using ir::Value;
+
+namespace {
+
+constexpr std::int64_t kFurthest = 4;
+
+struct Place {
+    const Value* base;
+    std::int64_t offset;
+};
+
+const Number* constant(const Value* value) {
+    const Operation* definition = value->definition;
+    return definition && definition->op == Op::constant && value->type.is_scalar() ? &definition->numbers[0] : nullptr;
+}
+
+// What an index is counted from. That a clamp does nothing is left to be tested where it is used.
+Place place_of(const ir::Function& kernel, const Value* index) {
+    const Operation* definition = index->definition;
+    if (!definition || !index->type.is_scalar() || !index->type.is_int()) return {index, 0};
+    const auto& operands = definition->operands;
+    switch (definition->op) {
+        case Op::cast:
+            return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : Place{index, 0};
+        case Op::add:
+        case Op::sub: {
+            const bool swaps = definition->op == Op::add && constant(operands[0]);
+            const Number* by = constant(operands[swaps ? 0 : 1]);
+            if (!by || std::abs(by->i) > kFurthest) return {index, 0};
+            Place place = place_of(kernel, operands[swaps ? 1 : 0]);
+            place.offset += definition->op == Op::add ? by->i : -by->i;
+            return place;
+        }
+        case Op::max:
+        case Op::min:
+            for (std::size_t i : {std::size_t{0}, std::size_t{1}})
+                if (is_launch_invariant(kernel, operands[1 - i])) return place_of(kernel, operands[i]);
+            return {index, 0};
+        default:
+            return {index, 0};
+    }
+}
+
+class Finder {
+public:
+    Finder(const ir::Function& kernel, const std::function<bool(const Operation&)>& is_plain)
+        : kernel_(kernel), is_plain_(is_plain) {}
+
+    std::vector<Neighbours> run() {
+        region(kernel_.body);
+        return std::move(found_);
+    }
+
+private:
+    struct Open {
+        Memory memory;
+        const Value* base;
+        Neighbours group;
+    };
+
+    void region(const ir::Region& from) {
+        std::vector<Open> open;
+        for (const Operation* operation : from.operations) {
+            if (operation->op == Op::atomic_add && is_plain_(*operation)) {
+                add(open, *operation);
+            } else if (!operation->regions.empty() || operation->op == Op::call) {
+                close(open, [](const Open&) { return true; });
+            } else if (operation->op == Op::load || ir::writes(operation->op)) {
+                const Memory memory = memory_of(kernel_, operation->operands[0]);
+                close(open, [&](const Open& one) { return !memory.is_known() || one.memory == memory; });
+            }
+            for (const ir::Region* inner : operation->regions) region(*inner);
+        }
+        close(open, [](const Open&) { return true; });
+    }
+
+    // Additions commute: that one which has no place in an open group stands between its members does no harm.
+    void add(std::vector<Open>& open, const Operation& operation) {
+        const std::vector<Value*>& operands = operation.operands;
+        const Place place = place_of(kernel_, operands[operands.size() - 2]);
+        for (Open& one : open) {
+            const std::vector<Value*>& first = one.group.members[0].add->operands;
+            const auto& members = one.group.members;
+            const bool is_near = std::all_of(members.begin(), members.end(), [&](const Neighbours::Member& member) {
+                return std::abs(member.offset - place.offset) <= kFurthest;
+            });
+            if (one.base != place.base || !is_near || operands.size() != first.size()) continue;
+            if (!std::equal(operands.begin(), operands.end() - 2, first.begin())) continue;
+            one.group.members.push_back({&operation, place.offset});
+            return;
+        }
+        open.push_back({memory_of(kernel_, operands[0]), place.base, {{{&operation, place.offset}}}});
+    }
+
+    template <class Test>
+    void close(std::vector<Open>& open, const Test& test) {
+        std::erase_if(open, [&](Open& one) {
+            if (!test(one)) return false;
+            if (one.group.members.size() > 1) found_.push_back(std::move(one.group));
+            return true;
+        });
+    }
+
+    const ir::Function& kernel_;
+    const std::function<bool(const Operation&)>& is_plain_;
+    std::vector<Neighbours> found_;
+};
+
+}  // namespace
+
+std::vector<Neighbours> find_neighbours(const ir::Function& kernel,
+                                        const std::function<bool(const Operation&)>& is_plain) {
+    return Finder(kernel, is_plain).run();
+}
+
+}  // namespace weft::transform
