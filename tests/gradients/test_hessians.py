@@ -140,6 +140,25 @@ def test_checkpoints_give_the_bits_of_complete_trails(count):
         np.testing.assert_array_equal(product(room), expected)
 
 
+@wp.kernel
+def of_matrices(m: wp.array[wp.mat33d], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = wp.determinant(m[i]) * wp.trace(wp.inverse(m[i]) @ m[(i + 1) % 2])
+
+
+def test_hessians_of_determinants_and_inverses():
+    m, v = np.eye(3) + 0.3 * RNG.standard_normal((2, 3, 3)), RNG.standard_normal((2, 3, 3))
+
+    def gradient(moved):
+        y = doubles(np.zeros(2), requires_grad=True)
+        given = wp.array(moved[0], dtype=wp.mat33d, requires_grad=True)
+        return gradients(of_matrices, 2, [given], [y], [np.ones(2)])[0]
+
+    given, vector = wp.array(m, dtype=wp.mat33d), wp.array(v, dtype=wp.mat33d)
+    found = wp.autograd.hvp(of_matrices, 2, [given], [doubles(np.zeros(2))], vectors=[vector])
+    np.testing.assert_allclose(found[0].numpy(), difference(gradient, [m], [v]), rtol=1e-6, atol=1e-7)
+
+
 # ---- several launches ----
 
 

@@ -82,13 +82,19 @@ private:
     void visit(const Operation& operation) {
         if (!operation.regions.empty()) return structured(operation);
         if (operation.op == Op::call) return call(operation);
-        // Builtins whose first derivative is a closed form take the bits of what counts as constant there.
-        if (options_.of_adjoint && operation.op == Op::bitcast && tangent(operation.operands[0]))
+        if (options_.of_adjoint && is_made_constant(operation))
             fail(operation, "only the first derivative of this is known");
         append_copy(operation);
         if (ir::writes(operation.op)) return written(operation);
         if (operation.results.size() != 1 || !has_tangent(operation.result()->type)) return;
         set_tangent(operation.result(), derived(operation));
+    }
+
+    // Builtins whose first derivative is a closed form take what counts as constant there to its bits and back.
+    bool is_made_constant(const Operation& operation) const {
+        if (operation.op != Op::bitcast) return false;
+        const Operation* bits = operation.operands[0]->definition;
+        return bits && bits->op == Op::bitcast && tangent(bits->operands[0]);
     }
 
     // ---- values ----
