@@ -26,11 +26,13 @@ namespace {
 
 // More would not stay in registers.
 constexpr std::size_t kMostAccumulators = 8;
-// A copy lies on the stack, and should leave room in the first-level cache.
-constexpr std::int64_t kPrivateBytes = 8192;
+// A copy lies on the stack, and should stay in the first-level cache.
+constexpr std::int64_t kPrivateBytes = 32768;
 constexpr std::size_t kMostPrivateCopies = 2;
 // Filling and adding up a copy pays where each of its numbers saves so many atomics.
 constexpr std::int64_t kThreadsPerNumber = 4;
+// How often a loop is taken to run whose bounds no launch knows, and at most.
+constexpr std::int64_t kUnknownTrips = 4, kMostTrips = std::int64_t{1} << 16;
 // Bodies up to this size are written twice: with private copies and without.
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
@@ -151,7 +153,30 @@ std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
     return result;
 }
 
-// Whether, at this launch, the array is there, packed, and small beside the chunk.
+// How often one thread comes to this operation, as far as the launch can tell: i64.
+llvm::Value* Emitter::visits(const Operation& operation) {
+    llvm::Value* product = i64(1);
+    for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent) {
+        const Operation& loop = *region->owner;
+        if (loop.op == Op::if_) continue;
+        const bool is_known = loop.op == Op::for_ && !loop.guarded &&
+                              transform::is_launch_invariant(kernel_, loop.operands[0]) &&
+                              transform::is_launch_invariant(kernel_, loop.operands[1]);
+        llvm::Value* trips = i64(kUnknownTrips);
+        if (is_known) {
+            const Scalar scalar = loop.operands[0]->type.scalar();
+            for (const ir::Value* bound : {loop.operands[0], loop.operands[1]}) emit_invariant(bound);
+            llvm::Value* distance =
+                builder_.CreateSub(wide(leaf(loop.operands[1]), scalar), wide(leaf(loop.operands[0]), scalar));
+            trips = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, distance, builder_.getFalse());
+        }
+        product = builder_.CreateMul(product, trips);
+        product = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, product, i64(kMostTrips));
+    }
+    return product;
+}
+
+// Whether, at this launch, the array is there, packed, and small beside what the chunk brings to it.
 llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     Type array = copy.shared.type;
     auto ndim = static_cast<std::size_t>(array.ndim());
@@ -172,7 +197,13 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
     require(builder_.CreateICmpNE(elements, i64(0)));
     copy.numbers = builder_.CreateMul(elements, i64(size / number_size));
-    require(builder_.CreateICmpUGE(threads, builder_.CreateMul(copy.numbers, i64(kThreadsPerNumber))));
+    llvm::Value* most = i64(0);
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        if (!ir::is_atomic(operation.op) || transform::memory_of(kernel_, operation.operands[0]) != copy.root) return;
+        most = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most, visits(operation));
+    });
+    require(builder_.CreateICmpUGE(builder_.CreateMul(threads, most),
+                                   builder_.CreateMul(copy.numbers, i64(kThreadsPerNumber))));
     return result;
 }
 

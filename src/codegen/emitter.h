@@ -307,6 +307,7 @@ private:
     bool accumulate(const ir::Operation& operation);
     void emit_chunk(llvm::Value* begin, llvm::Value* end);
     std::vector<PrivateCopy> private_candidates();
+    llvm::Value* visits(const ir::Operation& operation);
     llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
     void open_private_copy(const PrivateCopy& copy);
     void close_private_copy(const PrivateCopy& copy);

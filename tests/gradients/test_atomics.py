@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
-from tapes import doubles
+from tapes import doubles, gradients
 
 
 @wp.kernel
@@ -201,3 +201,37 @@ def test_results_of_an_array_without_gradient_are_numbers():
     tape.backward(grads={y: doubles(np.ones(3))})
     np.testing.assert_allclose(x.grad.numpy() * x.numpy(), y.numpy())
     assert sorted(x.grad.numpy()) == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("n", [3, 40, 700, 3000])
+def test_every_thread_adds_to_every_element(n):
+    """Small gradients are private to each chunk of threads where the loops bring them much; large ones are not."""
+
+    @wp.kernel
+    def pull(x: wp.array[wp.vec3], weight: wp.array[float], count: int, force: wp.array[wp.vec3]):
+        i = wp.tid()
+        p = x[i]
+        total = wp.vec3()
+        for j in range(count):
+            d = x[j] - p
+            total += d * (weight[j] / (wp.dot(d, d) + 0.5))
+        force[i] = total
+
+    rng = np.random.default_rng(n)
+    x, seed = (rng.normal(size=(n, 3)).astype(np.float32) for _ in range(2))
+    weight = rng.uniform(0.5, 1.5, n).astype(np.float32)
+    inputs = [wp.array(x, dtype=wp.vec3, requires_grad=True), wp.array(weight, requires_grad=True), n]
+    by_x, by_weight = gradients(pull, n, inputs, [wp.zeros(n, dtype=wp.vec3, requires_grad=True)], [seed])
+
+    x, seed, weight = (value.astype(np.float64) for value in (x, seed, weight))
+    expected, of_weight = np.zeros((n, 3)), np.zeros(n)
+    for i in range(n):
+        d = x - x[i]
+        near = 1.0 / ((d * d).sum(axis=1) + 0.5)
+        along = d @ seed[i]
+        of_weight += along * near
+        by_d = (weight * near)[:, None] * seed[i] - (2.0 * weight * near**2 * along)[:, None] * d
+        expected += by_d
+        expected[i] -= by_d.sum(axis=0)
+    np.testing.assert_allclose(by_x, expected, rtol=1e-4, atol=2e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(by_weight, of_weight, rtol=1e-4, atol=2e-4 * np.abs(of_weight).max())

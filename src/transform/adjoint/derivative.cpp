@@ -37,6 +37,12 @@ Rule guarded(Rule rule) {
 
 E square(E x) { return x * x; }
 
+bool is_one(const Value* value) {
+    const ir::Operation* definition = value->definition;
+    return definition && definition->op == Op::constant && value->type.is_scalar() && value->type.is_float() &&
+           definition->numbers[0].as_double() == 1.0;
+}
+
 }  // namespace
 
 Value* sum(ir::Builder& b, Value* left, Value* right) {
@@ -120,6 +126,7 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             return d * operand(1 - which);
         case Op::div:
             if (which == 0) return scalars(guarded([](Operands o, E, E g) { return g / o[1]; }));
+            if (is_one(operands[0])) return scalars(guarded([](Operands, E q, E g) { return -(g * q * q); }));
             return scalars(guarded([](Operands o, E q, E g) { return -(g * q / o[1]); }));
         case Op::rem:
             if (which == 0) return d;

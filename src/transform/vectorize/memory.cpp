@@ -56,6 +56,13 @@ bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
         case Op::mul:
         case Op::min:
         case Op::max:
+        case Op::cmp_lt:
+        case Op::cmp_le:
+        case Op::cmp_gt:
+        case Op::cmp_ge:
+        case Op::cmp_eq:
+        case Op::cmp_ne:
+        case Op::select:
         case Op::cast:
         case Op::dim:
         case Op::extract:
