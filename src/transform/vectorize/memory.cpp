@@ -45,6 +45,12 @@ std::vector<const Value*> indices_from_start(const Operation& access) {
     return indices;
 }
 
+std::optional<std::int64_t> constant_integer(const Value* value) {
+    const ir::Operation* definition = value->definition;
+    if (!definition || definition->op != Op::constant || !value->type.is_scalar() || !value->type.is_int()) return {};
+    return definition->numbers[0].i;
+}
+
 bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
     const Operation* definition = value->definition;
     if (!definition) return value->region == &kernel.body;

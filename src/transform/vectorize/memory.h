@@ -28,6 +28,9 @@ bool hides_arrays(const ir::Function& kernel);
 // The indices of a load, store or atomic, counted from the array that memory_of() found: those of views come first.
 std::vector<const ir::Value*> indices_from_start(const ir::Operation& access);
 
+// The number that an integer constant is; empty for any other value.
+std::optional<std::int64_t> constant_integer(const ir::Value* value);
+
 // Whether a value is the same in all threads of a launch, and computed from parameters and constants alone.
 bool is_launch_invariant(const ir::Function& kernel, const ir::Value* value);
 

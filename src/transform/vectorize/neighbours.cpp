@@ -21,11 +21,6 @@ struct Place {
     std::int64_t offset;
 };
 
-const Number* constant(const Value* value) {
-    const Operation* definition = value->definition;
-    return definition && definition->op == Op::constant && value->type.is_scalar() ? &definition->numbers[0] : nullptr;
-}
-
 // What an index is counted from. That a clamp does nothing is left to be tested where it is used.
 Place place_of(const ir::Function& kernel, const Value* index) {
     const Operation* definition = index->definition;
@@ -36,11 +31,11 @@ Place place_of(const ir::Function& kernel, const Value* index) {
             return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : Place{index, 0};
         case Op::add:
         case Op::sub: {
-            const bool swaps = definition->op == Op::add && constant(operands[0]);
-            const Number* by = constant(operands[swaps ? 0 : 1]);
-            if (!by || std::abs(by->i) > kFurthest) return {index, 0};
+            const bool swaps = definition->op == Op::add && constant_integer(operands[0]);
+            const std::optional<std::int64_t> by = constant_integer(operands[swaps ? 0 : 1]);
+            if (!by || std::abs(*by) > kFurthest) return {index, 0};
             Place place = place_of(kernel, operands[swaps ? 1 : 0]);
-            place.offset += definition->op == Op::add ? by->i : -by->i;
+            place.offset += definition->op == Op::add ? *by : -*by;
             return place;
         }
         case Op::max:

@@ -24,12 +24,6 @@ struct Span {
     std::int64_t low, high;
 };
 
-std::optional<std::int64_t> integer_constant(const Value* value) {
-    const Operation* definition = value->definition;
-    if (!definition || definition->op != Op::constant || !value->type.is_scalar() || !value->type.is_int()) return {};
-    return definition->numbers[0].i;
-}
-
 class Finder {
 public:
     explicit Finder(const ir::Function& kernel) : kernel_(kernel) {}
@@ -66,8 +60,8 @@ public:
 
 private:
     std::optional<Span> shifted(const Value* a, const Value* b, std::int64_t sign, bool commutes) {
-        if (!integer_constant(b) && commutes) std::swap(a, b);
-        const std::optional<std::int64_t> by = integer_constant(b);
+        if (!constant_integer(b) && commutes) std::swap(a, b);
+        const std::optional<std::int64_t> by = constant_integer(b);
         if (!by || std::abs(*by) > kFurthest) return {};
         const std::optional<Span> from = span(a);
         if (!from) return {};
@@ -76,8 +70,8 @@ private:
 
     // max(i - 1, 0)
     std::optional<Span> larger(const Value* a, const Value* b) {
-        if (!integer_constant(b)) std::swap(a, b);
-        const std::optional<std::int64_t> least = integer_constant(b);
+        if (!constant_integer(b)) std::swap(a, b);
+        const std::optional<std::int64_t> least = constant_integer(b);
         if (!least || *least > 0) return {};
         const std::optional<Span> from = span(a);
         if (!from) return {};

@@ -16,6 +16,7 @@
 
 #include "ir/typing.h"
 #include "support/error.h"
+#include "transform/vectorize/memory.h"
 #include "transform/vectorize/vectorize.h"
 
 namespace weft::transform {
@@ -32,12 +33,6 @@ constexpr LaneShape kVarying{LaneShape::Kind::varying, 0};
 constexpr LaneShape kRuns{LaneShape::Kind::varying, 0, true};
 
 LaneShape linear(std::int64_t stride) { return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride}; }
-
-std::optional<std::int64_t> constant_integer(const Value* value) {
-    const Operation* definition = value->definition;
-    if (!definition || definition->op != Op::constant || !value->type.is_int()) return std::nullopt;
-    return definition->numbers[0].i;
-}
 
 class Uniformity {
 public:

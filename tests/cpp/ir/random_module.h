@@ -260,6 +260,7 @@ private:
         switch (pick(3)) {
             case 0:
                 made = builder.if_(value(bool_type(), builder), types);
+                made->likely = pick(2);
                 for (Region* arm : made->regions) fill_and_yield(builder, *arm, types, depth);
                 break;
             case 1: {
