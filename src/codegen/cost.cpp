@@ -1,10 +1,10 @@
 #include "codegen/cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_set>
 
 #include "codegen/value.h"
+#include "ir/loops.h"
 #include "ir/walk.h"
 
 namespace weft::codegen {
@@ -18,14 +18,8 @@ using ir::Operation;
 constexpr double kUnknownTrips = 32.0;
 
 double trips(const Operation& loop) {
-    if (loop.op != Op::for_) return kUnknownTrips;
-    double bounds[3];
-    for (std::size_t i = 0; i < 3; ++i) {
-        const Operation* definition = loop.operands[i]->definition;
-        if (!definition || definition->op != Op::constant) return kUnknownTrips;
-        bounds[i] = definition->numbers[0].as_double();
-    }
-    return bounds[2] == 0.0 ? 0.0 : std::max(0.0, std::ceil((bounds[1] - bounds[0]) / bounds[2]));
+    const std::optional<std::int64_t> known = ir::known_trips(loop);
+    return known ? static_cast<double>(*known) : kUnknownTrips;
 }
 
 // Nanoseconds of one scalar operation.

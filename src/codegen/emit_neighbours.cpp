@@ -108,7 +108,8 @@ void Emitter::add_together(const transform::Neighbours& group, const transform::
     }
 
     const ir::Value* index = operands[operands.size() - 2];
-    if (leaf(index).varying()) leaf(index) = Leaf::of_linear(run_test(index).second, 1);
+    if (leaf(index).varying())
+        leaf(index) = Leaf::of_linear(builder_.CreateExtractElement(leaf(index).vector, std::uint64_t{0}), 1);
     const Address address = address_of(operands[0], llvm::ArrayRef<ir::Value*>(operands).drop_front().drop_back());
     const llvm::Align alignment(static_cast<std::uint64_t>(size));
     const auto add_at = [&](llvm::Value* pointer, llvm::Value* part) {

@@ -7,6 +7,7 @@
 // again at most r times, the fewest there can be. With 16 places that is 5 times for 20,000 iterations.
 #include <algorithm>
 
+#include "ir/loops.h"
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/reverse.h"
@@ -59,7 +60,7 @@ void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
     Value* size = recorded.count;
     if (bytes > 0) {
         const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / (bytes + counting.size_bytes()));
-        const bool may_be_more = counting.size_bytes() >= 4 && most_iterations(operation).value_or(places + 1) > places;
+        const bool may_be_more = counting.size_bytes() >= 4 && ir::known_trips(operation).value_or(places + 1) > places;
         if (may_be_more) {
             recorded.places = places;
             Value* all = b_.integer(places, counting);

@@ -14,6 +14,7 @@
 // that runs more often than its trails have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
+#include "ir/loops.h"
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
@@ -34,20 +35,6 @@ constexpr std::int64_t kMostUncounted = 256;
 }  // namespace
 
 // ---- replay ----
-
-// How often a loop runs at most; empty where that is known at run time only.
-std::optional<std::int64_t> Reverser::most_iterations(const Operation& operation) {
-    if (operation.op != Op::for_) return std::nullopt;
-    std::int64_t range[3];
-    for (std::size_t i = 0; i < 3; ++i) {
-        const Operation* definition = operation.operands[i]->definition;
-        if (!definition || definition->op != Op::constant) return std::nullopt;
-        range[i] = definition->numbers[0].i;
-    }
-    const auto [lo, hi, step] = range;
-    if (step == 0 || (step > 0 ? lo >= hi : lo <= hi)) return 0;
-    return (hi - lo + step - (step > 0 ? 1 : -1)) / step;
-}
 
 // The number of iterations of a for: (hi - lo) / step, rounded up; 0 where that is negative.
 Value* Reverser::trip_count(const Operation& operation) {
@@ -78,7 +65,7 @@ Value* Reverser::counted(const Operation& operation) {
 
 void Reverser::replay_loop(const Operation& operation) {
     Recorded recorded;
-    const std::optional<std::int64_t> most = most_iterations(operation);
+    const std::optional<std::int64_t> most = ir::known_trips(operation);
     if (operation.guarded && most && *most <= kMostUncounted) {
         recorded.count = b_.integer(*most, operation.operands[0]->type);
         open_trails(operation, recorded);

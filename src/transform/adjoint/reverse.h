@@ -77,7 +77,6 @@ private:
 
     // ---- control.cpp ----
     void replay_loop(const ir::Operation& operation);
-    static std::optional<std::int64_t> most_iterations(const ir::Operation& operation);
     ir::Value* trip_count(const ir::Operation& operation);
     ir::Value* counted(const ir::Operation& operation);
     void set_counter(const ir::Operation& operation, ir::Value* t);
