@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -190,6 +190,17 @@ def throughput(
             the options, they return a `Job`.
         tolerance: of the check, as `numpy.testing.assert_allclose` takes it.
     """
+
+    def time_job(options, variant, data, job) -> None:
+        job.run()
+        np.testing.assert_allclose(job.result(), expected(variant, data), **tolerance(variant))
+        report(workload, variant, options, time_repeats(job.run, options.seconds))
+
+    _run_variants(workload, description, variants, problem, implementations, time_job)
+
+
+def _run_variants(workload, description, variants, problem, implementations, time_job, backward=False) -> NoReturn:
+    """Runs the command line: ``time_job(options, variant, data, job)`` checks and reports on the job of a variant."""
     options = arguments(description, variants, tuple(implementations)).parse_args()
     name = options.implementation
     failed = False
@@ -201,13 +212,12 @@ def throughput(
                 module = import_numba(options.fast)
             elif name == "numpy":
                 module = np
+            elif name in ("jax", "torch"):
+                module = __import__(name)
             else:
-                module = import_warp(name, options.fast)
+                module = import_warp(name, options.fast, backward)
             data = problem(variant)
-            job = implementations[name](module, variant, data, options)
-            job.run()
-            np.testing.assert_allclose(job.result(), expected(variant, data), **tolerance(variant))
-            report(workload, variant, options, time_repeats(job.run, options.seconds))
+            time_job(options, variant, data, implementations[name](module, variant, data, options))
         except Exception as error:  # a row that says why, and on with the next variant
             failed = True
             report_failure(workload, variant, options, error)
@@ -304,29 +314,16 @@ def gradients(
             input and the options, they return a `Gradient`.
         tolerance: greatest difference from the expected gradients, relative to the largest of each.
     """
-    options = arguments(description, variants, tuple(implementations)).parse_args()
-    name = options.implementation
-    failed = False
-    for variant in options.variant or variants:
-        try:
-            if name == "cpp":
-                module = load_cpp(workload, options.fast)
-            elif name in ("jax", "torch"):
-                module = __import__(name)
-            else:
-                module = import_warp(name, options.fast, backward=True)
-            data = problem(variant)
-            job = implementations[name](module, variant, data, options)
-            job.both()
-            job.both()  # a second time: what the first has left behind must not matter
-            for found, right in zip(job.result(), expected(variant, data), strict=True):
-                scale = np.abs(right).max()
-                wrong = np.abs(found.reshape(right.shape) - right).max() / scale
-                if not wrong <= tolerance:
-                    raise AssertionError(f"the gradient is wrong by {wrong:.2g} of its largest entry, {scale:.4g}")
-            report(workload, f"{variant} forward", options, time_repeats(job.forward, options.seconds))
-            report(workload, f"{variant} both", options, time_repeats(job.both, options.seconds))
-        except Exception as error:  # a row that says why, and on with the next variant
-            failed = True
-            report_failure(workload, variant, options, error)
-    sys.exit(1 if failed else 0)
+
+    def time_job(options, variant, data, job) -> None:
+        job.both()
+        job.both()  # a second time: what the first has left behind must not matter
+        for found, right in zip(job.result(), expected(variant, data), strict=True):
+            scale = np.abs(right).max()
+            wrong = np.abs(found.reshape(right.shape) - right).max() / scale
+            if not wrong <= tolerance:
+                raise AssertionError(f"the gradient is wrong by {wrong:.2g} of its largest entry, {scale:.4g}")
+        report(workload, f"{variant} forward", options, time_repeats(job.forward, options.seconds))
+        report(workload, f"{variant} both", options, time_repeats(job.both, options.seconds))
+
+    _run_variants(workload, description, variants, problem, implementations, time_job, backward=True)
