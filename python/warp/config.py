@@ -39,6 +39,10 @@ gradient_loop_bytes: int = 1 << 24
 more, some are kept as checkpoints and what lies between is computed again: the same gradient to the bit, for one to a
 few more runs through the loop."""
 
+gradient_log_bytes: int = 1 << 30
+"""Bytes that a tape may keep of one launch for the results of atomics in loops, which the way back needs. A launch that
+needs more raises."""
+
 cpu_threads: int | None = None
 """Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU. 1 runs threads in order."""
 

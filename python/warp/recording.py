@@ -101,7 +101,7 @@ class Launch:
         self.writes, self.is_smooth = writes, is_smooth
         self.before: dict[int, list[Need]] = {}
         self.after: dict[int, Need] = {}
-        self.records: list[array] = []  # what its atomics gave, by atomic: one element for each thread
+        self.records: list[array] = []  # what its atomics gave
 
     def arrays(self) -> Iterator[array]:
         for value in self.values:

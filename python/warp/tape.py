@@ -64,15 +64,9 @@ class Tape:
     def _record_launch(
         self, kernel: Any, dim: Any, values: list, device: Any, shape: tuple[int, ...] | None
     ) -> list[array] | None:
-        """Gives the arrays in which the launch has to keep what its atomics give: one element for each thread of the
-        grid of this shape, which is None where the launch is not made here. Tapes that run it themselves give None."""
-        before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device)
-        if records and shape is None:
-            raise usage_error(
-                f"Tape.record_launch(): the gradient of kernel {kernel.key!r} needs what its atomics give, which only "
-                "a launch that the tape records keeps. help: launch it inside of 'with tape:'",
-                RuntimeError,
-            )
+        """Gives the arrays in which the launch has to keep what its atomics give, for a grid of this shape, which is
+        None where the launch is not made here. Tapes that run it themselves give None."""
+        before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device, shape)
         entry = Launch(kernel, dim, values, device, writes, is_smooth)
         values = entry.values
         for i, value in enumerate(values):
@@ -86,8 +80,8 @@ class Tape:
             [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
             list(entry.after.values()),
         )
-        entry.records = [_weft.empty(shape, dtype) for dtype in records]
-        return entry.records
+        entry.records = records
+        return records
 
     def _record_write(self, to: array, source: array | None) -> None:
         self._append(Write(to, source), [], [to])

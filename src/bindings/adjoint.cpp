@@ -13,6 +13,7 @@
 #include "bindings/finite.h"
 #include "bindings/launch.h"
 #include "bindings/recording.h"
+#include "bindings/records.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -81,15 +82,9 @@ nb::object kernel_for(nb::handle object, nb::list values) {
     return kernel->instance_for(given);
 }
 
-std::vector<ArrayView> views_of(nb::list arrays) {
-    std::vector<ArrayView> views;
-    for (nb::handle array : arrays) views.push_back(array_pointer(array)->array.view);
-    return views;
-}
-
 void check_records(const PyKernel& kernel, const program::CompiledKernel& adjoint, std::span<const ArrayView> records) {
     for (const ir::Extra& extra : adjoint.extras) {
-        if (extra.kind != ir::Extra::Kind::record || extra.of < 0 || !records.empty()) continue;
+        if (!extra.is_recorded() || extra.of < 0 || !records.empty()) continue;
         throw UsageError("launch()",
                          "the adjoint of kernel '" + kernel.key +
                              "' needs what the atomics of the launch gave, which only a tape keeps. help: launch it in "
@@ -175,7 +170,7 @@ public:
           device_(device_from_python(device_object, "jvp()")),
           of_adjoint_(of_adjoint),
           tangents_(tangents),
-          records_(views_of(records)),
+          records_(records),
           arguments_(kernel_, values, device_) {
         if (of_adjoint) arguments_.find_gradients(kernel_);
         const std::size_t count = kernel_.parameters().size();
@@ -185,7 +180,7 @@ public:
     // The machine code that these arguments need.
     const program::CompiledKernel& compile() {
         Variant variant = kernel_.configured();
-        variant.records = !of_adjoint_ && !records_.empty();
+        variant.records = !of_adjoint_ && nb::len(records_) > 0;
         const program::CompiledKernel* compiled = &pack(variant);
         variant.strided = program::needs_strided(*compiled, block_.data());
         variant.overlapping = of_adjoint_ ? program::has_gradient_overlap(*compiled, block_.data())
@@ -197,11 +192,11 @@ public:
 
     void run(nb::handle dim, nb::list before, nb::list after) {
         const program::CompiledKernel& compiled = compile();
-        check_records(kernel_, compiled, records_);
+        check_records(kernel_, compiled, views_of(records_));
         std::vector<std::byte> block_after = block_;
         use_copies(kernel_.parameters(), after, block_after.data());
         use_copies(kernel_.parameters(), before, block_.data());
-        program::point_extras(compiled, block_.data(), block_after.data(), records_);
+        program::point_extras(compiled, block_.data(), block_after.data(), views_of(records_));
         const int tid_rank = compiled.description.tid_rank;
         const Dimensions dims =
             dim.is_none() ? infer_dimensions(kernel_, tid_rank, block_.data()) : read_dimensions(dim.ptr());
@@ -217,6 +212,7 @@ public:
             watch(check, compiled, moving, "the tangent of ");
         }
         execute(compiled, block_.data(), grid);
+        close_records(kernel_, compiled, records_);
         check.check("jvp()", "kernel '" + kernel_.key + "'", "");
         count_writes(compiled, arguments_.values);
         count_writes(compiled, moving);
@@ -237,7 +233,7 @@ private:
             pack_argument(kernel_, twin, i, tangent, device_, block_.data(), arguments_.holders);
         }
         // needs_strided() looks at the others as well; their contents come with the run.
-        std::vector<ArrayView> records = records_;
+        std::vector<ArrayView> records = views_of(records_);
         if (records.empty()) records.resize(compiled.extras.size());
         program::point_extras(compiled, block_.data(), block_.data(), records);
         return compiled;
@@ -274,7 +270,7 @@ private:
     runtime::Device& device_;
     const bool of_adjoint_;
     nb::list tangents_;
-    const std::vector<ArrayView> records_;
+    nb::list records_;
     Arguments arguments_;
     std::vector<bool> active_;
     std::vector<std::byte> block_;
@@ -293,10 +289,11 @@ bool hessian_needs_launch(nb::handle kernel, nb::list values, nb::list tangents,
                        [](const ir::Extra& extra) { return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy; });
 }
 
-nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object) {
+nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object, nb::object shape) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
-    Arguments arguments(kernel, values, device_from_python(device_object, "launch()"));
+    runtime::Device& device = device_from_python(device_object, "launch()");
+    Arguments arguments(kernel, values, device);
     arguments.find_gradients(kernel);
     Variant variant = kernel.configured();
     const program::CompiledKernel& compiled = kernel.compiled(variant);
@@ -313,7 +310,14 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle dev
     if (any) {
         const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
         needed = reads.contents;
-        for (const Type type : reads.records) records.append(dtype_to_python(type));
+        if (!reads.records.empty() && shape.is_none()) {
+            throw UsageError("Tape.record_launch()",
+                             "the gradient of kernel '" + kernel.key +
+                                 "' needs what its atomics give, which only a launch that the tape records keeps. "
+                                 "help: launch it inside of 'with tape:'");
+        }
+        if (!reads.records.empty())
+            records = open_records(reads.records, nb::cast<std::vector<std::int64_t>>(shape), device);
     }
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         before.append(needed[i].before);
@@ -339,9 +343,11 @@ void bind_adjoint(nb::module_& m) {
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
+          nb::arg("shape").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
-          "launch writes it. Then the types of what it has to keep of its atomics, and whether there is an adjoint: "
-          "the launch writes something that may have a gradient.");
+          "launch writes it. Then arrays for what it has to keep of its atomics, where its grid has this shape (None: "
+          "it is not made here), and whether there is an adjoint: the launch writes something that may have a "
+          "gradient.");
     m.def(
         "field_names",
         [](nb::handle value) {

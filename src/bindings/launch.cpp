@@ -28,6 +28,7 @@
 #include "bindings/finite.h"
 #include "bindings/kernel.h"
 #include "bindings/recording.h"
+#include "bindings/records.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -90,10 +91,9 @@ void run_recording(PyKernel& kernel, const std::byte* block, const program::Grid
     const program::CompiledKernel& compiled = choose(kernel, block, /*records=*/true);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.block_bytes()));
-    std::vector<ArrayView> views;
-    for (nb::handle record : records) views.push_back(array_pointer(record)->array.view);
-    program::point_extras(compiled, larger.data(), block, views);
+    program::point_extras(compiled, larger.data(), block, views_of(records));
     run_launch(kernel, compiled, larger.data(), grid, values);
+    close_records(kernel, compiled, records);
 }
 
 // ---- arrays of structs that hold arrays ----
@@ -144,7 +144,7 @@ void run_recorded(bool records, const nb::object& kernel_object, const program::
     for (const std::int64_t extent : dims.span()) extents.append(extent);
     const nb::object tape = nb::borrow(active_tape());
     nb::list shape;  // of the grid that the kernel sees
-    for (int axis = 0; axis < compiled.description.tid_rank; ++axis) shape.append(grid.dim[axis]);
+    for (int axis = 0; axis < std::max(compiled.description.tid_rank, 1); ++axis) shape.append(grid.dim[axis]);
     const nb::object answer = tape.attr("_record_launch")(kernel_object, nb::tuple(extents), given,
                                                           device ? nb::borrow(device) : nb::none(), nb::tuple(shape));
     if (answer.is_none()) return;  // the tape has run it

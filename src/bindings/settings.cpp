@@ -28,8 +28,9 @@ bool as_bool(nb::handle value, const std::string& option) {
     return number.i == 1;
 }
 
-int as_int(nb::handle value, const std::string& option, int low, int high) {
-    int number = 0;
+template <class Int>
+Int as_int(nb::handle value, const std::string& option, Int low, Int high) {
+    Int number = 0;
     if (!nb::try_cast(value, number) || number < low || number > high) {
         throw UsageError("config." + option,
                          "is " + std::string(nb::repr(value).c_str()) + ", expected an int from " +
@@ -100,6 +101,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
     } else if (name == "gradient_loop_bytes") {
         settings.gradient_loop_bytes = as_int(value, name, 1, std::numeric_limits<int>::max());
+    } else if (name == "gradient_log_bytes") {
+        settings.gradient_log_bytes = as_int(value, name, std::int64_t{1}, std::int64_t{1} << 62);
     } else if (name == "kernel_cache_dir") {
         settings.cache_folder = value.is_none() ? std::string() : as_path(value, name, "the path of a folder");
     } else if (name == "cpu_threads") {

@@ -122,9 +122,12 @@ struct Extra {
         copy,    // a copy made for the launch, which nobody looks at afterwards
         after,   // of an adjoint: the array as it was after the launch that the adjoint belongs to
         record,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
+        log,     // a part of what its atomics in loops gave (transform/adjoint/record.h); counted on from the records
     };
     Kind kind;
     int of;
+
+    bool is_recorded() const { return kind == Kind::record || kind == Kind::log; }
 };
 
 struct Function {

@@ -157,6 +157,7 @@ private:
             bind(values, parameter, value);
             if (accept_word("copy")) function->extras.push_back({Extra::Kind::copy, static_cast<int>(integer())});
             if (accept_word("record")) function->extras.push_back({Extra::Kind::record, static_cast<int>(integer())});
+            if (accept_word("log")) function->extras.push_back({Extra::Kind::log, static_cast<int>(integer())});
             if (accept_word("after")) function->extras.push_back({Extra::Kind::after, static_cast<int>(integer())});
         }
         expect(')');

@@ -112,6 +112,7 @@ public:
             if (const Extra* extra = function.extra(parameter)) {
                 out_ += extra->kind == Extra::Kind::copy    ? " copy "
                         : extra->kind == Extra::Kind::after ? " after "
+                        : extra->kind == Extra::Kind::log   ? " log "
                                                             : " record ";
                 integer(extra->of);
             }

@@ -187,7 +187,7 @@ void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::by
         const Type type = adjoint.parameter_types[own + i];
         std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
         if (extra.of < 0) continue;
-        if (extra.kind == ir::Extra::Kind::record) {
+        if (extra.is_recorded()) {
             WEFT_CHECK(static_cast<std::size_t>(extra.of) < records.size(), "a record of the launch is missing");
             std::memcpy(to, &records[static_cast<std::size_t>(extra.of)], static_cast<std::size_t>(type.size_bytes()));
             continue;

@@ -215,8 +215,9 @@ AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOpti
     const std::vector<ir::Extra> extras = used_extras(adjoint);
     const std::size_t own = adjoint.parameters().size() - extras.size();
     for (std::size_t i = 0; i < extras.size(); ++i) {
-        if (extras[i].kind != ir::Extra::Kind::record) continue;
-        reads.records.push_back(adjoint.parameters()[own + i]->type.element());
+        if (!extras[i].is_recorded()) continue;
+        reads.records.push_back(
+            {adjoint.parameters()[own + i]->type.element(), extras[i].kind == ir::Extra::Kind::log});
         any_used |= extras[i].of >= 0;
     }
     if (!any_used) reads.records.clear();

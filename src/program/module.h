@@ -32,6 +32,7 @@ struct CompileOptions {
     std::vector<transform::Gradient> gradients;
     std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
     bool record = false;  // keep what atomics give, for the adjoint
+    bool finite = false;  // note who writes what is not finite; one lane
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
@@ -62,7 +63,12 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
 // What the adjoint that options.gradients ask for looks at.
 struct AdjointReads {
     std::vector<transform::Contents> contents;  // by parameter
-    std::vector<Type> records;                  // what the launch has to keep of its atomics; empty where nothing
+    // What the launch has to keep of its atomics; empty where nothing.
+    struct Record {
+        Type element;
+        bool is_log;
+    };
+    std::vector<Record> records;
 };
 AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 

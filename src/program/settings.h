@@ -19,6 +19,7 @@ struct Settings {
     int optimization_level = 3;
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;
+    std::int64_t gradient_log_bytes = std::int64_t{1} << 30;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
 };

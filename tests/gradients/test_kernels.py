@@ -345,20 +345,6 @@ def test_arrays_inside_a_struct():
 # ---- what is refused ----
 
 
-def test_the_result_of_an_atomic_in_a_loop_is_refused_at_its_line():
-    @wp.kernel
-    def compact(x: wp.array[float], count: wp.array[int], y: wp.array[float]):
-        i = wp.tid()
-        for _ in range(count.shape[0]):
-            at = wp.atomic_add(count, 0, 1)
-            y[at] = x[i]
-
-    x, y = wp.zeros(4, requires_grad=True), wp.zeros(4, requires_grad=True)
-    with wp.Tape(), pytest.raises(wp.CompileError, match="uses what this atomic gave") as error:
-        wp.launch(compact, dim=4, inputs=[x, wp.zeros(1, dtype=int), y])
-    assert "at = wp.atomic_add(count, 0, 1)" in str(error.value)
-
-
 def test_a_kernel_that_uses_a_gradient_itself_is_refused_on_a_tape_only():
     @wp.kernel
     def step(x: wp.array[float], y: wp.array[float]):

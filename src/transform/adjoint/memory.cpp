@@ -9,6 +9,7 @@
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
+#include "transform/adjoint/record.h"
 #include "transform/adjoint/reverse.h"
 
 namespace weft::transform {
@@ -181,7 +182,7 @@ void Reverser::reverse_store(const Operation& operation) {
 void Reverser::reverse_atomic(const Operation& operation) {
     const Value *array = operation.operands[0], *value = operation.operands.back();
     if (!has_gradient(array)) return;
-    if (!operation.ints.empty()) return reverse_extreme(operation);
+    if (offer_of(operation)) return reverse_extreme(operation);
     if (operation.op != Op::atomic_add && operation.op != Op::atomic_sub) {
         fail(operation, "it depends on which thread gave the value that " + name_of(*array) + " ends up with");
     }
@@ -202,9 +203,7 @@ void Reverser::reverse_extreme(const Operation& operation) {
         if (ir::origin_of(other.operands[0]) == ir::origin_of(array) && other.op != operation.op)
             fail(other, "it writes " + name_of(*array) + ", of which another atomic makes an extreme");
     });
-    std::vector<Value*> thread;
-    for (int axis = 0; axis < source_.tid_rank; ++axis) thread.push_back(b_.tid(axis));
-    Value* offered = b_.load(copy(source_.parameters()[static_cast<std::size_t>(operation.ints[0])]), thread);
+    Value* offered = copy(offer_of(operation));
     const Type type = value->type;
     const std::vector<Value*> taken = where_it_has_one(array, {type}, [&](Value* gradient) {
         std::vector<Value*> indices = indices_of(operation);
@@ -242,7 +241,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     std::vector<Contents> read(own);
     const auto mark = [&](const Value* parameter) {
         const ir::Extra* extra = adjoint.extra(parameter);
-        if (extra && extra->kind == ir::Extra::Kind::record) return;
+        if (extra && extra->is_recorded()) return;
         // A copy is made of what was there before.
         Contents& of = read[static_cast<std::size_t>(extra ? extra->of : parameter->index)];
         (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;

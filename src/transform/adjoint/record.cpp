@@ -1,5 +1,6 @@
 #include "transform/adjoint/record.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -26,14 +27,16 @@ bool is_kept(const Operation& operation, const std::unordered_set<const Value*>&
     return used.contains(operation.result()) || is_extreme(operation);
 }
 
-template <class Visit>
-void for_each_outside_loops(const Region& region, const Visit& visit) {
-    for (const Operation* operation : region.operations) {
-        visit(*operation);
-        if (operation->op == Op::if_)
-            for (const Region* inner : operation->regions) for_each_outside_loops(*inner, visit);
-    }
+bool holds_kept(const Operation& operation, const std::unordered_set<const Value*>& used) {
+    for (const Region* region : operation.regions)
+        for (const Operation* inner : region->operations)
+            if (is_kept(*inner, used) || holds_kept(*inner, used)) return true;
+    return false;
 }
+
+bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
+
+Type i64_array() { return Type::array(Type::scalar(Scalar::i64), 1); }
 
 class Recorder : ir::Copier {
 public:
@@ -41,64 +44,143 @@ public:
 
     std::unique_ptr<ir::Function> run() {
         append_parameters();
-        for_each_outside_loops(source_.body, [&](const Operation& operation) {
-            if (!is_kept(operation, used_)) return;
-            records_[&operation] = made_->add_argument(
-                &made_->body, Type::array(operation.operands.back()->type, source_.tid_rank), "record");
-            made_->extras.push_back({ir::Extra::Kind::record, static_cast<int>(records_.size()) - 1});
-        });
-        for (int axis = 0; axis < source_.tid_rank; ++axis) thread_.push_back(b_.tid(axis));
+        made_->tid_rank = std::max(made_->tid_rank, 1);
+        find_kept(source_.body, /*in_loop=*/false);
+        if (!logged_.empty()) {
+            heads_ = add_extra(ir::Extra::Kind::log, i64_array());
+            next_ = add_extra(ir::Extra::Kind::log, i64_array());
+            for (const Operation* atomic : logged_) {
+                Value*& log = logs_[atomic->operands.back()->type];
+                if (!log) log = add_extra(ir::Extra::Kind::log, Type::array(atomic->operands.back()->type, 1));
+            }
+        }
+        for (int axis = 0; axis < made_->tid_rank; ++axis) thread_.push_back(b_.tid(axis));
+        if (!logged_.empty()) start_log();
         region(source_.body);
         b_.return_({});
         return std::move(made_);
     }
 
 private:
+    struct Place {
+        Value* array;
+        std::vector<Value*> indices;
+    };
+
+    void find_kept(const Region& region, bool in_loop) {
+        for (const Operation* operation : region.operations) {
+            for (const Region* inner : operation->regions) find_kept(*inner, in_loop || is_loop(*operation));
+            if (!is_kept(*operation, used_)) continue;
+            if (in_loop)
+                logged_.push_back(operation);
+            else
+                records_[operation] =
+                    add_extra(ir::Extra::Kind::record, Type::array(operation->operands.back()->type, made_->tid_rank));
+        }
+    }
+
+    // Extras that hold what was recorded are counted through.
+    Value* add_extra(ir::Extra::Kind kind, Type type) {
+        made_->extras.push_back({kind, extra_count_++});
+        return made_->add_argument(&made_->body, type, kind == ir::Extra::Kind::log ? "log" : "record");
+    }
+
+    void start_log() {
+        const auto wide = [&](Value* value) { return b_.cast(value, Scalar::i64); };
+        Value* number = wide(thread_[0]);
+        for (int axis = 1; axis < made_->tid_rank; ++axis)
+            number = b_.binary(Op::add, b_.binary(Op::mul, number, b_.load(heads_, {b_.integer(1 + axis)})),
+                               wide(thread_[static_cast<std::size_t>(axis)]));
+        last_ = b_.local_array(i64_array(), {1});
+        b_.store(last_, {b_.integer(0)}, number);
+    }
+
     void region(const Region& from) {
         for (const Operation* operation : from.operations) {
             if (operation->op == Op::yield || operation->op == Op::return_) continue;
             b_.span = operation->span;
-            if (operation->op == Op::if_) {
+            if (holds_kept(*operation, used_)) {
                 append_structured(*operation, {}, [&](const Region& inner, const std::vector<Value*>&) {
                     region(inner);
                     return std::vector<Value*>();
                 });
                 continue;
             }
-            Operation* made = append_copy(*operation);
-            if (const auto record = records_.find(operation); record != records_.end())
-                keep(*operation, *made, record->second);
+            if (!is_kept(*operation, used_))
+                append_copy(*operation);
+            else if (how_ == Records::written)
+                write(*operation);
+            else
+                read(*operation);
         }
     }
 
-    void keep(const Operation& atomic, Operation& made, Value* record) {
-        const bool is_used = used_.contains(atomic.result());
-        if (how_ == Records::written)
-            b_.store(record, thread_, is_used ? made.result() : made.operands.back());
-        else if (is_used)
-            map_.set(atomic.result(), b_.load(record, thread_));
+    // The entry of the log after the thread's last one.
+    Value* entry() {
+        Value *zero = b_.integer(0), *last = b_.load(last_, {zero}), *at = nullptr;
+        if (how_ == Records::written) {
+            Value* one = b_.integer(1, Type::scalar(Scalar::i64));
+            // Past the end nothing is kept; the launch fails in the end.
+            Value* end = b_.binary(Op::sub, b_.cast(b_.dim(next_, 0), Scalar::i64), one);
+            at = b_.binary(Op::min, b_.atomic(Op::atomic_add, heads_, {zero}, {one}), end);
+            b_.store(next_, {last}, at);
+        } else {
+            at = b_.load(next_, {last});
+        }
+        b_.store(last_, {zero}, at);
+        return at;
+    }
+
+    // Where what the atomic gives is kept.
+    Place place_of(const Operation& atomic) {
+        const auto record = records_.find(&atomic);
+        if (record != records_.end()) return {record->second, thread_};
+        return {logs_.at(atomic.operands.back()->type), {entry()}};
+    }
+
+    void write(const Operation& atomic) {
+        const Operation* made = append_copy(atomic);
+        const Place place = place_of(atomic);
+        b_.store(place.array, place.indices, used_.contains(atomic.result()) ? made->result() : made->operands.back());
+    }
+
+    void read(const Operation& atomic) {
+        const Place place = place_of(atomic);
+        Value* given = b_.load(place.array, place.indices);
+        Operation* made = append_copy(atomic);
+        if (used_.contains(atomic.result()))
+            map_.set(atomic.result(), given);
         else
-            made.ints = {record->index};
+            made->operands.insert(made->operands.end() - 1, given);
     }
 
     const Records how_;
     const std::unordered_set<const Value*> used_;
+    std::vector<const Operation*> logged_;  // in loops
     std::unordered_map<const Operation*, Value*> records_;
+    std::unordered_map<Type, Value*> logs_;  // by type
+    int extra_count_ = 0;
     std::vector<Value*> thread_;
+    Value *heads_ = nullptr, *next_ = nullptr, *last_ = nullptr;
 };
 
 }  // namespace
 
 bool has_records(const ir::Function& kernel) {
-    if (kernel.tid_rank == 0) return false;
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool any = false;
-    for_each_outside_loops(kernel.body, [&](const Operation& operation) { any |= is_kept(operation, used); });
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) { any |= is_kept(operation, used); });
     return any;
 }
 
 std::unique_ptr<ir::Function> with_records(const ir::Function& kernel, Records how) {
     return Recorder(kernel, how).run();
+}
+
+const Value* offer_of(const Operation& atomic) {
+    const std::size_t own = 2 + static_cast<std::size_t>(atomic.operands[0]->type.ndim());
+    const bool is_known = is_extreme(atomic) && atomic.operands.size() > own;
+    return is_known ? atomic.operands[own - 1] : nullptr;
 }
 
 }  // namespace weft::transform

@@ -1,13 +1,18 @@
 // What atomics gave depends on the order of the threads, which the way back cannot repeat: the launch that a tape
-// records keeps it, one element for each thread and atomic.
+// records keeps it. Outside of loops there is one element for each thread and atomic:
 //
-// before:   %old = atomic.add %counter[0], 1          written:  %old = atomic.add %counter[0], 1; store %record[%tid],
-// %old
-//           store %out[%old], %x                                store %out[%old], %x
-//                                                     read:     %old = load %record[%tid]; store %out[%old], %x
+// before:   %old = atomic.add %counter[0], 1     written:  %old = atomic.add %counter[0], 1; store %record[%tid], %old
+//           store %out[%old], %x                           store %out[%old], %x
+//                                                read:     %old = load %record[%tid]; store %out[%old], %x
 //
-// Of extremes it keeps what each thread offered, bit by bit: who gave the extreme is who gave just what the array ends
-// up with. Atomics in loops are left alone.
+// In loops all threads append to one log, in which each finds its own entries, one after the other:
+//
+//   heads    how many entries there are; then the extents of the grid
+//   next     by entry: the thread's next one. The first entries stand for the threads and hold nothing.
+//   values   by entry: what the atomic gave; one array for each type
+//
+// Of extremes they keep what each thread offered, bit by bit: who gave the extreme is who gave just what the array ends
+// up with.
 #pragma once
 
 #include <memory>
@@ -18,9 +23,12 @@ namespace weft::transform {
 
 bool has_records(const ir::Function& kernel);
 
-// The kernel with parameters for its records (ir::Extra::Kind::record), for the recorded launch or for the adjoint. In
-// the latter, an atomic whose offer was kept has the number of that parameter as its attribute.
+// The kernel with parameters for its records (ir::Extra::Kind::record and log), for the recorded launch or for the
+// adjoint.
 enum class Records { written, read };
 std::unique_ptr<ir::Function> with_records(const ir::Function& kernel, Records how);
+
+// What an extreme offered in the launch, where that was recorded: an operand more before its last one. Null otherwise.
+const ir::Value* offer_of(const ir::Operation& atomic);
 
 }  // namespace weft::transform

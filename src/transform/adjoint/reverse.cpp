@@ -14,9 +14,9 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// What an atomic in a loop gave depends on the order of the threads, which another run would not repeat (that of others
-// is recorded), and a gradient that the kernel looks at itself is another one by then; what a function in C++ does,
-// nobody knows.
+// What an atomic gave depends on the order of the threads, which another run would not repeat: that of kernels is
+// recorded, that of a function whose gradient stands by itself is not. A gradient that the kernel looks at itself is
+// another one by then; what a function in C++ does, nobody knows.
 void refuse_unknown(const ir::Function& kernel) {
     const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
@@ -41,11 +41,10 @@ void refuse_unknown(const ir::Function& kernel) {
         throw CompileError(
             operation.span,
             subject +
-                " has no gradient: it uses what this atomic gave, in a loop or a function of its own, which "
-                "depends on the order of the threads and is not recorded",
+                " has no gradient: it uses what this atomic gave, in a function whose gradient stands by itself, "
+                "which depends on the order of the threads and is not recorded",
             {{Note::Kind::help,
-              "call the atomic outside of the loop, or take numbers in a kernel of its own, launched with "
-              "record_tape=False, and read them from an array",
+              "give the function a replay (@wp.func_replay) that calls no atomic, or call it in the kernel",
               {}}});
     });
 }

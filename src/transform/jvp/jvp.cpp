@@ -43,7 +43,7 @@ public:
         // What atomics gave has no tangent (adjoint/record.h). The twin of a copy is a copy of the twin.
         for (std::size_t i = own; i < parameters.size(); ++i) {
             const ir::Extra& extra = source_.extras[i - own];
-            if (extra.kind == ir::Extra::Kind::record) continue;
+            if (extra.is_recorded()) continue;
             append_twin(parameters[i], options_.active[static_cast<std::size_t>(extra.of)]);
             made_->extras.push_back({extra.kind, extra.of + static_cast<int>(own)});
         }
