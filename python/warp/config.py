@@ -69,8 +69,8 @@ verify_cuda: bool = False
 
 verify_fp: bool = False
 """Looks after each launch, and after each adjoint, for elements that have become NaN or infinite, and raises a
-UsageError that names the kernel, the array, the element and the value. For finding mistakes: it copies what is
-written."""
+UsageError that names the kernel, the array, the element and the value, and shows who wrote it: the thread and the line.
+For finding mistakes: it copies what is written, and kernels run on one lane."""
 
 verify_autograd_array_access: bool = False
 """Accepted for programs of earlier releases: gradients are right where arrays are overwritten, nothing is to be looked

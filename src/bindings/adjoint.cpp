@@ -156,8 +156,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         for (const NamedArray& field : named_arrays_in(values[i]))
             watch(parameters[i].name + field.name, field.array->grad);
     }
-    execute(*compiled, block.data(), grid);
-    check.check("launch()", "the adjoint of kernel '" + kernel.key + "'", "the gradient of ");
+    Fault not_finite{};
+    execute(*compiled, block.data(), grid, &not_finite);
+    check.check("launch()", "the adjoint of kernel '" + kernel.key + "'", "the gradient of ",
+                culprit_of(*compiled, not_finite));
 }
 
 // A kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
@@ -211,9 +213,10 @@ public:
             watch(check, compiled, arguments_.values, "");
             watch(check, compiled, moving, "the tangent of ");
         }
-        execute(compiled, block_.data(), grid);
+        Fault not_finite{};
+        execute(compiled, block_.data(), grid, &not_finite);
         close_records(kernel_, compiled, records_);
-        check.check("jvp()", "kernel '" + kernel_.key + "'", "");
+        check.check("jvp()", "kernel '" + kernel_.key + "'", "", culprit_of(compiled, not_finite));
         count_writes(compiled, arguments_.values);
         count_writes(compiled, moving);
     }

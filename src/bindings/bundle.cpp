@@ -20,6 +20,7 @@ constexpr const char* kApi = "compile_aot_module()";
 BundledKernel bundled(PyKernel& kernel, const std::string& name) {
     Variant dense = kernel.configured(), general = kernel.configured();
     dense.debug = general.debug = false;  // a fault would have no source to point at
+    dense.finite = general.finite = false;
     general.strided = general.overlapping = true;
     const program::CompiledKernel& first = kernel.compiled(dense);
     BundledKernel result;

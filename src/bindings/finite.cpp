@@ -69,7 +69,8 @@ void FiniteCheck::watch(std::string name, const Array& array) {
     watched_.push_back(std::move(watched));
 }
 
-void FiniteCheck::check(const std::string& api, const std::string& culprit, const std::string& what) const {
+void FiniteCheck::check(const std::string& api, const std::string& subject, const std::string& what,
+                        const std::optional<program::Culprit>& first) const {
     for (const Watched& watched : watched_) {
         std::vector<Part> parts;
         add_parts(watched.array.dtype, 0, "", parts);
@@ -80,16 +81,24 @@ void FiniteCheck::check(const std::string& api, const std::string& culprit, cons
                 if (std::isfinite(now) || !std::isfinite(read(part, before))) continue;
                 std::string at;
                 for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
-                throw UsageError(api, culprit + " has made " + what + "'" + watched.name + "'[" + at + "]" + part.name +
-                                          " " +
-                                          (std::isnan(now) ? "NaN"
-                                           : now > 0       ? "inf"
-                                                           : "-inf") +
-                                          " (wp.config.verify_fp is on); it was " + std::to_string(read(part, before)));
+                const std::string found = std::isnan(now) ? "NaN" : now > 0 ? "inf" : "-inf";
+                const std::string message = subject + " has made " + what + "'" + watched.name + "'[" + at + "]" +
+                                            part.name + " " + found + " (wp.config.verify_fp is on); it was " +
+                                            std::to_string(read(part, before));
+                if (!first) throw UsageError(api, message);
+                throw UsageError(api, first->span,
+                                 message + ". Thread " + first->thread +
+                                     " was the first to turn a finite number into one that is not, here",
+                                 first->notes, ErrorCategory::runtime);
             }
             before += watched.array.dtype.size_bytes();
         });
     }
+}
+
+std::optional<program::Culprit> culprit_of(const program::CompiledKernel& compiled, const Fault& not_finite) {
+    if (!not_finite.claimed) return std::nullopt;
+    return program::culprit(compiled, not_finite);
 }
 
 }  // namespace weft::bindings

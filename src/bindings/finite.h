@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "program/fault.h"
 #include "runtime/array.h"
 
 namespace weft::bindings {
@@ -16,8 +18,10 @@ public:
     // `name` is the parameter's, or that of a struct's field ("body.velocity"); arrays of other numbers are passed
     // over.
     void watch(std::string name, const runtime::Array& array);
-    // Throws UsageError of `api`; `culprit` is "kernel 'step'", `what` "" or "the gradient of ".
-    void check(const std::string& api, const std::string& culprit, const std::string& what) const;
+    // Throws UsageError of `api`; `subject` is "kernel 'step'", `what` "" or "the gradient of ". Where it is known who
+    // wrote such a number first, it says so.
+    void check(const std::string& api, const std::string& subject, const std::string& what,
+               const std::optional<program::Culprit>& first = {}) const;
 
 private:
     struct Watched {
@@ -27,5 +31,8 @@ private:
     };
     std::vector<Watched> watched_;
 };
+
+// Nobody where the kernel noted nothing.
+std::optional<program::Culprit> culprit_of(const program::CompiledKernel& compiled, const Fault& not_finite);
 
 }  // namespace weft::bindings

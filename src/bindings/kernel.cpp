@@ -183,6 +183,7 @@ Variant PyKernel::configured() const {
     variant.debug = options.debug.value_or(settings.debug);
     variant.fast_math = options.fast_math.value_or(settings.fast_math);
     variant.line_info = options.line_info.value_or(settings.line_info);
+    variant.finite = settings.verify_fp;
     return variant;
 }
 
@@ -201,6 +202,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.dense = !variant.strided;
     result.noalias = !variant.overlapping;
     result.record = variant.records;
+    result.finite = variant.finite;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;

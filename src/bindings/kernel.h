@@ -35,10 +35,11 @@ struct ParameterPlan {
 struct Variant {
     bool debug = false, fast_math = false, line_info = false, strided = false, overlapping = false;
     bool records = false;  // keeps what its atomics give, for its adjoint
+    bool finite = false;   // notes who writes what is not finite
     std::size_t index() const {
-        return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5;
+        return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6;
     }
-    static constexpr std::size_t kCount = 64;
+    static constexpr std::size_t kCount = 128;
 };
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".

@@ -77,8 +77,9 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const
                 const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
         const FiniteCheck check = written_arrays(kernel, compiled, values);
-        execute(compiled, block, grid);
-        check.check("launch()", "kernel '" + kernel.key + "'", "");
+        Fault not_finite{};
+        execute(compiled, block, grid, &not_finite);
+        check.check("launch()", "kernel '" + kernel.key + "'", "", culprit_of(compiled, not_finite));
     } else {
         execute(compiled, block, grid);
     }
@@ -430,15 +431,16 @@ void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* c
     }
 }
 
-void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid) {
+void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid,
+             Fault* not_finite) {
     if (grid.count == 0) return;
     bool finished = true;
     try {
         if (compiled.description.cost * static_cast<double>(grid.count) > kReleaseGilNs) {
             nb::gil_scoped_release release;
-            finished = program::run(compiled, block, grid, &interrupted);
+            finished = program::run(compiled, block, grid, &interrupted, not_finite);
         } else {
-            finished = program::run(compiled, block, grid);
+            finished = program::run(compiled, block, grid, nullptr, not_finite);
         }
     } catch (...) {
         flush_prints();

@@ -399,7 +399,9 @@ void Emitter::emit_operation(const ir::Operation& operation) {
         case Op::print:
             return emit_print(operation);
         case Op::require:
-            return emit_require(operation);
+            return emit_require(operation, FaultKind::requirement);
+        case Op::note_finite:
+            return emit_require(operation, FaultKind::not_finite);
         case Op::assert_:
             return emit_assert(operation);
         case Op::call:

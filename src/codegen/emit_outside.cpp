@@ -94,14 +94,14 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
     return builder_.CreateAnd(ok, there);
 }
 
-void Emitter::emit_require(const Operation& operation) {
+void Emitter::emit_require(const Operation& operation, FaultKind kind) {
     Leaf& holds = leaf(operation.operands[0]);
     llvm::Value* ok = holds.scalar;
     if (holds.varying()) {
         llvm::Value* broken = builder_.CreateAnd(builder_.CreateNot(here(holds.vector)), active_lanes());
         ok = builder_.CreateNot(any_lane(broken));
     }
-    check(operation, ok, FaultKind::requirement, i64(0), i64(0), 0);
+    check(operation, ok, kind, i64(0), i64(0), 0);
 }
 
 void Emitter::emit_assert(const Operation& operation) {

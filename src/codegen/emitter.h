@@ -350,7 +350,7 @@ private:
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
     void emit_print(const ir::Operation& operation);
-    void emit_require(const ir::Operation& operation);
+    void emit_require(const ir::Operation& operation, FaultKind kind);
     void emit_assert(const ir::Operation& operation);
     void emit_call_library(const ir::Operation& operation);
     // ---- emit_native.cpp ----

@@ -298,6 +298,8 @@ void Builder::require(Value* condition, std::string message) {
     finish(*function_, *region_, operation);
 }
 
+void Builder::note_finite(Value* condition) { append(Op::note_finite, {condition}, {}); }
+
 void Builder::assert_(Value* condition, std::string message) {
     Operation* operation = function_->new_operation(Op::assert_, span);
     operation->operands = {condition};

@@ -94,6 +94,7 @@ public:
     void print(std::string format, std::vector<Value*> scalars);
     void require(Value* condition, std::string message);
     void assert_(Value* condition, std::string message);
+    void note_finite(Value* condition);
 
     Operation* append(Op op, std::vector<Value*> operands, std::vector<Type> results);
 

@@ -99,6 +99,7 @@ bool has_effects(const Operation& operation) {
         case Op::print:
         case Op::require:
         case Op::assert_:
+        case Op::note_finite:
         case Op::call:
         case Op::trail:
         case Op::local_array:  // each is an array of its own, zero where it is made: neither moved nor merged

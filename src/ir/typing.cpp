@@ -431,6 +431,7 @@ Type Rules::result() const {
             return Type::none();
         case Op::require:
         case Op::assert_:
+        case Op::note_finite:
             expect_count(1);
             expect(type(0).is_bool(), "a bool");
             return Type::none();

@@ -122,6 +122,11 @@ std::string indexed_name(const CompiledKernel& kernel, const Fault& fault) {
     return path_of(*operation.operands[0], operation.inlined);
 }
 
+Culprit culprit(const CompiledKernel& kernel, const Fault& not_finite) {
+    const Operation& operation = faulty_operation(kernel, not_finite);
+    return {operation.span, thread_text(not_finite, kernel.description.tid_rank), notes_of(operation, nullptr)};
+}
+
 void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block) {
     const KernelEntry& entry = kernel.description;
     const Operation& operation = faulty_operation(kernel, fault);
@@ -160,6 +165,7 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
                   ErrorCategory::assertion);
             break;
         case FaultKind::none:
+        case FaultKind::not_finite:
             break;
     }
     throw InternalError("a kernel reported a fault of unknown kind " + std::to_string(fault.kind));

@@ -1,13 +1,25 @@
 // What a check of a debug build found, as a Python exception at the user's line.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "program/module.h"
+#include "support/error.h"
 
 namespace weft::program {
 
 // Throws the UsageError for the fault that a launch with the argument block `block` reported: the line with a caret,
 // the kernel, the thread, and the calls that led there.
 [[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block);
+
+// Who wrote what is not finite: where, in which thread, and the calls that led there.
+struct Culprit {
+    Span span;
+    std::string thread;
+    std::vector<Note> notes;
+};
+Culprit culprit(const CompiledKernel& kernel, const Fault& not_finite);
 
 // The array or value that an index was out of range for, as its function calls it; "" where it has no name.
 std::string indexed_name(const CompiledKernel& kernel, const Fault& fault);

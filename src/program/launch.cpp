@@ -232,12 +232,14 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
     return buffers;
 }
 
-bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)()) {
+bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)(),
+         Fault* not_finite) {
     if (grid.count == 0) return true;
     LaunchContext context;
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     Fault fault{};
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
+    context.not_finite = not_finite;
     int rank = kernel.description.tid_rank;
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     // A chunk is mostly middle where it is so many times as long as its two ends.

@@ -51,7 +51,9 @@ void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::by
 std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::byte* block, runtime::Device& device);
 
 // Runs it; prints end up in runtime/print.h's buffer. `interrupted` as in runtime/cpu/pool.h; returns false where it
-// answered true. Throws UsageError (category index, runtime ...) where a debug check failed.
-bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)() = nullptr);
+// answered true. Throws UsageError (category index, runtime ...) where a debug check failed. `not_finite` is told who
+// first wrote what is not finite, where the kernel notes that (CompileOptions::finite).
+bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)() = nullptr,
+         Fault* not_finite = nullptr);
 
 }  // namespace weft::program

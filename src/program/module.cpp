@@ -67,7 +67,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.debug = options.debug;
     result.codegen.fast_math = options.fast_math;
     result.codegen.line_info = options.line_info;
-    result.codegen.lanes = options.lanes;
+    result.codegen.lanes = options.finite ? 1 : options.lanes;  // a fault names the thread of a lane only there
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
     result.optimization_level = options.optimization_level;
@@ -196,6 +196,7 @@ std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOp
     transform::PipelineOptions pipeline;
     if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes};
     pipeline.record = options.record;
+    pipeline.finite = options.finite;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && effects.empty()) effects = ir::effects(*after.functions.front());

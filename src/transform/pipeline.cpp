@@ -33,6 +33,7 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
                                                    [](const auto& f) { return f->has_own_derivative(); });
     const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };
     if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
+    for (const auto& function : module.functions) split_local_atomics(*function);
     if (!pass("simplify", simplify_all)) return;
     if (options.record) {
         const auto make = [](const ir::Function& kernel) { return with_records(kernel, Records::written); };
@@ -45,8 +46,15 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     }
     if (options.jvp) {
         const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options.jvp); };
-        if (pass("jvp", [&] { replace_kernels(make); }) && (options.adjoint || inline_rest()))
-            pass("simplify", simplify_all);
+        if (!pass("jvp", [&] { replace_kernels(make); }) || !(options.adjoint || inline_rest()) ||
+            !pass("simplify", simplify_all))
+            return;
+    }
+    if (options.finite) {
+        pass("finite", [&] {
+            for (const auto& function : module.functions)
+                if (function->is_kernel) note_finite_writes(*function);
+        });
     }
 }
 

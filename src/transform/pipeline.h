@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/builder.h"
 #include "ir/ir.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
@@ -24,6 +25,14 @@ void inline_into(ir::Module& module, ir::Function& function, Calls which);
 // constant conditions. Keeps effects and their order.
 void simplify(ir::Function& function);
 
+// What the atomic leaves where `old` was.
+ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
+// Makes atomics of local arrays what they are: a load and a store.
+void split_local_atomics(ir::Function& function);
+
+// Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
+void note_finite_writes(ir::Function& kernel);
+
 struct PipelineOptions {
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
@@ -31,6 +40,7 @@ struct PipelineOptions {
     bool record = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
+    bool finite = false;  // last of all: note_finite_writes()
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

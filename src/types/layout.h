@@ -23,12 +23,13 @@ struct Fault {
     std::int32_t axis = 0;          // which dimension
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
 };
-enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement };
+enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement, not_finite };
 
 // What every call of a kernel's entry gets beside its argument block.
 struct LaunchContext {
-    std::int64_t dim[kMaxDims];  // extent of each axis of tid(); 1 past the kernel's rank
-    Fault* fault;                // null unless the kernel was built with checks
+    std::int64_t dim[kMaxDims];   // extent of each axis of tid(); 1 past the kernel's rank
+    Fault* fault;                 // null unless the kernel was built with checks
+    Fault* not_finite = nullptr;  // for FaultKind::not_finite, which is no error by itself
 };
 
 // void entry(const void* arguments, const LaunchContext* context, int64 begin, int64 end)

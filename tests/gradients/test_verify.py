@@ -22,13 +22,66 @@ def test_the_kernel_the_array_and_the_element_are_named():
     x, y = wp.ones((2, 3)), wp.full((2, 3), 5.0)
     wp.launch(reciprocal, dim=(2, 3), inputs=[x, y])
     x[1, 2] = 0.0
-    message = r"launch\(\): kernel 'reciprocal' has made 'y'\[1, 2\] inf .*it was 1.0"
+    message = r"launch\(\): .*: error: kernel 'reciprocal' has made 'y'\[1, 2\] inf .*it was 1.0"
     with pytest.raises(RuntimeError, match=message):
         wp.launch(reciprocal, dim=(2, 3), inputs=[x, y])
     x[1, 2] = -0.0
     y.zero_()
     with pytest.raises(wp.UsageError, match="-inf"):
         wp.launch(reciprocal, dim=(2, 3), inputs=[x, y], record_cmd=True).launch()
+
+
+@wp.func
+def inverse(a: float):
+    return 1.0 / a
+
+
+@wp.kernel
+def collect(x: wp.array2d[float], limit: float, total: wp.array[float], row: wp.array[wp.vec2]):
+    i, j = wp.tid()
+    row[i] = wp.vec2(limit, 0.0)
+    if x[i, j] < limit:
+        wp.atomic_add(total, i, inverse(x[i, j]))
+
+
+def line_of(error):
+    return next(line for line in str(error.value).splitlines() if not line.startswith("launch()")).strip()
+
+
+def test_the_thread_and_its_line_are_shown():
+    rng = np.random.default_rng(0)
+    values = rng.uniform(1.0, 2.0, (50, 40))
+    values[17, 23] = 0.0
+    total, row = wp.zeros(50, dtype=float), wp.full(50, wp.vec2(np.inf, 1.0), dtype=wp.vec2)
+    with pytest.raises(wp.UsageError, match=r"'total'\[17\] inf.*it was 0.0.*Thread \(17, 23\) was the first") as error:
+        wp.launch(collect, (50, 40), inputs=[wp.array(values, dtype=float), np.inf, total, row])
+    assert line_of(error) == "wp.atomic_add(total, i, inverse(x[i, j]))"
+    with pytest.raises(wp.UsageError, match=r"'row'\[0\]\[0\] inf.*Thread \(\d+, \d+\) was the first") as error:
+        wp.launch(collect, (50, 40), inputs=[wp.ones((50, 40)), np.inf, total, wp.zeros(50, dtype=wp.vec2)])
+    assert line_of(error) == "row[i] = wp.vec2(limit, 0.0)"
+
+
+def test_numbers_that_are_finite_again_at_the_end_are_no_mistake():
+    @wp.kernel
+    def fill(y: wp.array[float]):
+        i = wp.tid()
+        y[i] = wp.inf
+        y[i] = 1.0
+
+    y = wp.zeros(5, dtype=float)
+    wp.launch(fill, 5, [y])
+    assert y.numpy().tolist() == [1.0] * 5
+
+
+def test_checks_of_debug_mode_come_first():
+    @wp.kernel(module_options={"mode": "debug"}, module="unique")
+    def outside(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = 1.0 / x[i]
+        y[i + x.shape[0] - 1] = 2.0
+
+    with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 of 'y'"):
+        wp.launch(outside, 4, [wp.zeros(4), wp.zeros(4)])
 
 
 def test_what_was_there_before_is_not_blamed_on_the_launch():
@@ -79,8 +132,10 @@ def test_the_adjoint_is_looked_at_too():
     huge = wp.array([1e308, 1.0], dtype=wp.float64)
     x.grad.fill_(1e308)
     x.fill_(1e-200)
-    with pytest.raises(RuntimeError, match=r"adjoint of kernel 'power' has made the gradient of 'x'\[0\] inf"):
+    with pytest.raises(RuntimeError, match=r"adjoint of kernel 'power' has made the gradient of 'x'\[0\] inf") as error:
         tape.backward(grads={y: huge})
+    assert "Thread (0,) was the first" in str(error.value)
+    assert line_of(error) == "y[i] = x[i] ** wp.float64(0.5)"
 
 
 def doubles(values):
@@ -94,10 +149,10 @@ def test_forward_mode_is_looked_at_too():
         y[i] = wp.sqrt(x[i])
 
     x, y, dx, dy = (doubles(values) for values in ([1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0]))
-    with pytest.raises(RuntimeError, match=r"jvp\(\): kernel 'root' has made 'the tangent of y'\[1\] inf"):
+    with pytest.raises(RuntimeError, match=r"jvp\(\): .*: error: kernel 'root' has made 'the tangent of y'\[1\] inf"):
         wp.jvp(root, dim=2, inputs=[x], outputs=[y], input_tangents=[dx], output_tangents=[dy])
     x[1] = -1.0
-    with pytest.raises(RuntimeError, match=r"jvp\(\): kernel 'root' has made 'y'\[1\] NaN"):
+    with pytest.raises(RuntimeError, match=r"jvp\(\): .*: error: kernel 'root' has made 'y'\[1\] NaN"):
         wp.jvp(root, dim=2, inputs=[x], outputs=[y], input_tangents=[dx])
 
 

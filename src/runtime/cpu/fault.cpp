@@ -4,7 +4,8 @@
 
 extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,
                            std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept {
-    weft::Fault* const fault = context->fault;
+    const bool is_note = kind == static_cast<std::int32_t>(weft::FaultKind::not_finite);
+    weft::Fault* const fault = is_note ? context->not_finite : context->fault;
     if (fault == nullptr) return;
     // The one that moves `claimed` from 0 to 1 writes the rest; the launch reads it after its threads have been joined,
     // so that no further ordering is needed.

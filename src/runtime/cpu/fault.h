@@ -5,7 +5,8 @@
 
 #include "types/layout.h"
 
-// `thread` is the number of the thread in the grid, row-major over context->dim. The first caller of a launch wins;
-// later ones change nothing. Does nothing where the context has no fault record.
+// Notes of what is not finite go to a record of their own. `thread` is the number of the thread in the grid, row-major
+// over context->dim. The first caller of a launch wins; later ones change nothing. Does nothing where the context has
+// no fault record.
 extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,
                            std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept;
