@@ -273,11 +273,13 @@ def _zeros(shape, dtype):
 
 
 def _atomic_add(array, i, x):
-    array[i] = array[i] + x
+    old = array[i]
+    array[i] = old + x
+    return old
 
 
 def _atomic_sub(array, i, x):
-    array[i] = array[i] - x
+    return _atomic_add(array, i, -x)
 
 
 class Module:

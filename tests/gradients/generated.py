@@ -61,11 +61,13 @@ class Scope:
 
 
 class Program:
-    """`choose` is a random.Random; `rereads` says whether kernels may read what they wrote themselves."""
+    """`choose` is a random.Random; `rereads` says whether kernels may read what they wrote themselves, `tickets`
+    whether they use what atomics give: each thread those of an element of its own, so that their order is known."""
 
-    def __init__(self, choose, rereads=True):
+    def __init__(self, choose, rereads=True, tickets=False):
         self.c = choose
         self.rereads = rereads
+        self.tickets = tickets
         self.names = 0
         self.stored = []  # array parameters that the kernel at hand writes with plain stores
         functions = [self.function(k) for k in range(choose.choice([0, 1, 1, 2]))]
@@ -96,6 +98,12 @@ class Program:
             forms += [f"int(wp.abs({c.choice(scope.floats)}) * {F(3.0)}) % 4"] if scope.floats else []
             return c.choice(forms)
         return c.choice(choices)
+
+    def may_draw(self, scope):
+        return self.tickets and scope.arrays
+
+    def ticket(self, scope):
+        return f"wp.atomic_add(n, i, {self.int_expression(scope, 0)})"
 
     def leaf(self, scope):
         c = self.c
@@ -199,6 +207,8 @@ class Program:
             return f"({self.condition(scope, 0)} {joined} {self.condition(scope, 0)})"
         if depth > 0 and c.random() < 0.1:
             return f"(not {self.condition(scope, 0)})"
+        if self.may_draw(scope) and c.random() < 0.2:
+            return f"{self.ticket(scope)} % 3 == {c.randint(0, 2)}"
         if c.random() < 0.5:
             return f"{self.leaf(scope)} {c.choice('<>')} {self.leaf(scope)} * {F(0.7)}"
         return f"({self.int_expression(scope)}) % 3 {c.choice(['==', '!=', '<', '>'])} {c.randint(0, 2)}"
@@ -218,6 +228,7 @@ class Program:
         forms += ["call"] * 2 if scope.functions else []
         forms += ["local"] * 2 if scope.locals else []
         forms += ["store"] * 3 + ["atomic"] if scope.arrays else []
+        forms += ["ticket"] * 3 if self.may_draw(scope) else []
         form = c.choice(forms)
         if form == "number":
             target = c.choice(scope.floats)
@@ -263,6 +274,8 @@ class Program:
             return [f"{c.choice(scope.floats)}, {c.choice(scope.vectors)} = {call}"]
         if form == "local":
             return [f"{c.choice(scope.locals)}[{self.index(scope, 3)}] {c.choice(['=', '='])} {self.bounded(scope)}"]
+        if form == "ticket":
+            return [f"k0 = {self.ticket(scope)} % 6"] if "k0" in scope.ints else []
         if form == "atomic":
             return [f"wp.atomic_{c.choice(['add', 'sub'])}(total, {self.index(scope, 3)}, {self.bounded(scope)})"]
         return self.store(scope)

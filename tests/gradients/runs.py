@@ -159,9 +159,9 @@ def assert_same(found, expected, title, text, tolerance=1e-9):
                 )
 
 
-def check(seed, folder, framework=None, threads=THREADS, longest=None):
+def check(seed, folder, framework=None, threads=THREADS, longest=None, tickets=False):
     """Whether the program with this number could be compared: with dual numbers, and a framework where one is given."""
-    program = Program(random.Random(seed), rereads=seed % 2 == 0)
+    program = Program(random.Random(seed), rereads=tickets or seed % 2 == 0, tickets=tickets)
     values, weights = numbers(seed)
     expected = run_duals(program, values, weights, threads)
     if expected is None or (longest and duals.Trace.count > longest):

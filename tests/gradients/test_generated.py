@@ -36,6 +36,12 @@ def test_most_programs_can_be_compared(tmp_path, first):
 
 
 @pytest.mark.parametrize("first", range(0, 40, 20))
+def test_programs_that_use_what_atomics_give(tmp_path, first):
+    seeds = range(7 * 10**7 + first, 7 * 10**7 + first + 20)
+    assert sum(check(seed, tmp_path, tickets=True) for seed in seeds) >= 10
+
+
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_programs_have_the_tangents_of_dual_numbers(tmp_path, first):
     seeds = range(4 * 10**7 + first, 4 * 10**7 + first + 20)
     assert sum(check_forward(seed, tmp_path) for seed in seeds) >= 12
