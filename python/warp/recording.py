@@ -94,14 +94,27 @@ def _as_now(value: Any) -> Any:
 class Launch:
     """One launch. ``before`` and ``after`` have what the adjoint reads as it was then, by argument."""
 
-    def __init__(self, kernel: Any, dim: Any, values: list, device: Any, writes: list[bool], is_smooth: bool):
+    def __init__(
+        self,
+        kernel: Any,
+        dim: Any,
+        values: list,
+        device: Any,
+        writes: list[bool],
+        overwrites: list[bool],
+        is_smooth: bool,
+    ):
         self.kernel, self.dim, self.device = kernel, dim, device
         self.values = [value if type(value) in _FIXED else _as_now(value) for value in values]
         self.structs = [value for value in values if type(value) not in _FIXED and _weft.arrays_in(value)]
-        self.writes, self.is_smooth = writes, is_smooth
+        self.writes, self.overwrites, self.is_smooth = writes, overwrites, is_smooth
         self.before: dict[int, list[Need]] = {}
         self.after: dict[int, Need] = {}
         self.records: list[array] = []  # what its atomics gave
+
+    def overwritten(self, one: array) -> int | None:
+        """Which argument the array is, if the launch overwrites all of it and does nothing else with it."""
+        return next((i for i, value in enumerate(self.values) if value is one and self.overwrites[i]), None)
 
     def arrays(self) -> Iterator[array]:
         for value in self.values:
@@ -127,12 +140,15 @@ class Launch:
             after[i] = need.copy
         return values, before, after
 
-    def backward(self) -> None:
+    def backward(self, supplied: dict[int, array] | None = None) -> None:
+        """``supplied`` has gradients of arguments that are read in place of ``array.grad``."""
         if not self.is_smooth:
             return
         values, before, after = self.contents()
-        nothing = [None] * len(values)
-        _weft.run_adjoint(self.kernel, self.dim, values, before, after, self.records, nothing, self.device)
+        gradients = [None] * len(values)
+        for i, gradient in (supplied or {}).items():
+            gradients[i] = gradient
+        _weft.run_adjoint(self.kernel, self.dim, values, before, after, self.records, gradients, True, self.device)
 
     def __repr__(self) -> str:
         return f"<launch of {self.kernel.key}, dim {self.dim}>"
@@ -195,7 +211,7 @@ class Write:
         launch = self.as_launch()
         if launch is not None:
             kernel, dim, values = launch
-            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], None)
+            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], False, None)
         elif not self.to.retain_grad:
             self.to.grad.zero_()
 

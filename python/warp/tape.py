@@ -66,8 +66,8 @@ class Tape:
     ) -> list[array] | None:
         """Gives the arrays in which the launch has to keep what its atomics give, for a grid of this shape, which is
         None where the launch is not made here. Tapes that run it themselves give None."""
-        before, after, writes, records, is_smooth = _weft.launch_needs(kernel, values, device, shape)
-        entry = Launch(kernel, dim, values, device, writes, is_smooth)
+        before, after, writes, overwrites, records, is_smooth = _weft.launch_needs(kernel, values, device, shape)
+        entry = Launch(kernel, dim, values, device, writes, overwrites, is_smooth)
         values = entry.values
         for i, value in enumerate(values):
             if before[i] and arrays_of(value):
@@ -207,20 +207,50 @@ class Tape:
                 self._check_written(loss)
                 loss.grad.fill_(1)
                 self.loss = loss
-            supplied = []
+            own = []
             for of, gradient in (grads or {}).items():
                 self._check_gradient(of, gradient)
                 if _weft.primitives.overlap(of.grad, gradient):
-                    supplied.append((gradient, _weft.keep(gradient)))
-                else:
+                    own.append((gradient, _weft.keep(gradient)))
+                elif not self._supply(of, gradient, grads or {}):
                     of.grad.assign(gradient)
-            for entry in reversed(self._entries):
-                self._reverse(entry)
-            for gradient, before in supplied:
+            try:
+                for entry in reversed(self._entries):
+                    self._reverse(entry)
+            finally:
+                self._supplied.clear()
+            for gradient, before in own:
                 gradient.assign(before)
 
     def _reverse(self, entry: Any) -> None:
-        entry.backward()
+        if isinstance(entry, Launch):
+            entry.backward(self._supplied.get(id(entry)))
+        else:
+            entry.backward()
+
+    def _supply(self, of: array, gradient: array, grads: dict[array, array]) -> bool:
+        """Whether a launch reads the gradient from where the caller has it: the last entry that has to do with the
+        array, if all it does is to overwrite the whole array. The array's own gradient is used up by that."""
+        overlap = _weft.primitives.overlap
+        if of.retain_grad or any(overlap(other.grad, of.grad) for other in grads if other is not of):
+            return False
+        for entry in reversed(self._entries):
+            arrays = list(entry.arrays())
+            gradients = [one.grad for one in arrays if one.grad is not None]
+            if isinstance(entry, Function) or any(overlap(one, gradient) for one in gradients):
+                return False
+            concerned = [one for one in arrays if overlap(one, of)]
+            if not concerned:
+                if any(overlap(one, of.grad) for one in gradients):
+                    return False
+                continue
+            at = entry.overwritten(concerned[0]) if isinstance(entry, Launch) else None
+            if len(concerned) > 1 or at is None or not _is_like(concerned[0], of, gradient):
+                return False
+            of.grad.zero_()
+            self._supplied.setdefault(id(entry), {})[at] = gradient
+            return True
+        return False
 
     @staticmethod
     def _check_loss(loss: Any) -> None:
@@ -341,6 +371,7 @@ class Tape:
         self._entries: list[Any] = []
         self._needs: dict[int, Waiting] = {}  # by buffer: contents that are needed and still there
         self._kept: dict[int, array] = {}  # by buffer: an array of which contents were kept
+        self._supplied: dict[int, dict[int, array]] = {}  # by id of a launch: gradients of arguments, by number
         self._versions: dict[int, tuple[array, int]] = {}  # by buffer: writes when the last recorded one is done
         self._written: dict[int, array] = {}  # by id
         self._last: tuple[list[Need], dict] = ([], {})  # what the last entry needs; the versions before it
@@ -373,6 +404,14 @@ class Tape:
         return text
 
 
+def _is_like(one: array, of: array, gradient: array) -> bool:
+    """Whether both show the same elements and the same gradients, with the gradient laid out as they are."""
+    if one.grad is None:
+        return False
+    same = all(_weft.memory_of(a)[1:3] == _weft.memory_of(b)[1:3] for a, b in ((one, of), (one.grad, of.grad)))
+    return same and one.dtype is of.dtype and one.shape == of.shape and one.strides == of.strides == gradient.strides
+
+
 def launch_adjoint(
     kernel: Any, dim: Any, inputs: Any, outputs: Any, adj_inputs: Any, adj_outputs: Any, device: Any
 ) -> None:
@@ -402,13 +441,14 @@ def launch_adjoint(
         work = gradient
         is_output = i >= len(inputs)
         if is_output or gradient.strides != value.strides:
-            work = _weft.keep(value)
-            work.assign(gradient)
+            work = _weft.keep(gradient if gradient.strides == value.strides else value)
+            if gradient.strides != value.strides:
+                work.assign(gradient)
             if not is_output:
                 results.append((gradient, work))
         gradients.append(work)
     nothing = [None] * len(values)
-    _weft.run_adjoint(kernel, dim, values, nothing, nothing, [], gradients, device)
+    _weft.run_adjoint(kernel, dim, values, nothing, nothing, [], gradients, False, device)
     for gradient, work in results:
         gradient.assign(work)
 

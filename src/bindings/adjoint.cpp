@@ -112,7 +112,7 @@ void use_copies(const std::vector<ParameterPlan>& parameters, nb::list copies, s
 }
 
 void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
-                 nb::list records, nb::list gradients, nb::handle device_object) {
+                 nb::list records, nb::list gradients, bool keeps, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "launch()");
@@ -128,6 +128,8 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         if (view && !gradient.is_none()) view->grad = data_like(*view, gradient, parameters[i].ndim, "a gradient");
     }
     arguments.find_gradients(kernel);
+    for (std::size_t i = 0; keeps && i < parameters.size(); ++i)
+        if (!nb::handle(gradients[i]).is_none()) arguments.gradients[i] = Gradient::retained;
 
     const std::vector<ArrayView> recorded = views_of(records);
     Variant variant = kernel.configured();
@@ -292,6 +294,15 @@ bool hessian_needs_launch(nb::handle kernel, nb::list values, nb::list tangents,
                        [](const ir::Extra& extra) { return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy; });
 }
 
+// Whether a grid of this shape (None: it is not known) stores all elements of the array.
+bool is_overwritten(const ArrayView& view, const std::vector<int>& axes, nb::handle shape) {
+    if (axes.empty() || shape.is_none()) return false;
+    const auto extents = nb::cast<std::vector<std::int64_t>>(shape);
+    for (std::size_t i = 0; i < axes.size(); ++i)
+        if (view.shape[i] != extents[static_cast<std::size_t>(axes[i])]) return false;
+    return true;
+}
+
 nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object, nb::object shape) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
@@ -306,7 +317,7 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle dev
             arguments.gradients[i] != Gradient::none || !arrays_in(arguments.values[i]).empty();
         any |= compiled.effects[i].writes && may_have_gradients;
     }
-    nb::list before, after, writes;
+    nb::list before, after, writes, overwrites;
     variant.overlapping = program::has_gradient_overlap(compiled, arguments.block.data());
     nb::list records;
     std::vector<transform::Contents> needed(compiled.effects.size());
@@ -326,19 +337,21 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle dev
         before.append(needed[i].before);
         after.append(needed[i].after);
         writes.append(compiled.effects[i].writes);
+        const ArrayView* view = arguments.view(kernel.parameters()[i]);
+        overwrites.append(view && !variant.overlapping && is_overwritten(*view, compiled.overwritten[i], shape));
     }
-    return nb::make_tuple(before, after, writes, records, any);
+    return nb::make_tuple(before, after, writes, overwrites, records, any);
 }
 
 }  // namespace
 
 void bind_adjoint(nb::module_& m) {
     m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("before"),
-          nb::arg("after"), nb::arg("records"), nb::arg("gradients"), nb::arg("device").none(),
+          nb::arg("after"), nb::arg("records"), nb::arg("gradients"), nb::arg("keeps"), nb::arg("device").none(),
           "Runs the adjoint of a kernel. `before` and `after` are arrays to be read in place of the values (None: the "
           "value itself) where contents from before or after the launch are needed, `records` what its atomics gave, "
-          "`gradients` arrays in place of "
-          "their gradients (None: array.grad); all laid out as the values.");
+          "`gradients` arrays in place of their gradients (None: array.grad), which stores leave as they are where "
+          "`keeps` is set; all laid out as the values.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
           nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("records"), nb::arg("device").none(),
           "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. The other lists are "
@@ -348,7 +361,7 @@ void bind_adjoint(nb::module_& m) {
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           nb::arg("shape").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
-          "launch writes it. Then arrays for what it has to keep of its atomics, where its grid has this shape (None: "
+          "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it has to keep of its atomics, where its grid has this shape (None: "
           "it is not made here), and whether there is an adjoint: the launch writes something that may have a "
           "gradient.");
     m.def(

@@ -51,9 +51,10 @@ void Emitter::emit_neighbours(const transform::Neighbours& group) {
     const auto index_of = [](const Operation& add) { return add.operands[add.operands.size() - 2]; };
 
     // Where lane 0 adds, and whether the other lanes follow it, at the distances that the offsets say.
-    llvm::Value* together = in_middle();
+    llvm::Value *together = builder_.getTrue(), *is_middle = builder_.getTrue();
     std::vector<llvm::Value*> firsts;
     for (const Member& member : group.members) {
+        is_middle = builder_.CreateAnd(is_middle, in_middle(*member.add));
         const ir::Value* index = index_of(*member.add);
         if (!leaf(index).varying()) {
             firsts.push_back(wide(leaf(index), index->type.scalar()));
@@ -74,7 +75,7 @@ void Emitter::emit_neighbours(const transform::Neighbours& group) {
     for (const Member& member : group.members)
         values.insert(values.end(), member.add->operands.begin(), member.add->operands.end());
     emit_either(
-        together, "together", [&] { apart(values, [&] { add_together(group, highest); }); },
+        together, "together", [&] { apart(values, [&] { add_together(group, highest, is_middle); }); },
         [&] {
             apart(values, [&] {
                 for (const Member& member : group.members) emit_seamed(*member.add);
@@ -82,7 +83,8 @@ void Emitter::emit_neighbours(const transform::Neighbours& group) {
         });
 }
 
-void Emitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest) {
+void Emitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
+                           llvm::Value* is_middle) {
     const std::vector<ir::Value*>& operands = highest.add->operands;
     const Type type = operands.back()->type;
     const Scalar scalar = type.scalar();
@@ -112,13 +114,22 @@ void Emitter::add_together(const transform::Neighbours& group, const transform::
         leaf(index) = Leaf::of_linear(builder_.CreateExtractElement(leaf(index).vector, std::uint64_t{0}), 1);
     const Address address = address_of(operands[0], llvm::ArrayRef<ir::Value*>(operands).drop_front().drop_back());
     const llvm::Align alignment(static_cast<std::uint64_t>(size));
-    const auto add_at = [&](llvm::Value* pointer, llvm::Value* part) {
+    const auto add_plainly = [&](llvm::Value* pointer, llvm::Value* part) {
         llvm::Value* before = with_alias(builder_.CreateAlignedLoad(part->getType(), pointer, alignment), address.root);
         with_alias(builder_.CreateAlignedStore(binary(Op::add, scalar, before, part), pointer, alignment),
                    address.root);
     };
-    add_at(address.base, sum);
-    if (left_over) add_at(byte_offset(address.base, -most * size), left_over);
+    const auto add_by_atomics = [&](llvm::Value* pointer, llvm::Value* part) {
+        const unsigned count = llvm::cast<llvm::FixedVectorType>(part->getType())->getNumElements();
+        for (unsigned lane = 0; lane < count; ++lane)
+            atomic_scalar(Op::atomic_add, scalar, byte_offset(pointer, lane * size), nullptr,
+                          builder_.CreateExtractElement(part, std::uint64_t{lane}));
+    };
+    const auto add = [&](const auto& add_at) {
+        add_at(address.base, sum);
+        if (left_over) add_at(byte_offset(address.base, -most * size), left_over);
+    };
+    emit_either(is_middle, "middle", [&] { add(add_plainly); }, [&] { add(add_by_atomics); });
 }
 
 }  // namespace weft::codegen

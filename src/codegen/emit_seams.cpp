@@ -2,10 +2,11 @@
 // where no other chunk can reach, atomics near its two ends.
 //
 //     before:  atomic.add u.grad[i - 1, j], d
-//     after:   if (first < i && i < last) u.grad[i - 1, j ... j + W] += d; else atomic.add u.grad[i - 1, j], d
+//     after:   if (first < i - 1 && i - 1 < last) u.grad[i - 1, j ... j + W] += d; else atomic.add u.grad[i - 1, j], d
 //
 // The chunk begin .. end holds whole and cut slices of the first axis. Others that run meanwhile have the slices up to
-// `before` and from `next` on, and touch what is up to `most` away from these; so does a thread of this chunk.
+// `before` and from `next` on, and touch what is up to `most` away from these: the elements in between are this chunk's
+// own. A thread of the chunk touches what is up to `most` away from it: further inside, all that it touches.
 #include <limits>
 
 #include "codegen/emitter.h"
@@ -29,16 +30,22 @@ void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
     llvm::Value* is_whole = builder_.CreateICmpEQ(builder_.CreateMul(first, slice), begin);
     llvm::Value* before = builder_.CreateSub(first, builder_.CreateZExt(is_whole, builder_.getInt64Ty()));
     llvm::Value* is_first = builder_.CreateICmpEQ(begin, i64(0));
-    middle_[0] = builder_.CreateSelect(is_first, i64(-1), builder_.CreateAdd(before, twice));
+    constexpr auto kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+    const auto after_others = [&](llvm::Value* by) {
+        return builder_.CreateSelect(is_first, i64(kLeast), builder_.CreateAdd(before, by));
+    };
     llvm::Value* next = builder_.CreateUDiv(end, slice);
     llvm::Value* is_last = builder_.CreateICmpEQ(end, builder_.CreateMul(slice, dims_[0]));
-    middle_[1] =
-        builder_.CreateSelect(is_last, i64(std::numeric_limits<std::int64_t>::max()), builder_.CreateSub(next, twice));
+    const auto before_others = [&](llvm::Value* by) {
+        return builder_.CreateSelect(is_last, i64(kMost), builder_.CreateSub(next, by));
+    };
+    middle_[0] = after_others(twice), middle_[1] = before_others(twice);
+    own_[0] = after_others(i64(reach.most)), own_[1] = before_others(i64(reach.most));
     for (const ir::Value* bound : reach.bounds) {
         emit_invariant(bound);
         llvm::Value* largest = builder_.CreateSub(dims_[0], i64(1));
         llvm::Value* holds = builder_.CreateICmpSGE(wide(leaf(bound), bound->type.scalar()), largest);
-        middle_[1] = builder_.CreateSelect(holds, middle_[1], i64(std::numeric_limits<std::int64_t>::min()));
+        for (llvm::Value** last : {&middle_[1], &own_[1]}) *last = builder_.CreateSelect(holds, *last, i64(kLeast));
     }
 }
 
@@ -48,8 +55,14 @@ bool Emitter::is_seamed(const Operation& operation) const {
     return seamed_.contains(memory) && !private_memories_.contains(memory);
 }
 
-// Whether all lanes of the group are in the middle.
-llvm::Value* Emitter::in_middle() {
+// Whether no other chunk has the elements of all lanes.
+llvm::Value* Emitter::in_middle(const Operation& access) {
+    const std::size_t place = seamed_.at(transform::memory_of(kernel_, access.operands[0]));
+    const ir::Value* const index = transform::indices_from_start(access)[place];
+    if (leaf(index).uniform()) {
+        llvm::Value* element = wide(leaf(index), index->type.scalar());
+        return builder_.CreateAnd(builder_.CreateICmpSGT(element, own_[0]), builder_.CreateICmpSLT(element, own_[1]));
+    }
     llvm::Value *at = coordinates_[0], *last = at;
     if (dims_.size() == 1) last = builder_.CreateAdd(at, i64(lanes_ - 1));
     return builder_.CreateAnd(builder_.CreateICmpSGT(at, middle_[0]), builder_.CreateICmpSLT(last, middle_[1]));
@@ -72,7 +85,7 @@ void Emitter::emit_seamed(const Operation& operation) {
         private_memories_.erase(memory);
     };
     emit_either(
-        in_middle(), "middle",
+        in_middle(operation), "middle",
         [&] {
             if (!add_in_lanes(operation, indices, one_by_one)) one_by_one();
         },

@@ -318,12 +318,13 @@ private:
     // ---- emit_seams.cpp ----
     void open_seams(llvm::Value* begin, llvm::Value* end);
     bool is_seamed(const ir::Operation& operation) const;
-    llvm::Value* in_middle();
+    llvm::Value* in_middle(const ir::Operation& access);
     // ---- emit_neighbours.cpp ----
     void find_neighbours();
     bool can_add_together(const transform::Neighbours& group);
     void emit_neighbours(const transform::Neighbours& group);
-    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest);
+    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
+                      llvm::Value* is_middle);
     // ---- emit_seams.cpp ----
     void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
     void emit_seamed(const ir::Operation& operation);
@@ -399,10 +400,12 @@ private:
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     std::map<MemoryRoot, ir::Op> combined_;                  // transform::combined_memories
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    std::set<MemoryRoot> seamed_;  // added to plainly in the middle of a chunk
+    // Added to plainly in the middle of a chunk; where the first coordinate stands among the indices.
+    std::map<MemoryRoot, std::size_t> seamed_;
     std::vector<transform::Neighbours> neighbours_;
     std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};                // which is between these, along the first axis
+    llvm::Value* own_[2] = {};                   // elements between these are of no other chunk
     std::set<MemoryRoot> private_memories_;      // accessed in their private copies at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // one for each check

@@ -188,22 +188,28 @@ Compiled with_places(Compiled compiled, std::unique_ptr<ir::Module> module) {
 namespace {
 
 // What the kernel itself does to its parameters, also where the passes make it its adjoint.
-std::vector<ir::ParameterEffects> run_passes(ir::Module& module, const CompileOptions& options) {
+struct Deeds {
+    std::vector<ir::ParameterEffects> effects;
+    std::vector<std::vector<int>> overwritten;
+};
+
+Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     const std::string name = module.functions.front()->name;
     const bool dumps = std::getenv("WEFT_DUMP") != nullptr;
     dump_ir("sema", name, module);
-    std::vector<ir::ParameterEffects> effects;
+    Deeds deeds;
     transform::PipelineOptions pipeline;
     if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes};
     pipeline.record = options.record;
     pipeline.finite = options.finite;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
-        if (pass == "simplify" && effects.empty()) effects = ir::effects(*after.functions.front());
+        if (pass == "simplify" && deeds.effects.empty())
+            deeds = {ir::effects(*after.functions.front()), transform::overwritten(*after.functions.front())};
         if (dumps) dump_ir(pass, name, after);
     };
     transform::run_pipeline(module, pipeline);
-    return effects;
+    return deeds;
 }
 
 }  // namespace
@@ -229,11 +235,12 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
     const Clock::time_point start = Clock::now();
     WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
                "the first function of a module to compile must be its kernel");
-    std::vector<ir::ParameterEffects> effects = run_passes(*module, options);
+    Deeds deeds = run_passes(*module, options);
 
     const Digest key = jit::cache_key(*module, jit_options(options));
     Compiled compiled = build_once(key, [&] {
-        auto fresh = build(*module, std::move(effects), options, key);
+        auto fresh = build(*module, std::move(deeds.effects), options, key);
+        fresh->overwritten = std::move(deeds.overwritten);
         fresh->compile_ms = since_ms(start);
         return Compiled(std::move(fresh));
     });

@@ -50,6 +50,7 @@ struct CompiledKernel {
     std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
+    std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the same kernel
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;

@@ -51,4 +51,8 @@ struct Contents {
 // By parameter.
 std::vector<Contents> contents_read(const ir::Function& adjoint);
 
+// By parameter: where all that a kernel does with an array is that each thread stores one element, which element that
+// is: for each dimension the coordinate of the thread that is its index. Empty for others.
+std::vector<std::vector<int>> overwritten(const ir::Function& kernel);
+
 }  // namespace weft::transform

@@ -131,12 +131,12 @@ Reach find_reach(const ir::Function& kernel) {
     });
     if (!all_known) return reach;
     for (const auto& [memory, distances] : places) {
-        std::optional<std::int64_t> least;
-        for (const std::optional<std::int64_t>& distance : distances)
-            if (distance && (!least || *distance < *least)) least = distance;
-        if (!least || *least > kFurthest) continue;
-        reach.memories.insert(memory);
-        reach.most = std::max(reach.most, *least);
+        std::optional<std::size_t> place;  // of the shortest one
+        for (std::size_t i = 0; i < distances.size(); ++i)
+            if (distances[i] && (!place || *distances[i] < *distances[*place])) place = i;
+        if (!place || *distances[*place] > kFurthest) continue;
+        reach.memories.emplace(memory, *place);
+        reach.most = std::max(reach.most, *distances[*place]);
     }
     if (!reach.memories.empty()) reach.bounds = finder.take_bounds();
     return reach;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <vector>
 
 #include "transform/vectorize/memory.h"
@@ -17,8 +17,9 @@
 namespace weft::transform {
 
 struct Reach {
-    std::int64_t most = 0;      // of all memories below, along the first axis
-    std::set<Memory> memories;  // whose atomics reach no further
+    std::int64_t most = 0;  // of all memories below, along the first axis
+    // Those whose atomics reach no further, with the place of the first coordinate among the indices.
+    std::map<Memory, std::size_t> memories;
     // It is so far where each of these, the same in all threads, is no smaller than the largest first coordinate.
     std::vector<const ir::Value*> bounds;
 };
