@@ -139,6 +139,7 @@ void Emitter::emit_trail(const Operation& operation) {
     function->addRetAttr(llvm::Attribute::NoAlias);
     llvm::Value* memory = builder_.CreateCall(take, {builder_.CreateMul(most, i64(size * lanes_))});
     if (!first_trail_) first_trail_ = memory;
+    has_trails_ = true;
 
     LaneValue result{type, {}, {}};
     result.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size));
@@ -155,6 +156,15 @@ void Emitter::release_trails() {
     function->setOnlyAccessesInaccessibleMemory();
     function->setDoesNotThrow();
     builder_.CreateCall(release, {first_trail_});
+}
+
+void Emitter::trim_trails() {
+    llvm::FunctionCallee trim =
+        module_.getOrInsertFunction("weft_trail_trim", llvm::FunctionType::get(builder_.getVoidTy(), {}, false));
+    auto* function = llvm::cast<llvm::Function>(trim.getCallee());
+    function->setOnlyAccessesInaccessibleMemory();
+    function->setDoesNotThrow();
+    builder_.CreateCall(trim, {});
 }
 
 void Emitter::emit_array_at(const Operation& operation) {

@@ -133,6 +133,7 @@ void Emitter::emit(KernelEntry& entry) {
     emit_chunk(begin, end);
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
+    if (has_trails_) trim_trails();
     builder_.CreateRetVoid();
     function_->addFnAttr(kThreadLoops, std::to_string(thread_loops_));
     if (debug_) debug_->finalize();

@@ -227,6 +227,7 @@ private:
     void emit_local_array(const ir::Operation& operation);
     void emit_trail(const ir::Operation& operation);
     void release_trails();
+    void trim_trails();
     void emit_array_at(const ir::Operation& operation);
     void append_packed_strides(LaneValue& array, Leaf last);
     Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
@@ -379,6 +380,7 @@ private:
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
     llvm::Value* first_trail_ = nullptr;  // of the region being emitted
+    bool has_trails_ = false;
     KernelEntry* entry_ = nullptr;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;

@@ -48,7 +48,15 @@ public:
             --current_;
         }
         blocks_[current_].used = from - blocks_[current_].memory.get();
-        if (current_ == 0 && blocks_[0].used == 0) trim();
+    }
+
+    void trim() {
+        if (!is_large_) return;
+        std::int64_t kept = 0;
+        std::size_t count = 0;
+        while (count < blocks_.size() && kept + blocks_[count].size <= kMostKept) kept += blocks_[count++].size;
+        blocks_.resize(count);
+        is_large_ = false;
     }
 
 private:
@@ -56,21 +64,16 @@ private:
         const std::int64_t twice = blocks_.empty() ? kFirstBlock : 2 * blocks_.back().size;
         Block block;
         block.size = std::max(size, twice);
+        is_large_ |= block.size > kMostKept;
         auto* memory = ::operator new(static_cast<std::size_t>(block.size), std::align_val_t{kAlignment});
         block.memory.reset(static_cast<std::byte*>(memory));
         blocks_.push_back(std::move(block));
         current_ = blocks_.size() - 1;
     }
 
-    void trim() {
-        std::int64_t kept = 0;
-        std::size_t count = 0;
-        while (count < blocks_.size() && kept + blocks_[count].size <= kMostKept) kept += blocks_[count++].size;
-        blocks_.resize(count);
-    }
-
     std::vector<Block> blocks_;
     std::size_t current_ = 0;
+    bool is_large_ = false;  // there may be more than an idle worker keeps
 };
 
 thread_local Stack stack;
@@ -79,5 +82,6 @@ thread_local Stack stack;
 
 void* weft_trail_take(std::int64_t size_bytes) { return stack.take(size_bytes); }
 void weft_trail_release(void* memory) { stack.release(memory); }
+void weft_trail_trim() { stack.trim(); }
 
 }  // namespace weft::runtime

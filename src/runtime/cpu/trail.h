@@ -11,4 +11,7 @@ extern "C" void* weft_trail_take(std::int64_t size_bytes);
 // Gives back `memory` and all that this thread took after it.
 extern "C" void weft_trail_release(void* memory);
 
+// At the end of a kernel: gives back what is more than an idle worker keeps.
+extern "C" void weft_trail_trim();
+
 }  // namespace weft::runtime
