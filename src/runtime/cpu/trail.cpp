@@ -50,7 +50,9 @@ public:
         blocks_[current_].used = from - blocks_[current_].memory.get();
     }
 
+    // Nothing is in use, though the last block that was may not have been the first.
     void trim() {
+        current_ = 0;
         if (!is_large_) return;
         std::int64_t kept = 0;
         std::size_t count = 0;
@@ -64,7 +66,7 @@ private:
         const std::int64_t twice = blocks_.empty() ? kFirstBlock : 2 * blocks_.back().size;
         Block block;
         block.size = std::max(size, twice);
-        is_large_ |= block.size > kMostKept;
+        is_large_ |= block.size >= kMostKept;
         auto* memory = ::operator new(static_cast<std::size_t>(block.size), std::align_val_t{kAlignment});
         block.memory.reset(static_cast<std::byte*>(memory));
         blocks_.push_back(std::move(block));

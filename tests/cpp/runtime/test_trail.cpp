@@ -47,9 +47,12 @@ TEST(Trail, large_memory_stays_until_the_kernel_ends) {
     EXPECT_EQ(first, again);  // a group of lanes after the other uses what the system gave once
     weft_trail_release(again);
     weft_trail_trim();
-    void* const small = weft_trail_take(100);
-    std::memset(small, 1, 100);
-    weft_trail_release(small);
+    for (const std::int64_t size : {100, 1 << 20, 100, 1 << 25, 100}) {
+        void* const memory = weft_trail_take(size);
+        std::memset(memory, 1, static_cast<std::size_t>(size));
+        weft_trail_release(memory);
+        weft_trail_trim();
+    }
 }
 
 }  // namespace
