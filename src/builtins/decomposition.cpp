@@ -16,6 +16,7 @@ namespace {
 // tests/builtins/test_decompositions.py tries the hard ones.
 int sweeps(E m) { return m.scalar().bits == 64 ? 6 : 5; }
 
+using ir::Op;
 using Columns = std::vector<E>;
 
 Columns columns_of(E m) {
@@ -96,26 +97,24 @@ std::vector<E> repeat(int times, const std::vector<E>& start, const std::functio
 // Rotations are found step by step, and the steps end where nothing is left to turn: their derivatives say nothing. So
 // what is found counts as constant, and is then moved on by one step of first order, which is zero in value and has the
 // derivative. Of factors U, V of A the step is U + U X with the skew X that keeps transpose(U) A V diagonal.
-
-// The same numbers, constant where derivatives are formed: bits have none.
-E detached(E a) {
-    const Scalar bits = a.scalar().bits == 64 ? Scalar::u64 : Scalar::u32;
-    std::vector<E> parts;
-    for (int i = 0; i < a.components(); ++i) parts.push_back(bitcast(bitcast(a.component(i), bits), a.type().scalar()));
-    return make(a.type(), parts);
+//
+// It is moved on twice. The first step gives the factors tangents. The second is what reverse mode goes back through,
+// to A at once, as the factors that it starts from are constants to it; forward mode over that sees them move, and so
+// has the second derivative.
+template <class Factors>
+Factors moved_twice(E a, const Factors& found) {
+    return moved(a, moved(a, found.through(Op::detach)).through(Op::detach_reverse));
 }
 
-// transpose(u) a v, as a change from what it is: 0.
-E change(E a, E u, E v) {
-    const E found = matmul(transpose(u), matmul(a, v));
-    return found - detached(found);
-}
+// Zero, with the derivative of `value`.
+E change(E value) { return value - unary(Op::detach, value); }
 
 // 1 / gap, and 0 where the gap is nothing but rounding (of matrices whose largest entry is about 1): within equal
 // values the factors are free, and stay as they are.
 E reciprocal_gap(E gap) {
     const double rounding = gap.scalar().bits == 64 ? 0x1p-35 : 0x1p-15;
-    return gap / (gap * gap + rounding * rounding);
+    const E is_apart = abs(gap) > rounding;
+    return select(is_apart, 1 / select(is_apart, gap, 1), 0);
 }
 
 // The skew matrix of the entries above its diagonal.
@@ -133,6 +132,10 @@ E diagonal(E m) {
     std::vector<E> parts;
     for (int i = 0; i < m.type().rows(); ++i) parts.push_back(m.at(i, i));
     return make_vector(parts);
+}
+E without_diagonal(E m, E values) {
+    for (int i = 0; i < m.type().rows(); ++i) m = m.with_component(i * m.type().cols() + i, m.at(i, i) - values[i]);
+    return m;
 }
 
 // ---- singular values ----
@@ -164,17 +167,18 @@ E perpendicular(E u) {
 
 struct Svd {
     E u, sigma, v;
+    Svd through(Op op) const { return {unary(op, u), unary(op, sigma), unary(op, v)}; }
 };
 
 // The sum of the turns of U and V is free where two singular values are equal; their difference, on which U
 // transpose(V) depends, is not.
 Svd moved(E a, const Svd& found) {
-    const E u = detached(found.u), sigma = detached(found.sigma), v = detached(found.v);
-    const E e = change(a, u, v);
+    const auto& [u, sigma, v] = found;
+    const E e = change(without_diagonal(matmul(transpose(u), matmul(a, v)), sigma));
     const auto turn = [&](bool of_u) {
         return skew_of(a.type().rows(), [&, of_u](int p, int q) {
-            const E sum = (e.at(p, q) + e.at(q, p)) * reciprocal_gap(sigma[q] - sigma[p]);
-            const E difference = (e.at(p, q) - e.at(q, p)) * reciprocal_gap(sigma[q] + sigma[p]);
+            const E sum = (e.at(p, q) + e.at(q, p)) * reciprocal_gap(found.sigma[q] - found.sigma[p]);
+            const E difference = (e.at(p, q) - e.at(q, p)) * reciprocal_gap(found.sigma[q] + found.sigma[p]);
             return 0.5 * (of_u ? sum + difference : sum - difference);
         });
     };
@@ -233,7 +237,7 @@ Svd svd2(E a) {
 
 Svd svd(E given) {
     const auto [a, factor] = scaled(cast(given, working_scalar(given)));
-    const Svd found = moved(a, a.type().rows() == 2 ? svd2(a) : svd3(a));
+    const Svd found = moved_twice(a, a.type().rows() == 2 ? svd2(a) : svd3(a));
     return {result(found.u, given), result(found.sigma * factor, given), result(found.v, given)};
 }
 
@@ -274,12 +278,13 @@ void diagonalize(Symmetric& a, Columns& q_columns, std::size_t p, std::size_t q)
 
 struct Eigen {
     E q, d;
+    Eigen through(Op op) const { return {unary(op, q), unary(op, d)}; }
 };
 
 Eigen moved(E a, const Eigen& found) {
-    const E q = detached(found.q), d = detached(found.d);
-    const E e = change(0.5 * (a + transpose(a)), q, q);
-    const E turn = skew_of(3, [&](int i, int j) { return e.at(i, j) * reciprocal_gap(d[j] - d[i]); });
+    const auto& [q, d] = found;
+    const E e = change(without_diagonal(matmul(transpose(q), matmul(0.5 * (a + transpose(a)), q)), d));
+    const E turn = skew_of(3, [&](int i, int j) { return e.at(i, j) * reciprocal_gap(found.d[j] - found.d[i]); });
     return {q + matmul(q, turn), d + diagonal(e)};
 }
 
@@ -309,7 +314,7 @@ Eigen eig3(E given) {
     sort(0, 1);
     sort(1, 2);
     sort(0, 1);
-    const Eigen found = moved(a, Eigen{matrix_of_columns(q), make_vector(d)});
+    const Eigen found = moved_twice(a, Eigen{matrix_of_columns(q), make_vector(d)});
     return {result(found.q, given), result(found.d * factor, given)};
 }
 
@@ -346,12 +351,13 @@ void eliminate(std::vector<E>& r, std::vector<E>& q, std::size_t i, std::size_t 
 
 struct Qr {
     E q, r;
+    Qr through(Op op) const { return {unary(op, q), unary(op, r)}; }
 };
 
 // The turn of Q by which R stays triangular, column by column. The last column has a say in neither.
 Qr moved(E a, const Qr& found) {
-    const E q = detached(found.q), r = detached(found.r);
-    const E product = matmul(transpose(q), a), e = product - detached(product);
+    const auto& [q, r] = found;
+    const E e = change(matmul(transpose(q), a) - r);
     const E first = reciprocal_gap(r.at(0, 0)), second = reciprocal_gap(r.at(1, 1));
     const E down = e.at(2, 0) * first;
     const E below[] = {e.at(1, 0) * first, down, (e.at(2, 1) - down * r.at(0, 1)) * second};
@@ -369,7 +375,7 @@ Qr qr3(E given) {
     eliminate(r, q, 1, 2, 0);
     eliminate(r, q, 0, 1, 0);
     eliminate(r, q, 1, 2, 1);
-    const Qr found = moved(a, Qr{matrix_of_columns(q), matrix_of_rows(r)});
+    const Qr found = moved_twice(a, Qr{matrix_of_columns(q), matrix_of_rows(r)});
     return {result(found.q, given), result(found.r * factor, given)};
 }
 

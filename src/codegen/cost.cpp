@@ -31,6 +31,8 @@ double weight(Op op) {
         case Op::extract:
         case Op::insert:
         case Op::transpose:
+        case Op::detach:
+        case Op::detach_reverse:
         case Op::yield:
         case Op::return_:
         case Op::tid:

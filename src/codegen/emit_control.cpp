@@ -47,6 +47,8 @@ int arm_cost(const ir::Region& region) {
             case Op::ceil:
             case Op::trunc:
             case Op::rint:
+            case Op::detach:
+            case Op::detach_reverse:
             case Op::add:
             case Op::sub:
             case Op::mul:

@@ -132,6 +132,7 @@ Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Le
 }
 
 llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
+    if (op == Op::detach || op == Op::detach_reverse) return a;
     if (is_half(scalar)) return narrow_half(unary(op, Scalar::f32, widen_half(a, scalar)), scalar);
     if (is_math(op)) return math(op, scalar, a);
     auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };

@@ -199,10 +199,11 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     dump_ir("sema", name, module);
     Deeds deeds;
     transform::PipelineOptions pipeline;
-    if (!options.gradients.empty()) pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes};
+    if (!options.gradients.empty())
+        pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, !options.tangents.empty()};
     pipeline.record = options.record;
     pipeline.finite = options.finite;
-    if (!options.tangents.empty()) pipeline.jvp = {options.tangents, !options.gradients.empty()};
+    if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && deeds.effects.empty())
             deeds = {ir::effects(*after.functions.front()), transform::overwritten(*after.functions.front())};

@@ -52,6 +52,10 @@ def values(calls, built, inputs):
     return found
 
 
+def _seeds(types, numbers, rows):
+    return [wp.array(_padded(n, rows), dtype=t.dtype) if is_smooth(t) else None for n, t in zip(numbers, types)]
+
+
 def gradients(calls, built, inputs, weights):
     """For each call the gradients of sum(weights * outputs) by each argument; None for arguments without one."""
     found = [None] * len(calls)
@@ -60,12 +64,8 @@ def gradients(calls, built, inputs, weights):
         arguments, adjoints, results = [], [], {}
         for c, (ins, outs) in zip(group, _arrays(calls, group, inputs, rows)):
             results[c] = [wp.zeros(rows, dtype=t.dtype) if is_smooth(t) else None for t in calls[c].types]
-            seeds = [
-                wp.array(_padded(w, rows), dtype=t.dtype) if is_smooth(t) else None
-                for w, t in zip(weights[c], calls[c].outputs)
-            ]
             arguments += ins + outs
-            adjoints += results[c] + seeds
+            adjoints += results[c] + _seeds(calls[c].outputs, weights[c], rows)
         wp.launch(kernel, dim=rows, inputs=arguments, adj_inputs=adjoints, adjoint=True)
         for c in group:
             found[c] = [None if r is None else r.numpy()[: len(inputs[c][0])] for r in results[c]]
@@ -81,15 +81,67 @@ def tangents(calls, built, inputs, directions):
         arguments, moving, results = [], [], {}
         for c, (ins, outs) in zip(group, _arrays(calls, group, inputs, rows)):
             arguments += ins + outs
-            moving += [
-                wp.array(_padded(d, rows), dtype=t.dtype) if is_smooth(t) else None
-                for d, t in zip(directions[c], calls[c].types)
-            ]
+            moving += _seeds(calls[c].types, directions[c], rows)
             results[c] = [wp.zeros(rows, dtype=t.dtype) if is_smooth(t) else None for t in calls[c].outputs]
             moving += results[c]
         wp.jvp(kernel, dim=rows, inputs=arguments, input_tangents=moving)
         for c in group:
             found[c] = [None if r is None else r.numpy()[: len(inputs[c][0])] for r in results[c]]
+    return found
+
+
+def products(calls, built, inputs, weights, directions):
+    """For each call the Hessian of sum(weights * outputs) times the directions in which its arguments move; None for
+    arguments without a gradient."""
+    found = [None] * len(calls)
+    for kernel, group in built:
+        rows = max(len(inputs[c][0]) for c in group)
+        taken = _arrays(calls, group, inputs, rows)
+        vectors = [_seeds(calls[c].types, directions[c], rows) for c in group]
+        seeds = [_seeds(calls[c].outputs, weights[c], rows) for c in group]
+
+        def launched(*ins, calls=[calls[c] for c in group], taken=taken, kernel=kernel, rows=rows):
+            ins, arguments, outputs = iter(ins), [], []
+            for call, (given, _) in zip(calls, taken):
+                made = [wp.zeros(rows, dtype=t.dtype, requires_grad=is_smooth(t)) for t in call.outputs]
+                arguments += [next(ins) for _ in given] + made
+                outputs += made
+            wp.launch(kernel, dim=rows, inputs=arguments)
+            return outputs
+
+        flat = wp.autograd.hvp(
+            launched,
+            inputs=[one for ins, _ in taken for one in ins],
+            vectors=[v for row in vectors for v in row],
+            weights=[w for row in seeds for w in row],
+        )
+        results = iter(flat)
+        for c in group:
+            row = [next(results) for _ in inputs[c]]
+            found[c] = [None if r is None else r.numpy()[: len(inputs[c][0])] for r in row]
+    return found
+
+
+def second_differences(calls, built, inputs, weights, directions, step):
+    """For each call (products as of products(), errors, gradients) from difference quotients of gradients along the
+    directions; None for arguments without one. An error is infinite where the quotients do not tell."""
+    ends = [side * step / 2**k for k in range(STEPS) for side in (1.0, -1.0)] + [0.0]
+    at = []
+    for c, values in zip(calls, inputs):
+        row = zip(values, directions[len(at)], c.types)
+        at.append([np.concatenate([v + e * d if is_smooth(t) else v for e in ends]) for v, d, t in row])
+    repeated = [[np.concatenate([w] * len(ends)) for w in row] for row in weights]
+    found = []
+    for row in gradients(calls, built, at, repeated):
+        found.append([])
+        for gradient in row:
+            if gradient is None:
+                found[-1].append(None)
+                continue
+            here = gradient.reshape(len(ends), -1, *gradient.shape[1:])
+            with np.errstate(invalid="ignore"):
+                slope, error = _extrapolated(here[:-1].reshape(STEPS, 2, *here.shape[1:]), here[-1], step)
+            found[-1].append((slope, error, here[-1]))
     return found
 
 
@@ -111,6 +163,20 @@ def moved(inputs, types, step):
     for b, values in enumerate(inputs):
         pieces[b].append(values)
     return [np.concatenate(p) for p in pieces]
+
+
+def _extrapolated(ends, centre, step):
+    """(slopes, errors) from what there is at both sides at all step sizes, and in the middle."""
+    h = (step / 2.0 ** np.arange(STEPS)).reshape(-1, *[1] * centre.ndim)
+    quotients = (ends[:, 0] - ends[:, 1]) / (2 * h)
+    # At a kink the two sides differ as much for all steps; elsewhere half as much each time.
+    bends = (ends[:, 0] + ends[:, 1] - 2 * centre) / h
+    second = (4 * quotients[1:] - quotients[:-1]) / 3
+    third = (16 * second[1:] - second[:-1]) / 15
+    kinked = np.abs(bends[2]) > 0.7 * np.abs(bends[1])
+    kinked &= np.abs(bends[2]) > 1e-7 * np.maximum(np.abs(third[0]), 1)
+    error = np.abs(third[0] - second[1])
+    return third[0], np.where(kinked | ~np.isfinite(third[0]), np.inf, error)
 
 
 def differences(inputs, types, weights, step, outputs):
@@ -135,18 +201,8 @@ def _differences(inputs, types, weights, step, outputs):
             continue
         slopes, errors = np.zeros((rows, *kind.shape)), np.zeros((rows, *kind.shape))
         for index in np.ndindex(kind.shape):
-            ends = here[at : at + 2 * STEPS].reshape(STEPS, 2, rows)
+            found = _extrapolated(here[at : at + 2 * STEPS].reshape(STEPS, 2, rows), centre, step)
             at += 2 * STEPS
-            h = (step / 2.0 ** np.arange(STEPS))[:, None]
-            quotients = (ends[:, 0] - ends[:, 1]) / (2 * h)
-            # At a kink the two sides differ as much for all steps; elsewhere half as much each time.
-            bends = (ends[:, 0] + ends[:, 1] - 2 * centre) / h
-            second = (4 * quotients[1:] - quotients[:-1]) / 3
-            third = (16 * second[1:] - second[:-1]) / 15
-            kinked = np.abs(bends[2]) > 0.7 * np.abs(bends[1])
-            kinked &= np.abs(bends[2]) > 1e-7 * np.maximum(np.abs(third[0]), 1)
-            slopes[(slice(None), *index)] = third[0]
-            error = np.abs(third[0] - second[1])
-            errors[(slice(None), *index)] = np.where(kinked | ~np.isfinite(third[0]), np.inf, error)
+            slopes[(slice(None), *index)], errors[(slice(None), *index)] = found
         results.append((slopes, errors))
     return results

@@ -133,18 +133,3 @@ def test_tangents_of_arrays_that_are_chosen_at_run_time(moves):
     odd = np.arange(4) % 2 == 1
     expected = np.where(odd, 2 * z * dz + 2 * x * dx, 2 * x * dx + dx * z + x * dz)
     np.testing.assert_allclose(dy.numpy(), expected, rtol=1e-14)
-
-
-def test_second_derivatives_of_decompositions_are_refused():
-    @wp.kernel
-    def stretch(m: wp.array[wp.mat33d], y: wp.array[wp.float64]):
-        i = wp.tid()
-        _u, sigma, _v = wp.svd3(m[i])
-        y[i] = sigma[0] * sigma[1]
-
-    m = doubles(RNG.standard_normal((2, 3, 3)), wp.mat33d)
-    y, dy = doubles(np.zeros(2)), doubles(np.zeros(2))
-    wp.jvp(stretch, dim=2, inputs=[m], outputs=[y], input_tangents=[m], output_tangents=[dy])
-    np.testing.assert_allclose(dy.numpy(), 2.0 * y.numpy(), rtol=1e-9)  # of degree two
-    with pytest.raises(wp.CompileError, match="only the first derivative of this is known"):
-        wp.autograd.hvp(stretch, dim=2, inputs=[m], outputs=[y], vectors=[m])

@@ -1,6 +1,7 @@
 #include "transform/adjoint/derivative.h"
 
 #include <functional>
+#include <limits>
 #include <numbers>
 
 #include "ir/expression.h"
@@ -28,10 +29,33 @@ Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Val
     return d->type.is_scalar() ? parts[0].value() : make(d->type, parts).value();
 }
 
-// The rule whose factor may be infinite where d is zero.
-Rule guarded(Rule rule) {
-    return [rule = std::move(rule)](std::span<const E> operands, E r, E d) {
-        return select(compare(Op::cmp_eq, d, d.zero()), 0.0, rule(operands, r, d));
+// The greatest finite number.
+double largest(Scalar scalar) {
+    switch (scalar) {
+        case Scalar::f64:
+            return std::numeric_limits<double>::max();
+        case Scalar::f16:
+            return 65504.0;
+        case Scalar::bf16:
+            return 0x1.fep127;
+        default:
+            return std::numeric_limits<float>::max();
+    }
+}
+
+// What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated it
+// is no constant, but has the derivative slope by x.
+E nothing(E x, const std::function<E()>& slope, bool differentiated) {
+    if (!differentiated) return x.zero();
+    const E limit = x.number(largest(x.type().scalar()));
+    return x * unary(Op::detach, min(max(slope(), -limit), limit));
+}
+
+// The rule, linear in d, whose factor may be infinite where d is zero.
+Rule guarded(Rule rule, bool differentiated) {
+    return [rule = std::move(rule), differentiated](std::span<const E> operands, E r, E d) {
+        const auto slope = [&] { return rule(operands, r, d.number(1.0)); };
+        return select(compare(Op::cmp_eq, d, d.zero()), nothing(d, slope, differentiated), rule(operands, r, d));
     };
 }
 
@@ -59,11 +83,12 @@ Value* sum(ir::Builder& b, Value* left, Value* right) {
 }
 
 Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operands, Value* result, std::size_t which,
-                     Value* derivative) {
+                     Value* derivative, bool differentiated) {
     const E d(builder, derivative), r(builder, result);
     const auto operand = [&](std::size_t i) { return E(builder, operands[i]); };
     const E x = operand(0);
     const auto scalars = [&](const Rule& rule) { return by_components(builder, operands, result, derivative, rule); };
+    const auto guarded_scalars = [&](const Rule& rule) { return scalars(guarded(rule, differentiated)); };
     const auto number = [&](double value) {
         return x.type().is_scalar() ? x.number(value) : splat(x.type(), x.number(value));
     };
@@ -76,9 +101,9 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
         case Op::abs:
             return scalars([](Operands o, E, E g) { return select(o[0] > 0, g, select(o[0] < 0, -g, 0.0)); });
         case Op::sqrt:
-            return scalars(guarded([](Operands, E q, E g) { return g * 0.5 / q; }));
+            return guarded_scalars([](Operands, E q, E g) { return g * 0.5 / q; });
         case Op::cbrt:
-            return scalars(guarded([](Operands, E q, E g) { return g / (3.0 * square(q)); }));
+            return guarded_scalars([](Operands, E q, E g) { return g / (3.0 * square(q)); });
         case Op::sin:
             return d * cos(x);
         case Op::cos:
@@ -102,21 +127,21 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
         case Op::tanh:
             return d * (number(1.0) - square(r));
         case Op::exp:
-            return scalars(guarded([](Operands, E q, E g) { return g * q; }));
+            return guarded_scalars([](Operands, E q, E g) { return g * q; });
         case Op::log:
-            return scalars(guarded([](Operands o, E, E g) { return g / o[0]; }));
+            return guarded_scalars([](Operands o, E, E g) { return g / o[0]; });
         case Op::log2:
-            return scalars(guarded([](Operands o, E, E g) { return g * std::numbers::log2e / o[0]; }));
+            return guarded_scalars([](Operands o, E, E g) { return g * std::numbers::log2e / o[0]; });
         case Op::log10:
-            return scalars(guarded([](Operands o, E, E g) { return g * std::numbers::log10e / o[0]; }));
+            return guarded_scalars([](Operands o, E, E g) { return g * std::numbers::log10e / o[0]; });
         case Op::erf:
             return d * number(kTwoOverSqrtPi) * exp(-square(x));
         case Op::erfc:
             return -(d * number(kTwoOverSqrtPi) * exp(-square(x)));
         case Op::erfinv:
-            return scalars(guarded([](Operands, E q, E g) { return g / kTwoOverSqrtPi * exp(square(q)); }));
+            return guarded_scalars([](Operands, E q, E g) { return g / kTwoOverSqrtPi * exp(square(q)); });
         case Op::erfcinv:
-            return scalars(guarded([](Operands, E q, E g) { return -(g / kTwoOverSqrtPi * exp(square(q))); }));
+            return guarded_scalars([](Operands, E q, E g) { return -(g / kTwoOverSqrtPi * exp(square(q))); });
 
         case Op::add:
             return d;
@@ -125,14 +150,14 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
         case Op::mul:
             return d * operand(1 - which);
         case Op::div:
-            if (which == 0) return scalars(guarded([](Operands o, E, E g) { return g / o[1]; }));
-            if (is_one(operands[0])) return scalars(guarded([](Operands, E q, E g) { return -(g * q * q); }));
-            return scalars(guarded([](Operands o, E q, E g) { return -(g * q / o[1]); }));
+            if (which == 0) return guarded_scalars([](Operands o, E, E g) { return g / o[1]; });
+            if (is_one(operands[0])) return guarded_scalars([](Operands, E q, E g) { return -(g * q * q); });
+            return guarded_scalars([](Operands o, E q, E g) { return -(g * q / o[1]); });
         case Op::rem:
             if (which == 0) return d;
             // How often the divisor goes into the dividend; the quotient alone may round up to the next integer.
-            return scalars(
-                guarded([](Operands o, E rest, E g) { return -(g * unary(Op::rint, (o[0] - rest) / o[1])); }));
+            return guarded_scalars(
+                [](Operands o, E rest, E g) { return -(g * unary(Op::rint, (o[0] - rest) / o[1])); });
         // Ties belong to the first; a NaN is not chosen where the other is a number.
         case Op::min:
         case Op::max:
@@ -143,14 +168,15 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             });
         case Op::pow:
             if (which == 0) {
-                return scalars([](Operands o, E, E g) {
-                    const E silent = compare(Op::cmp_eq, g, g.zero()) || compare(Op::cmp_eq, o[1], g.zero());
-                    return select(silent, 0.0, g * o[1] * pow(o[0], o[1] - 1.0));
+                return guarded_scalars([differentiated](Operands o, E, E g) {
+                    const auto slope = [&] { return g * pow(o[0], o[1].number(-1.0)); };
+                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, differentiated),
+                                  g * o[1] * pow(o[0], o[1] - 1.0));
                 });
             }
-            return scalars([](Operands o, E q, E g) {
-                const E silent = compare(Op::cmp_eq, g, g.zero()) || compare(Op::cmp_eq, o[0], g.zero());
-                return select(silent, 0.0, g * q * log(select(silent, 1.0, o[0])));
+            return guarded_scalars([](Operands o, E q, E g) {
+                const E is_zero = compare(Op::cmp_eq, o[0], g.zero());
+                return select(is_zero, 0.0, g * q * log(select(is_zero, 1.0, o[0])));
             });
         case Op::atan2:
             // The greater of the two is taken out, so that no square overflows.

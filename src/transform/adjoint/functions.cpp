@@ -56,7 +56,7 @@ void remove(ir::Module& module, const Function& function) {
 }
 
 // The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
-void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays) {
+void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, bool differentiated) {
     Function& copy = add_copy(module, of, "");
     inline_into(module, copy, Calls::opaque);
     simplify(copy);
@@ -64,6 +64,7 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
+    options.differentiated = differentiated;
     refuse_unknown(copy);
     const std::unique_ptr<Function> made = Reverser(copy, 0, options).run();
     copy_body(*made, gradient);
@@ -71,18 +72,18 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
 }
 
 // Gradients that the function calls have to be there before it is reversed.
-void write(ir::Module& module, Function& gradient, Gradient arrays) {
+void write(ir::Module& module, Function& gradient, Gradient arrays, bool differentiated) {
     const auto write_called = [&](const auto& self, const Function& function) -> void {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
             if (operation.op != Op::call) return;
             if (is_unwritten(*operation.function))
-                write(module, *operation.function, Gradient::none);
+                write(module, *operation.function, Gradient::none, differentiated);
             else
                 self(self, *operation.function);
         });
     };
     write_called(write_called, *gradient.reverse_of);
-    write_reverse(module, *gradient.reverse_of, gradient, arrays);
+    write_reverse(module, *gradient.reverse_of, gradient, arrays, differentiated);
 }
 
 // Takes away all that is no computation of values.
@@ -185,12 +186,12 @@ void add_replay(ir::Module& module, Function& function) {
 
 }  // namespace
 
-void write_gradients(ir::Module& module) {
+void write_gradients(ir::Module& module, bool differentiated) {
     for (std::size_t i = 0; i < module.functions.size(); ++i)
-        if (is_unwritten(*module.functions[i])) write(module, *module.functions[i], Gradient::none);
+        if (is_unwritten(*module.functions[i])) write(module, *module.functions[i], Gradient::none, differentiated);
 }
 
-void prepare_opaque(ir::Module& module) {
+void prepare_opaque(ir::Module& module, bool differentiated) {
     std::vector<Function*> opaque;
     for (const auto& function : module.functions)
         if (function->has_own_derivative()) opaque.push_back(function.get());
@@ -210,7 +211,7 @@ void prepare_opaque(ir::Module& module) {
             else if (!result.is_none())
                 gradient.add_argument(&gradient.body, result);
             if (can_be_reached(*function))
-                write(module, gradient, Gradient::used);
+                write(module, gradient, Gradient::used, differentiated);
             else
                 write_zeros(gradient);
             function->gradient = &gradient;

@@ -8,10 +8,10 @@
 namespace weft::transform {
 
 // Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of).
-void write_gradients(ir::Module& module);
+void write_gradients(ir::Module& module, bool differentiated = false);
 
 // Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
 // more than compute values, a replay that does not.
-void prepare_opaque(ir::Module& module);
+void prepare_opaque(ir::Module& module, bool differentiated = false);
 
 }  // namespace weft::transform

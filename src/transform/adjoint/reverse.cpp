@@ -331,8 +331,8 @@ void Reverser::reverse(const Operation& operation) {
     for (const Value* operand : operation.operands) operands.push_back(copy(operand));
     for (std::size_t i = 0; i < operands.size(); ++i) {
         if (is_active(operation.operands[i]))
-            accumulate(operation.operands[i],
-                       times_partial(b_, operation.op, operands, copy(operation.result()), i, d));
+            accumulate(operation.operands[i], times_partial(b_, operation.op, operands, copy(operation.result()), i, d,
+                                                            options_.differentiated));
     }
 }
 

@@ -82,19 +82,10 @@ private:
     void visit(const Operation& operation) {
         if (!operation.regions.empty()) return structured(operation);
         if (operation.op == Op::call) return call(operation);
-        if (options_.of_adjoint && is_made_constant(operation))
-            fail(operation, "only the first derivative of this is known");
         append_copy(operation);
         if (ir::writes(operation.op)) return written(operation);
         if (operation.results.size() != 1 || !has_tangent(operation.result()->type)) return;
         set_tangent(operation.result(), derived(operation));
-    }
-
-    // Builtins whose first derivative is a closed form take what counts as constant there to its bits and back.
-    bool is_made_constant(const Operation& operation) const {
-        if (operation.op != Op::bitcast) return false;
-        const Operation* bits = operation.operands[0]->definition;
-        return bits && bits->op == Op::bitcast && tangent(bits->operands[0]);
     }
 
     // ---- values ----
@@ -121,6 +112,8 @@ private:
             case Op::array_at:
             case Op::bitcast:
                 return nullptr;
+            case Op::detach_reverse:
+                return tangent(operands[0]);
             case Op::local_array:
                 return b_.local_array(operation.result()->type, operation.ints);
             case Op::trail:

@@ -19,7 +19,7 @@ namespace weft::transform {
 struct JvpOptions {
     // By parameter: false where the tangent is zero, and that of what is written is not wanted.
     std::vector<bool> active;
-    bool of_adjoint = false;  // second derivatives: what only has a first one is refused
+    bool of_adjoint = false;  // second derivatives: an exchange takes the gradient of an extreme
 };
 
 // `kernel` has its calls inlined. Throws CompileError where the program has no derivative that could be computed here.

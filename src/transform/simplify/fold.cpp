@@ -37,6 +37,8 @@ constexpr FloatUnary kFloatUnary[] = {
     {Op::trunc, [](double a) { return std::trunc(a); }},
     {Op::round, [](double a) { return std::round(a); }},
     {Op::rint, [](double a) { return std::nearbyint(a); }},
+    {Op::detach, [](double a) { return a; }},
+    {Op::detach_reverse, [](double a) { return a; }},
 };
 
 // Operands that the type has extended to 64 bits, with its sign or with zeros.

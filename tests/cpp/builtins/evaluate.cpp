@@ -53,6 +53,9 @@ double unary(Op op, double a) {
             return std::floor(a);
         case Op::trunc:
             return std::trunc(a);
+        case Op::detach:
+        case Op::detach_reverse:
+            return a;
         default:
             throw std::logic_error(std::string("evaluate: ") + ir::op_name(op));
     }
