@@ -126,13 +126,37 @@ class _TwinTape(Tape):
                     origin = _weft.keep(origin)
                 twin.assign(origin if origin.dtype is twin.dtype else origin.view(twin.dtype))
 
+    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+        # Tangents that the operation is about to overwrite.
+        moving: dict[str, array] = {}
+        for name, read in operation.reads.items():
+            twin = self._twins.of_array(read)
+            if twin is not None:
+                is_written = any(primitives.overlap(read, one) for one in operation.writes.values())
+                moving[name] = _weft.keep(twin) if is_written else twin
+        super()._record_operation(operation, run)
+        tangents = {f"the tangent of {name}": self._twins.of_array(one) for name, one in operation.writes.items()}
+        with self._paused():
+            self._verified(operation.name, tangents, lambda: self._go_forward(operation, moving))
+
+    def _go_forward(self, operation: Operation, moving: dict[str, array]) -> None:
+        parts = operation.parts()
+        written = {id(part.written): self._twins.of_array(part.written) for part in parts}
+        for twin in written.values():
+            twin.zero_()
+        for part in parts:
+            part.forward(moving[part.read], written[id(part.written)], *operation.factors(part))
+
+    @staticmethod
+    def _verified(what: str, tangents: dict[str, array | None], run: Callable[[], Any]) -> None:
+        there = {name: one for name, one in tangents.items() if one is not None}
+        _weft.run_verified("hvp()", what, "", there, run)
+
     def _append(self, entry: Any, *needs: Any) -> None:
-        # What is called on the way back may do anything; an operation goes back to arrays that have gradients only.
-        has_gradient = isinstance(entry, Operation) and any(one.grad is not None for one in entry.arrays())
-        if has_gradient or isinstance(entry, Function):
+        if isinstance(entry, Function):
             raise usage_error(
-                f"hvp(): the function does {entry!r}, whose second derivative is not known. help: launch a kernel that "
-                "does it",
+                f"hvp(): the function records {entry!r} by Tape.record_func(), and what that does on the way back, and "
+                "so its second derivative, nobody knows. help: launch a kernel that does it",
                 RuntimeError,
             )
         super()._append(entry, *needs)
@@ -150,10 +174,14 @@ class _TwinTape(Tape):
         elif isinstance(entry, Write):
             self._reverse_write(entry)
         else:
-            entry.backward()
+            self._reverse_operation(entry)
 
     def _kept_twin(self, need: Need) -> array | None:
         return self._kept_twins.get(id(need.copy)) if need.copy is not None else None
+
+    def _twin_then(self, need: Need) -> array | None:
+        kept = self._kept_twin(need)
+        return kept if kept is not None else self._twins.of_array(need.array)
 
     def _reverse_launch(self, launch: Launch) -> None:
         if not launch.is_smooth:
@@ -174,6 +202,27 @@ class _TwinTape(Tape):
             for i, (value, twin) in enumerate(zip(launch.values, twins, strict=True))
         ]
         _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
+
+    def _reverse_operation(self, operation: Operation) -> None:
+        twins = {name: self._twins.of_array(read) for name, read in operation.reads.items()}
+        tangents = {f"the tangent of {name}.grad": twin.grad for name, twin in twins.items() if twin is not None}
+        self._verified(f"the way back of {operation.name}", tangents, lambda: self._go_back(operation, twins))
+
+    def _go_back(self, operation: Operation, twins: dict[str, array | None]) -> None:
+        def twin_gradient(written: array) -> array | None:
+            twin = self._twins.of_array(written)
+            return twin.grad if twin is not None else None
+
+        gradients, tangents = operation.take(lambda written: written.grad), operation.take(twin_gradient)
+        moved = {name: self._twin_then(need) for name, need in operation.needs.items()}
+        for part in operation.parts():
+            gradient, factors = gradients[id(part.written)], operation.factors(part)
+            into = twins[part.read].grad
+            part.backward(gradient, operation.reads[part.read].grad, *factors)
+            part.backward(tangents[id(part.written)], into, *factors)
+            for i, name in enumerate(part.factors):
+                if moved[name] is not None:
+                    part.backward(gradient, into, *factors[:i], moved[name], *factors[i + 1 :])
 
     def _reverse_write(self, write: Write) -> None:
         twin, launch = self._twins.of_array(write.to), write.as_launch()

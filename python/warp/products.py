@@ -9,7 +9,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, type_name, usage_error
-from warp.recording import Operation, recorded
+from warp.recording import Part, recorded
 
 __all__ = ["adj_batched_matmul", "adj_matmul", "batched_matmul", "matmul"]
 
@@ -74,19 +74,32 @@ def _multiply(api: str, a: Any, b: Any, c: Any, d: Any, alpha: Any, beta: Any, d
 def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, beta: float) -> None:
     """The product itself, and its entry on a tape."""
 
-    def backward(operation: Operation) -> None:
-        gradient = operation.gradient(d)
-        if gradient is None:
-            return
-        turned = (0, 2, 1) if a.ndim == 3 else (1, 0)
-        if a.grad is not None:
-            primitives.matmul(gradient, operation.contents("b").transpose(turned), a.grad, a.grad, alpha, 1.0)
-        if b.grad is not None:
-            primitives.matmul(operation.contents("a").transpose(turned), gradient, b.grad, b.grad, alpha, 1.0)
-        if c is not None and c.grad is not None:
-            gradient *= beta
-            c.grad += gradient
+    turned = (0, 2, 1) if a.ndim == 3 else (1, 0)
 
+    def add(left: array, right: array, into: array) -> None:
+        primitives.matmul(left, right, into, into, alpha, 1.0)
+
+    def add_part_of_c(value: array, into: array) -> None:
+        into += beta * value
+
+    parts = [
+        Part(
+            "a",
+            d,
+            lambda tangent, into, b: add(tangent, b, into),
+            lambda gradient, into, b: add(gradient, b.transpose(turned), into),
+            ("b",),
+        ),
+        Part(
+            "b",
+            d,
+            lambda tangent, into, a: add(a, tangent, into),
+            lambda gradient, into, a: add(a.transpose(turned), gradient, into),
+            ("a",),
+        ),
+    ]
+    if c is not None:
+        parts.append(Part("c", d, add_part_of_c, add_part_of_c))
     needs = {}
     if d.grad is not None:
         if b.grad is not None:
@@ -100,7 +113,7 @@ def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, 
         reads=reads,
         writes={"d": d},
         needs=needs,
-        backward=backward,
+        parts=lambda _: parts,
     )
 
 

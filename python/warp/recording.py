@@ -1,25 +1,40 @@
 """What a tape records: launches, copies by the host, operations on whole arrays, and functions of the user.
 
 Each entry knows the way back. A launch runs the adjoint of its kernel, a copy adds the gradient of what it wrote to
-that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring theirs:
+that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring theirs, as
+parts, each of which says how one array that is read enters one that is written:
 
-    recorded("array_scan()", run, reads={"a": a}, writes={"b": b}, backward=backward)
+    d = a @ b:    Part("a", d, forward: into += tangent @ b, backward: into += gradient @ b.T, factors=("b",))
+                  Part("b", d, forward: into += a @ tangent, backward: into += a.T @ gradient, factors=("a",))
 
-runs ``run()`` in any case. A tape that records keeps before what it overwrites and somebody needs, and calls
-``backward(operation)`` on the way back, which takes ``operation.gradient(b)`` and adds to ``a.grad``.
+All are linear in the array and in each of the factors. So they are all that anybody needs: the tape goes back by them,
+and products with Hessians (hessians.py) go forward and back with tangents, by the product rule.
 """
 
 from __future__ import annotations
 
 import bisect
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import array, primitives
 
-__all__ = ["Function", "Launch", "Need", "Operation", "Waiting", "Write", "arrays_of", "gradients_of", "recorded"]
+__all__ = [
+    "Function",
+    "Launch",
+    "Need",
+    "Operation",
+    "Part",
+    "Waiting",
+    "Write",
+    "arrays_of",
+    "gradients_of",
+    "is_smooth",
+    "recorded",
+]
 
 
 class Need:
@@ -73,6 +88,12 @@ class Waiting:
     def _replace(self, first: int, last: int, needs: list[Need]) -> None:
         self._needs[first:last] = needs
         self._begins[first:last] = [need.begin for need in needs]
+
+
+def is_smooth(value: array) -> bool:
+    """Whether it has a gradient that is more than zeros."""
+    info = _weft.type_info(value.dtype)
+    return value.grad is not None and info is not None and info["scalar_kind"] == "float"
 
 
 def arrays_of(value: Any) -> list[array]:
@@ -240,6 +261,18 @@ class Function:
         return f"<function {getattr(self._backward, '__name__', self._backward)}>"
 
 
+class Part(NamedTuple):
+    """How an array that an operation reads enters one that it writes: linearly, with other arrays that it reads as
+    factors. Both functions add: ``forward(tangent, into, *factors)`` to the tangent of what is written,
+    ``backward(gradient, into, *factors)`` to the gradient of what is read."""
+
+    read: str
+    written: array
+    forward: Callable[..., None]
+    backward: Callable[..., None]
+    factors: tuple[str, ...] = ()
+
+
 class Operation:
     """An entry of a tape. ``result`` is what ``run`` gave back."""
 
@@ -249,26 +282,37 @@ class Operation:
         reads: Mapping[str, array],
         writes: Mapping[str, array],
         needs: Mapping[str, array],
-        backward: Callable[[Operation], None],
+        parts: Callable[[Any], Sequence[Part]],
     ):
         self.name, self.reads, self.writes = name, reads, writes
         self.needs = {key: Need(needed) for key, needed in needs.items()}
         self.result: Any = None
-        self._backward = backward
+        self._make_parts = parts
 
-    def contents(self, name: str) -> array:
-        """What an array that is needed had before the operation."""
-        return self.needs[name].contents()
+    @functools.cached_property
+    def _parts(self) -> Sequence[Part]:
+        return self._make_parts(self.result)
 
-    def gradient(self, written: array) -> array | None:
-        """The gradient of (a part of) what was written, as an array of its own; None where it has none. It is used up:
-        zeros are left, or, with ``retain_grad`` and where nothing was overwritten that was read, the gradient."""
-        if written.grad is None:
-            return None
-        gradient = _weft.keep(written.grad)
-        if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads.values()):
-            written.grad.zero_()
-        return gradient
+    def parts(self) -> list[Part]:
+        """Those that gradients go through. Known when it has run."""
+        return [part for part in self._parts if is_smooth(part.written) and is_smooth(self.reads[part.read])]
+
+    def factors(self, part: Part) -> list[array]:
+        """As they were before the operation."""
+        return [self.needs[name].contents() for name in part.factors]
+
+    def take(self, gradient_of: Callable[[array], array | None]) -> dict[int, array]:
+        """The gradients of what was written, as arrays of their own, by its id. They are used up: zeros are left, or,
+        with ``retain_grad`` and where nothing was overwritten that was read, the gradient."""
+        taken: dict[int, array] = {}
+        for part in self._parts:
+            written, gradient = part.written, gradient_of(part.written)
+            if gradient is None or id(written) in taken:
+                continue
+            taken[id(written)] = _weft.keep(gradient)
+            if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads.values()):
+                gradient.zero_()
+        return taken
 
     def arrays(self) -> Iterator[array]:
         yield from self.reads.values()
@@ -283,7 +327,12 @@ class Operation:
     def backward(self) -> None:
         written = {name: read.grad for name, read in self.reads.items() if read.grad is not None}
         culprit = f"the way back of {self.name}"
-        _weft.run_verified("Tape.backward()", culprit, "the gradient of ", written, lambda: self._backward(self))
+        _weft.run_verified("Tape.backward()", culprit, "the gradient of ", written, self._go_back)
+
+    def _go_back(self) -> None:
+        gradients = self.take(lambda written: written.grad)
+        for part in self.parts():
+            part.backward(gradients[id(part.written)], self.reads[part.read].grad, *self.factors(part))
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -296,27 +345,22 @@ def recorded(
     reads: Mapping[str, array],
     writes: Mapping[str, array],
     needs: Mapping[str, array] | None = None,
-    backward: Callable[[Operation], None],
+    parts: Callable[[Any], Sequence[Part]],
 ) -> Any:
     """Runs an operation; a tape that records has it as an entry. What fails is not on the tape.
 
     Args:
         name: how messages and pictures of the tape call it.
-        run: does it, and counts one write for each of ``writes``; what it returns is ``operation.result``.
+        run: does it, and counts one write for each of ``writes``.
         reads, writes: the arrays, by the names that messages call them.
-        needs: those whose contents ``backward`` reads by ``operation.contents(key)``.
-        backward: adds to the gradients of ``reads``; no tape records meanwhile.
+        needs: those whose contents are factors of a part.
+        parts: its parts, given what ``run`` returned. No tape records while their functions run.
     Returns:
         What ``run`` returned.
     """
     tape = _weft.active_tape()
     if tape is None:
         return _weft.run_verified(name, "this", "", dict(writes), run)
-    operation = Operation(name, reads, writes, needs or {}, backward)
-    tape._append(operation, list(operation.needs.values()), list(writes.values()))
-    try:
-        operation.result = _weft.run_verified(name, "this", "", dict(writes), run)
-    except BaseException:
-        tape._forget_last()
-        raise
+    operation = Operation(name, reads, writes, needs or {}, parts)
+    tape._record_operation(operation, lambda: _weft.run_verified(name, "this", "", dict(writes), run))
     return operation.result

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import array, usage_error
-from warp.recording import Function, Launch, Need, Waiting, Write, arrays_of, gradients_of
+from warp.recording import Function, Launch, Need, Operation, Waiting, Write, arrays_of, gradients_of
 
 __all__ = ["Tape"]
 
@@ -85,6 +85,14 @@ class Tape:
 
     def _record_write(self, to: array, source: array | None) -> None:
         self._append(Write(to, source), [], [to])
+
+    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+        self._append(operation, list(operation.needs.values()), list(operation.writes.values()))
+        try:
+            operation.result = run()
+        except BaseException:
+            self._forget_last()
+            raise
 
     def _append(self, entry: Any, before: list[Need], written: list[array], after: Sequence[Need] = ()) -> None:
         """Adds an entry that is about to run: keeps what it overwrites and somebody needs, which may be itself

@@ -12,7 +12,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, usage_error
-from warp.recording import Operation, recorded
+from warp.recording import Part, is_smooth, recorded
 from warp.types import type_components, type_is_scalar, type_is_value, type_scalar_type
 
 __all__ = [
@@ -74,25 +74,17 @@ def _count(api: str, name: str, count: Any, most: int) -> int:
 # ---- sums ----
 
 
-def _is_smooth(value: array) -> bool:
-    """Whether it has a gradient that is more than zeros."""
-    info = _weft.type_info(value.dtype)
-    return value.grad is not None and info is not None and info["scalar_kind"] == "float"
-
-
 def _reduced(
     api: str,
     reads: dict[str, array],
     dtype: Any,
     axis: int | None,
     out: array | None,
-    reduce: Callable[[int, array | None], Any],
-    derivative: Callable[[array, Operation], list[tuple[array, array]]],
+    reduce: Callable[..., Any],
 ) -> Any:
     """What array_sum and array_inner share: the axis, the shape of the result, where it goes, and the way back.
 
-    ``derivative`` gives (gradient, what to add to it) from the gradient of the sums, in the scalar type of the values
-    and with a 1 in place of the axis.
+    ``reduce(*arrays, axis, out)`` sums the products of the elements of arrays like those that are read.
     """
     values = next(iter(reads.values()))
     if axis is not None:
@@ -107,7 +99,7 @@ def _reduced(
         axis %= values.ndim
     shape = (1,) if axis is None else tuple(1 if i == axis else n for i, n in enumerate(values.shape))
     if out is None and axis is not None:
-        requires_grad = any(_is_smooth(read) for read in reads.values())
+        requires_grad = any(is_smooth(read) for read in reads.values())
         out = _weft.empty(shape, dtype, device=values.device, requires_grad=requires_grad)
     if out is not None:
         _check_array(api, "out", out)
@@ -122,23 +114,31 @@ def _reduced(
         if out.shape != shape and (axis is None or out.shape != squeezed):
             raise usage_error(f"{api}: 'out' has the shape {out.shape}, expected {shape}", ValueError)
 
-        def backward(operation: Operation) -> None:
-            gradient = operation.gradient(out)
-            if not _is_smooth(out) or not any(_is_smooth(read) for read in reads.values()):
-                return
-            gradient = gradient.contiguous().reshape(shape).astype(dtype)
-            for to, part in derivative(gradient, operation):
-                to += part
+        index, target = -1 if axis is None else axis, out
+
+        def part(position: int, name: str) -> Part:
+            def forward(tangent: array, into: array, *factors: array) -> None:
+                sums = _weft.empty(into.shape, into.dtype, device=into.device)
+                reduce(*factors[:position], tangent, *factors[position:], index, sums)
+                into += sums
+
+            def backward(gradient: array, into: array, *factors: array) -> None:
+                gradient = gradient.contiguous().reshape(shape).astype(dtype)
+                for factor in factors:
+                    gradient = gradient * factor
+                into += gradient
+
+            return Part(name, target, forward, backward, tuple(other for other in reads if other != name))
 
         return recorded(
             api,
-            lambda: reduce(-1 if axis is None else axis, out),
+            lambda: reduce(*reads.values(), index, out),
             reads=reads,
             writes={"out": out},
             needs=reads if len(reads) > 1 and out.grad is not None else {},
-            backward=backward,
+            parts=lambda _: [part(position, name) for position, name in enumerate(reads)],
         )
-    numbers = reduce(-1, None)
+    numbers = reduce(*reads.values(), -1, None)
     return numbers[0] if type_is_scalar(dtype) else dtype(*numbers)
 
 
@@ -172,8 +172,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
         values.dtype,
         axis,
         out,
-        lambda index, to: primitives.sum(values, index, to),
-        lambda gradient, operation: [(values.grad, gradient)],
+        primitives.sum,
     )
 
 
@@ -205,12 +204,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
         raise usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
     dtype = type_scalar_type(a.dtype)
 
-    def derivative(gradient: array, operation: Operation) -> list[tuple[array, array]]:
-        pairs = ((a, operation.contents("b")), (b, operation.contents("a")))
-        return [(of.grad, gradient * other) for of, other in pairs if of.grad is not None]
-
-    reads = {"a": a, "b": b}
-    return _reduced(api, reads, dtype, axis, out, lambda index, to: primitives.inner(a, b, index, to), derivative)
+    return _reduced(api, {"a": a, "b": b}, dtype, axis, out, primitives.inner)
 
 
 # ---- scans ----
@@ -240,25 +234,37 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     if in_array.size == 0:
         return
 
-    def backward(operation: Operation) -> None:
-        gradient = operation.gradient(out_array)
-        if gradient is None or not _is_smooth(in_array):
-            return
+    def add_sums(of: array, into: array) -> None:
+        sums = _weft.empty(of.shape, of.dtype, device=of.device)
+        primitives.scan(of, sums, bool(inclusive))
+        into += sums
+
+    def backward(gradient: array, into: array) -> None:
         # An element is in all sums from its own on: they are added up from the end.
-        sums = _weft.empty(gradient.shape, gradient.dtype, device=gradient.device)
-        primitives.scan(gradient[::-1], sums, bool(inclusive))
-        in_array.grad += sums[::-1]
+        add_sums(gradient[::-1], into[::-1])
 
     recorded(
         api,
         lambda: primitives.scan(in_array, out_array, bool(inclusive)),
         reads={"in_array": in_array},
         writes={"out_array": out_array},
-        backward=backward,
+        parts=lambda _: [Part("in_array", out_array, add_sums, backward)],
     )
 
 
 # ---- sorts ----
+
+
+def _gathered(name: str, written: array, chosen: Any) -> Part:
+    """Of ``written = read[chosen]``."""
+
+    def forward(tangent: array, into: array) -> None:
+        into += tangent[chosen]
+
+    def backward(gradient: array, into: array) -> None:
+        into[chosen] += gradient
+
+    return Part(name, written, forward, backward)
 
 
 def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[array, array], None]) -> None:
@@ -273,14 +279,12 @@ def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[ar
         sort(keys, values)
         return order
 
-    def backward(operation: Operation) -> None:
-        for one in pairs:
-            gradient = operation.gradient(one)
-            if gradient is not None:
-                one.grad[operation.result] = gradient
-
     named = dict(zip(("keys", "values"), pairs, strict=True))
-    recorded(api, run, reads=named, writes=named, backward=backward)
+
+    def parts(order: array | None) -> list[Part]:
+        return [] if order is None else [_gathered(name, one, order) for name, one in named.items()]
+
+    recorded(api, run, reads=named, writes=named, parts=parts)
 
 
 def _check_pairs(api: str, keys: array, values: array) -> None:
@@ -404,15 +408,12 @@ def runlength_encode(
         ends = np.cumsum(run_lengths.numpy()[:runs])
         return runs, np.concatenate([[0], ends[:-1]]) if runs else ends
 
-    def backward(operation: Operation) -> None:
-        runs, starts = operation.result
-        gradient = operation.gradient(run_values[:runs])
-        if gradient is not None and values.grad is not None and runs:
-            # The value of a run is its first element.
-            values.grad[starts] = values.grad[starts] + gradient
+    def parts(found: tuple[int, np.ndarray]) -> list[Part]:
+        runs, starts = found  # the value of a run is its first element
+        return [_gathered("values", run_values[:runs], starts)] if runs else []
 
     writes = {"run_values": run_values, "run_lengths": run_lengths}
-    runs, _ = recorded(api, run, reads={"values": values}, writes=writes, backward=backward)
+    runs, _ = recorded(api, run, reads={"values": values}, writes=writes, parts=parts)
     if run_count is None:
         return runs
     run_count.fill_(runs)

@@ -4,15 +4,18 @@ import numpy as np
 import warp as wp
 
 
+def _is_smooth(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
 def _arguments(values, dtypes, requires_grad):
     arguments = []
     for i, value in enumerate(values):
         if not isinstance(value, np.ndarray):
             arguments.append(value)
             continue
-        is_smooth = value.dtype.kind == "f"
         dtype = dtypes.get(i) if dtypes else None
-        arguments.append(wp.array(value, dtype=dtype, requires_grad=requires_grad and is_smooth))
+        arguments.append(wp.array(value, dtype=dtype, requires_grad=requires_grad and _is_smooth(value)))
     return arguments
 
 
@@ -20,7 +23,7 @@ def numeric(function, values, eps):
     """The gradient of function(values) by each float array of `values`; None for the others."""
     gradients = []
     for i, value in enumerate(values):
-        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        if not _is_smooth(value):
             gradients.append(None)
             continue
         gradient = np.zeros_like(value)
@@ -35,24 +38,59 @@ def numeric(function, values, eps):
     return gradients
 
 
-def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7):
-    """`program(*arguments)` launches what it likes on wp.arrays of `values` and returns an output array. Backward of a
-    random weighting of the output is compared with central differences, for each array of float64."""
-    rng = np.random.default_rng(12345)
+def _gradients(program, values, weights, dtypes):
+    """(gradients of sum(weights * output) by the arguments, the arguments, the tape)."""
     arguments = _arguments(values, dtypes, True)
     tape = wp.Tape()
     with tape:
         output = program(*arguments)
-    weights = rng.standard_normal(output.numpy().shape)
+    weights = weights(output.numpy().shape)
     tape.backward(grads={output: wp.array(weights.astype(output.numpy().dtype), dtype=output.dtype)})
+    found = [argument.grad.numpy() if _is_smooth(v) else None for argument, v in zip(arguments, values)]
+    return found, weights, tape
+
+
+def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7, twice=True):
+    """`program(*arguments)` launches what it likes on wp.arrays of `values` and returns an output array. Backward of a
+    random weighting of the output is compared with central differences, for each array of float64; and, `twice`, its
+    Hessian times a random direction with central differences of the gradient."""
+    rng = np.random.default_rng(12345)
+    gradients, weights, tape = _gradients(program, values, rng.standard_normal, dtypes)
 
     def weighted(moved):
         return float(np.sum(program(*_arguments(moved, dtypes, False)).numpy() * weights))
 
-    for i, expected in enumerate(numeric(weighted, values, eps)):
+    for i, (found, expected) in enumerate(zip(gradients, numeric(weighted, values, eps))):
         if expected is None:
             continue
-        found = arguments[i].grad.numpy()
         scale = max(1.0, float(np.abs(expected).max()))
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol * scale, err_msg=f"argument {i}")
+    if twice:
+        check_hessian_of(program, values, weights, dtypes, 10 * eps, rtol, atol)
     return tape
+
+
+def check_hessian_of(program, values, weights, dtypes, eps, rtol, atol):
+    rng = np.random.default_rng(54321)
+    directions = [rng.standard_normal(v.shape) if _is_smooth(v) else None for v in values]
+
+    def moved(step):
+        at = [v if d is None else v + step * d for v, d in zip(values, directions)]
+        return _gradients(program, at, lambda shape: weights, dtypes)[0]
+
+    arguments = _arguments(values, dtypes, False)
+    output = program(*_arguments(values, dtypes, False))
+    found = wp.autograd.hvp(
+        program,
+        inputs=arguments,
+        vectors=[None if d is None else wp.array(d, dtype=a.dtype) for d, a in zip(directions, arguments)],
+        weights=[wp.array(weights.astype(output.numpy().dtype), dtype=output.dtype)],
+    )
+    for i, (product, up, down) in enumerate(zip(found, moved(eps), moved(-eps))):
+        if up is None:
+            continue
+        expected = (up - down) / (2.0 * eps)
+        scale = max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(
+            product.numpy(), expected, rtol=rtol, atol=atol * scale, err_msg=f"argument {i}, second derivative"
+        )

@@ -336,16 +336,11 @@ def test_what_has_no_second_derivative_is_refused():
     ):
         wp.autograd.hvp(stored, 4, [x, y], [z], vectors=[x])
 
-    def sums(a):
-        return wp.utils.array_sum(a, out=wp.zeros(1, dtype=wp.float64, requires_grad=True))
-
     def own(a):
         wp.Tape.record_func(wp._weft.active_tape(), lambda: None, [])
         return a
 
-    with pytest.raises(RuntimeError, match="the function does <array_sum.*second derivative is not known"):
-        wp.autograd.hvp(sums, inputs=[x], vectors=[x])
-    with pytest.raises(RuntimeError, match="the function does <function .*second derivative is not known"):
+    with pytest.raises(RuntimeError, match=r"records <function .* by Tape.record_func\(\), and what that does"):
         wp.autograd.hvp(own, inputs=[x], vectors=[x])
     with pytest.raises(ValueError, match="output 0 has no gradient. help: make it with requires_grad=True"):
         wp.autograd.hvp(lambda a: wp.zeros(1), inputs=[x], vectors=[x])
