@@ -1,91 +1,29 @@
-"""Products with Hessians: the launches of a program in forward mode, and then back through them, forward over reverse.
-
-Every array that has a gradient gets a twin that holds its tangent. A twin lies in the twin of its memory, at the same
-place: arrays that share memory share tangents.
-"""
+"""Products with Hessians: a program in forward mode (twins.py), and then back through it, forward over reverse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from warp import _weft
 from warp._weft import Kernel, array, primitives, usage_error
 from warp.jacobians import Unrecorded
-from warp.recording import Function, Launch, Need, Operation, Write
-from warp.tangents import tangents_like
+from warp.recording import Launch, Need, Operation, Write
+from warp.tangents import check_moving, tangents_like
 from warp.tape import Tape
+from warp.twins import (
+    Forward,
+    Twins,
+    check_gradient,
+    copies,
+    has_tangent,
+    refuse_function,
+    results,
+    set_vectors,
+    with_arrays,
+)
 
 __all__ = ["hvp"]
-
-
-class _Memories:
-    """Other memories in the place of those of arrays, each as large and made when an array in it is first met."""
-
-    def __init__(self, zeros: bool):
-        self._zeros = zeros
-        self._made: dict[int, tuple[array, array]] = {}  # by buffer: an array in it, which holds it, and the other one
-
-    def view(self, of: array) -> array:
-        buffer, *_ = _weft.memory_of(of)
-        if buffer not in self._made:
-            self._made[buffer] = (of, _weft.memory_like(of, self._zeros))
-        return _weft.view_in_memory(of, self._made[buffer][1])
-
-
-def _check(one: array) -> None:
-    if _weft.holds_arrays(one):
-        raise usage_error(
-            f"hvp(): an array of {_weft.type_name(one.dtype)} holds arrays in its elements, whose tangents are not "
-            "known. help: pass them as arguments, or in a struct that is one",
-            TypeError,
-        )
-
-
-def _is_smooth(of: array) -> bool:
-    info = _weft.type_info(of.dtype)  # None for structs
-    return info is None or info["scalar_kind"] == "float"
-
-
-def _with_arrays(value: Any, made: Callable[[array], array | None], numbers: Any) -> Any:
-    """The argument with other arrays in place of its own, and the numbers of another struct, or zeros. None where
-    nothing is left of it."""
-    if isinstance(value, array):
-        return made(value)
-    if not _weft.arrays_in(value):
-        return numbers
-    result, is_empty = type(value)(), numbers is None
-    for name in _weft.field_names(value):
-        field, number = getattr(value, name), getattr(numbers, name, None)
-        if isinstance(field, array) or _weft.arrays_in(field):
-            part = _with_arrays(field, made, number)
-            is_empty &= part is None
-            if part is not None:
-                setattr(result, name, part)
-        else:
-            setattr(result, name, type(field)() if number is None else number)
-    return None if is_empty else result
-
-
-class _Twins:
-    """The tangents of arrays, and of their gradients: zeros where nothing has been written."""
-
-    def __init__(self) -> None:
-        self._memories = _Memories(zeros=True)
-
-    def of_array(self, one: array) -> array | None:
-        """None for an array that is constant: one without a gradient, or of integers."""
-        if one.grad is None or not _is_smooth(one):
-            return None
-        _check(one)
-        twin = self._memories.view(one)
-        twin.grad = self._memories.view(one.grad)
-        return twin
-
-    def of(self, value: Any) -> Any:
-        return _with_arrays(value, self.of_array, None)
 
 
 class _TwinTape(Tape):
@@ -95,9 +33,10 @@ class _TwinTape(Tape):
     asks for, and it runs as it is.
     """
 
-    def __init__(self, twins: _Twins, launch_twins: list | None = None):
+    def __init__(self, twins: Twins, launch_twins: list | None = None):
         super().__init__()
         self._twins, self._launch_twins = twins, launch_twins
+        self._forward = Forward("hvp()", twins)
         self._kept_twins: dict[int, array] = {}  # by id of what is kept
 
     def _twins_of(self, values: list) -> list:
@@ -105,60 +44,24 @@ class _TwinTape(Tape):
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, shape: Any) -> Any:
         records = super()._record_launch(kernel, dim, values, device, shape)
-        twins = self._twins_of(values)
-        if self._launch_twins or all(twin is None for twin in twins):
-            return records
-        nothing = [None] * len(values)
-        _weft.run_jvp(kernel, dim, values, twins, False, nothing, nothing, records, device)
-        return None  # it has been run
+        if not self._launch_twins and self._forward.launch(kernel, dim, values, records, device):
+            return None  # it has been run
+        return records
 
     def _record_write(self, to: array, source: array | None) -> None:
         super()._record_write(to, source)
-        twin = self._twins.of_array(to)
-        if twin is None:
-            return
-        origin = self._twins.of_array(source) if source is not None else None
         with self._paused():
-            if origin is None:
-                twin.zero_()
-            else:
-                if primitives.overlap(origin, twin):
-                    origin = _weft.keep(origin)
-                twin.assign(origin if origin.dtype is twin.dtype else origin.view(twin.dtype))
+            self._forward.write(to, source)
 
     def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
-        # Tangents that the operation is about to overwrite.
-        moving: dict[str, array] = {}
-        for name, read in operation.reads.items():
-            twin = self._twins.of_array(read)
-            if twin is not None:
-                is_written = any(primitives.overlap(read, one) for one in operation.writes.values())
-                moving[name] = _weft.keep(twin) if is_written else twin
-        super()._record_operation(operation, run)
-        tangents = {f"the tangent of {name}": self._twins.of_array(one) for name, one in operation.writes.items()}
         with self._paused():
-            self._verified(operation.name, tangents, lambda: self._go_forward(operation, moving))
-
-    def _go_forward(self, operation: Operation, moving: dict[str, array]) -> None:
-        parts = operation.parts()
-        written = {id(part.written): self._twins.of_array(part.written) for part in parts}
-        for twin in written.values():
-            twin.zero_()
-        for part in parts:
-            part.forward(moving[part.read], written[id(part.written)], *operation.factors(part))
-
-    @staticmethod
-    def _verified(what: str, tangents: dict[str, array | None], run: Callable[[], Any]) -> None:
-        there = {name: one for name, one in tangents.items() if one is not None}
-        _weft.run_verified("hvp()", what, "", there, run)
+            tangents = self._forward.tangents_before(operation)
+        super()._record_operation(operation, run)
+        with self._paused():
+            self._forward.operation(operation, tangents)
 
     def _append(self, entry: Any, *needs: Any) -> None:
-        if isinstance(entry, Function):
-            raise usage_error(
-                f"hvp(): the function records {entry!r} by Tape.record_func(), and what that does on the way back, and "
-                "so its second derivative, nobody knows. help: launch a kernel that does it",
-                RuntimeError,
-            )
+        refuse_function("hvp()", entry)
         super()._append(entry, *needs)
 
     def _keep(self, need: Need) -> array:
@@ -198,7 +101,7 @@ class _TwinTape(Tape):
             return then
 
         twins = [
-            _with_arrays(value, at_launch, twin) if i in launch.before else twin
+            with_arrays(value, at_launch, twin) if i in launch.before else twin
             for i, (value, twin) in enumerate(zip(launch.values, twins, strict=True))
         ]
         _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
@@ -206,7 +109,7 @@ class _TwinTape(Tape):
     def _reverse_operation(self, operation: Operation) -> None:
         twins = {name: self._twins.of_array(read) for name, read in operation.reads.items()}
         tangents = {f"the tangent of {name}.grad": twin.grad for name, twin in twins.items() if twin is not None}
-        self._verified(f"the way back of {operation.name}", tangents, lambda: self._go_back(operation, twins))
+        self._forward.verified(f"the way back of {operation.name}", tangents, lambda: self._go_back(operation, twins))
 
     def _go_back(self, operation: Operation, twins: dict[str, array | None]) -> None:
         def twin_gradient(written: array) -> array | None:
@@ -239,68 +142,14 @@ class _TwinTape(Tape):
 # ---- what users call ----
 
 
-def _copies(values: Sequence[Any]) -> list[Any]:
-    """Arrays in copies of their memories, with gradients of zeros."""
-    memories, gradients = _Memories(zeros=False), _Memories(zeros=True)
-
-    def copied(one: array) -> array:
-        _check(one)
-        made = memories.view(one)
-        if _is_smooth(one):
-            made.grad = gradients.view(one)
-        return made
-
-    return [_with_arrays(value, copied, value) for value in values]
-
-
-def _set_vector(twin: Any, vector: Any) -> None:
-    if isinstance(twin, array):
-        twin.assign(vector)
-        return
-    for name in _weft.field_names(twin):
-        field, given = getattr(twin, name), getattr(vector, name)
-        if isinstance(field, array):
-            if isinstance(given, array) and given.size:
-                field.assign(given)
-        elif _weft.arrays_in(field):
-            _set_vector(field, given)
-        else:
-            setattr(twin, name, given)
-
-
-def _set_vectors(inputs: list, twins: list, vectors: list) -> None:
-    """Vectors become the tangents of the inputs; of what has no twin they are the tangent themselves."""
-    for i, (value, vector) in enumerate(zip(inputs, vectors, strict=True)):
-        if vector is None:
-            continue
-        if _weft.field_names(value) and type(vector) is not type(value):
-            raise usage_error(
-                f"hvp(): entry {i} of vectors is {vector!r}, expected a {type(value).__name__}, as its argument",
-                TypeError,
-            )
-        if twins[i] is None:
-            twins[i] = vector
-        else:
-            _set_vector(twins[i], vector)
-    for i, (twin, vector) in enumerate(zip(twins, vectors, strict=False)):
-        if isinstance(twin, array) and vector is not None and not np.array_equal(twin.numpy(), vector.numpy()):
-            raise usage_error(
-                f"hvp(): entry {i} of vectors is not that of another input with which its input shares memory",
-                ValueError,
-            )
-
-
 def _set_weights(outputs: list, weights: Sequence[Any] | None) -> None:
     """Weights become the gradients of the outputs."""
     weights = tangents_like("hvp()", "weights", outputs, weights)
     seen: list[array] = []
     for i, (output, weight) in enumerate(zip(outputs, weights, strict=True)):
-        if not isinstance(output, array) or not _is_smooth(output):
+        if not isinstance(output, array) or not has_tangent(output):
             continue
-        if output.grad is None:
-            raise usage_error(
-                f"hvp(): output {i} has no gradient. help: make it with requires_grad=True in the function", ValueError
-            )
+        check_gradient("hvp()", i, output)
         if any(primitives.overlap(output, other) for other in seen):
             raise usage_error(
                 f"hvp(): output {i} shares memory with another output, which has a weight too", ValueError
@@ -312,7 +161,7 @@ def _set_weights(outputs: list, weights: Sequence[Any] | None) -> None:
             output.grad.assign(weight)
 
 
-def _through_kernel(kernel: Kernel, dim: Any, values: list, twins: _Twins, launch_twins: list, device: Any) -> None:
+def _through_kernel(kernel: Kernel, dim: Any, values: list, twins: Twins, launch_twins: list, device: Any) -> None:
     if not _weft.hessian_needs_launch(kernel, values, launch_twins, device):
         nothing = [None] * len(values)
         _weft.run_jvp(kernel, dim, values, launch_twins, True, nothing, nothing, [], device)
@@ -323,18 +172,11 @@ def _through_kernel(kernel: Kernel, dim: Any, values: list, twins: _Twins, launc
 
 
 def _through_function(
-    function: Callable, values: list, outputs: list, twins: _Twins, weights: Sequence[Any] | None
+    function: Callable, values: list, outputs: list, twins: Twins, weights: Sequence[Any] | None
 ) -> None:
     with _TwinTape(twins) as tape:
         result = function(*values)
-    found = outputs if result is None and outputs else result
-    found = list(found) if isinstance(found, (list, tuple)) else [found]
-    if not all(isinstance(one, array) for one in found):
-        raise usage_error(
-            f"hvp(): {getattr(function, '__name__', function)!r} returned {result!r}, expected a wp.array or a list of "
-            "them",
-            TypeError,
-        )
+    found = results("hvp()", function, outputs if result is None and outputs else result)
     _set_weights(found, weights)
     if tape.launches:
         tape.backward()
@@ -374,22 +216,18 @@ def hvp(
     is_kernel = isinstance(function, Kernel)
     if not is_kernel and not callable(function):
         raise usage_error(f"hvp(): expected a kernel or a function, got {function!r}", TypeError)
-    for i, vector in enumerate(vectors):
-        if not is_kernel and vector is not None and not isinstance(inputs[i], array):
-            raise usage_error(
-                f"hvp(): entry {i} of vectors is {vector!r} for an input that is no array, which only kernels take",
-                TypeError,
-            )
+    if not is_kernel:
+        check_moving("hvp()", "vectors", inputs, vectors)
     with Unrecorded():
-        copies, twins = _copies([*inputs, *outputs]), _Twins()
+        values, twins = copies("hvp()", [*inputs, *outputs]), Twins("hvp()")
         split = len(inputs)
-        its_twins = [twins.of(value) for value in copies]
-        _set_vectors(inputs, its_twins, vectors)
+        its_twins = [twins.of(value) for value in values]
+        set_vectors("hvp()", "vectors", inputs, its_twins, vectors)
         if is_kernel:
-            _set_weights(copies[split:], weights)
-            _through_kernel(function, dim, copies, twins, its_twins, device)
+            _set_weights(values[split:], weights)
+            _through_kernel(function, dim, values, twins, its_twins, device)
         else:
-            _through_function(function, copies, copies[split:], twins, weights)
+            _through_function(function, values, values[split:], twins, weights)
     return [
         twin.grad if isinstance(value, array) and twin is not None else None
         for value, twin in zip(inputs, its_twins[:split], strict=True)

@@ -53,7 +53,7 @@ def _gradients(program, values, weights, dtypes):
 def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7, twice=True):
     """`program(*arguments)` launches what it likes on wp.arrays of `values` and returns an output array. Backward of a
     random weighting of the output is compared with central differences, for each array of float64; and, `twice`, its
-    Hessian times a random direction with central differences of the gradient."""
+    Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp."""
     rng = np.random.default_rng(12345)
     gradients, weights, tape = _gradients(program, values, rng.standard_normal, dtypes)
 
@@ -65,9 +65,26 @@ def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-
             continue
         scale = max(1.0, float(np.abs(expected).max()))
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol * scale, err_msg=f"argument {i}")
+    _check_tangent_of(program, values, dtypes, eps, rtol, atol)
     if twice:
         check_hessian_of(program, values, weights, dtypes, 10 * eps, rtol, atol)
     return tape
+
+
+def _check_tangent_of(program, values, dtypes, eps, rtol, atol):
+    """wp.jvp of the program against central differences."""
+    rng = np.random.default_rng(54321)
+    directions = [rng.standard_normal(v.shape) if _is_smooth(v) else None for v in values]
+    ends = []
+    for step in (eps, -eps):
+        moved = [v if d is None else v + step * d for v, d in zip(values, directions)]
+        ends.append(program(*_arguments(moved, dtypes, False)).numpy())
+    arguments = _arguments(values, dtypes, False)
+    tangents = [None if d is None else wp.array(d, dtype=a.dtype) for d, a in zip(directions, arguments)]
+    _, found = wp.jvp(program, inputs=arguments, input_tangents=tangents)
+    expected = (ends[0] - ends[1]) / (2.0 * eps)
+    scale = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=atol * scale, err_msg="tangent")
 
 
 def check_hessian_of(program, values, weights, dtypes, eps, rtol, atol):

@@ -133,3 +133,81 @@ def test_tangents_of_arrays_that_are_chosen_at_run_time(moves):
     odd = np.arange(4) % 2 == 1
     expected = np.where(odd, 2 * z * dz + 2 * x * dx, 2 * x * dx + dx * z + x * dz)
     np.testing.assert_allclose(dy.numpy(), expected, rtol=1e-14)
+
+
+# ---- functions ----
+
+
+def rotated(x, scale):
+    """Products, sums, slices, copies, an array that is overwritten, and integers."""
+    y = wp.zeros((3, 3), dtype=wp.float64, requires_grad=True)
+    wp.matmul(x, x.T, y, y, alpha=scale)
+    total = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    wp.utils.array_sum(y[0] * y[1], out=total)
+    order, keys = wp.array([0, 1, 2]), wp.clone(y[2].contiguous())
+    wp.utils.radix_sort_pairs(keys, order, 3)
+    x.fill_(7.0)
+    return keys, total, order
+
+
+def test_tangents_of_a_function():
+    x, v = RNG.standard_normal((2, 3, 3))
+    given = doubles(x)
+    (keys, total, order), (moved_keys, moved_total, moved_order) = wp.jvp(
+        rotated, inputs=[given, 2.0], input_tangents=[doubles(v)]
+    )
+    y, dy = 2 * x @ x.T, 2 * (v @ x.T + x @ v.T)
+    at = np.argsort(y[2])
+    np.testing.assert_array_equal(order.numpy(), at)
+    np.testing.assert_allclose(keys.numpy(), y[2][at], rtol=1e-12)
+    np.testing.assert_allclose(moved_keys.numpy(), dy[2][at], rtol=1e-12)
+    np.testing.assert_allclose(total.numpy()[0], y[0] @ y[1], rtol=1e-12)
+    np.testing.assert_allclose(moved_total.numpy()[0], dy[0] @ y[1] + y[0] @ dy[1], rtol=1e-12)
+    assert moved_order is None and given.grad is None
+    np.testing.assert_array_equal(given.numpy(), x)
+
+
+def test_forward_mode_of_a_rollout_keeps_nothing_of_it():
+    def steps(x):
+        for _ in range(50):
+            wp.matmul(x, x, x, x, alpha=0.01, beta=0.99)
+        return x
+
+    x, v = 0.3 * RNG.standard_normal((2, 4, 4))
+    found = wp.jvp(steps, inputs=[doubles(x)], input_tangents=[doubles(v)])[1].numpy()
+
+    def run(values):
+        state = values[0]
+        for _ in range(50):
+            state = 0.01 * state @ state + 0.99 * state
+        return state
+
+    np.testing.assert_allclose(found, difference(run, [x], [v]), rtol=1e-6, atol=1e-9)
+
+
+def test_wrong_functions_and_arguments_of_jvp():
+    x = doubles([1.0, 2.0])
+    with pytest.raises(ValueError, match="output 0 has no gradient. help: make it with requires_grad=True in the func"):
+        wp.jvp(lambda a: wp.zeros(1), inputs=[x], input_tangents=[x])
+    with pytest.raises(TypeError, match="returned None, expected a wp.array or a list of them"):
+        wp.jvp(lambda a: None, inputs=[x], input_tangents=[x])
+    with pytest.raises(TypeError, match="entry 1 of input_tangents is 1.0 for an input that is no array"):
+        wp.jvp(lambda a, k: a, inputs=[x, 2.0], input_tangents=[x, 1.0])
+    with pytest.raises(TypeError, match="dim, outputs, output_tangents and device are those of a kernel, and this is"):
+        wp.jvp(lambda a: a, dim=2, inputs=[x])
+    with pytest.raises(RuntimeError, match=r"records <function .* by Tape.record_func\(\), and what that does"):
+        wp.jvp(lambda a: wp._weft.active_tape().record_func(print, [a]), inputs=[x])
+
+
+def test_forward_mode_is_refused_where_a_tape_records():
+    x, y = doubles([1.0, 2.0], wp.float64), doubles([0.0, 0.0])
+    with wp.Tape() as tape, pytest.raises(RuntimeError, match="a tape is recording, and what forward mode does is not"):
+        wp.jvp(local_array, 2, [x], [y], input_tangents=[x], output_tangents=[wp.zeros_like(y)])
+    assert not tape.launches
+
+    def inside(a):
+        wp.jvp(local_array, 2, [a], [y], input_tangents=[x], output_tangents=[wp.zeros_like(y)])
+
+    for derivative in (wp.autograd.hvp, wp.jvp):
+        with pytest.raises(RuntimeError, match="a tape is recording"):
+            derivative(inside, inputs=[x])
