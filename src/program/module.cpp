@@ -200,7 +200,7 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     Deeds deeds;
     transform::PipelineOptions pipeline;
     if (!options.gradients.empty())
-        pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, !options.tangents.empty()};
+        pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
     pipeline.record = options.record;
     pipeline.finite = options.finite;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};

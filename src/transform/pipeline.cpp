@@ -27,8 +27,9 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     };
     // Calls that have derivatives of their own stay until these have been used.
     const bool derives = options.adjoint || options.jvp;
-    write_gradients(module, derives);
-    if (derives) prepare_opaque(module, options.adjoint && options.jvp);
+    const int again = options.adjoint && options.jvp ? 1 : 0;
+    write_gradients(module, derives ? again + 1 : 0);
+    if (derives) prepare_opaque(module, again);
     const bool has_opaque = derives && std::any_of(module.functions.begin(), module.functions.end(),
                                                    [](const auto& f) { return f->has_own_derivative(); });
     const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };

@@ -37,7 +37,7 @@ struct AdjointOptions {
     std::vector<Gradient> gradients;                   // by parameter; of those that are no arrays it says nothing
     bool noalias = true;                               // array parameters do not overlap, nor their gradients
     std::int64_t trail_bytes = std::int64_t{1} << 24;  // what the trails of one loop may take of one thread
-    bool differentiated = false;                       // the adjoint will be: for second derivatives
+    int again = 0;                                     // how often the adjoint will be differentiated itself
 };
 
 // The adjoint of `kernel` (calls inlined, simplified), not simplified. Throws CompileError, at the user's line, where

@@ -43,19 +43,20 @@ double largest(Scalar scalar) {
     }
 }
 
-// What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated it
-// is no constant, but has the derivative slope by x.
-E nothing(E x, const std::function<E()>& slope, bool differentiated) {
-    if (!differentiated) return x.zero();
-    const E limit = x.number(largest(x.type().scalar()));
-    return x * unary(Op::detach, min(max(slope(), -limit), limit));
+// What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated
+// again it is no constant, but has the derivative slope by x; the slope itself moves where the second derivative counts
+// too.
+E nothing(E x, const std::function<E()>& slope, int again) {
+    if (again == 0) return x.zero();
+    const E limit = x.number(largest(x.type().scalar())), finite = min(max(slope(), -limit), limit);
+    return x * (again == 1 ? unary(Op::detach, finite) : finite);
 }
 
 // The rule, linear in d, whose factor may be infinite where d is zero.
-Rule guarded(Rule rule, bool differentiated) {
-    return [rule = std::move(rule), differentiated](std::span<const E> operands, E r, E d) {
+Rule guarded(Rule rule, int again) {
+    return [rule = std::move(rule), again](std::span<const E> operands, E r, E d) {
         const auto slope = [&] { return rule(operands, r, d.number(1.0)); };
-        return select(compare(Op::cmp_eq, d, d.zero()), nothing(d, slope, differentiated), rule(operands, r, d));
+        return select(compare(Op::cmp_eq, d, d.zero()), nothing(d, slope, again), rule(operands, r, d));
     };
 }
 
@@ -83,12 +84,12 @@ Value* sum(ir::Builder& b, Value* left, Value* right) {
 }
 
 Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operands, Value* result, std::size_t which,
-                     Value* derivative, bool differentiated) {
+                     Value* derivative, int again) {
     const E d(builder, derivative), r(builder, result);
     const auto operand = [&](std::size_t i) { return E(builder, operands[i]); };
     const E x = operand(0);
     const auto scalars = [&](const Rule& rule) { return by_components(builder, operands, result, derivative, rule); };
-    const auto guarded_scalars = [&](const Rule& rule) { return scalars(guarded(rule, differentiated)); };
+    const auto guarded_scalars = [&](const Rule& rule) { return scalars(guarded(rule, again)); };
     const auto number = [&](double value) {
         return x.type().is_scalar() ? x.number(value) : splat(x.type(), x.number(value));
     };
@@ -168,9 +169,9 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             });
         case Op::pow:
             if (which == 0) {
-                return guarded_scalars([differentiated](Operands o, E, E g) {
+                return guarded_scalars([again](Operands o, E, E g) {
                     const auto slope = [&] { return g * pow(o[0], o[1].number(-1.0)); };
-                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, differentiated),
+                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, again),
                                   g * o[1] * pow(o[0], o[1] - 1.0));
                 });
             }

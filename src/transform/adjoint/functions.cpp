@@ -56,7 +56,7 @@ void remove(ir::Module& module, const Function& function) {
 }
 
 // The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
-void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, bool differentiated) {
+void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, int again) {
     Function& copy = add_copy(module, of, "");
     inline_into(module, copy, Calls::opaque);
     simplify(copy);
@@ -64,26 +64,40 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
-    options.differentiated = differentiated;
+    options.again = again;
     refuse_unknown(copy);
     const std::unique_ptr<Function> made = Reverser(copy, 0, options).run();
     copy_body(*made, gradient);
     remove(module, copy);
 }
 
+// How many reverses of reverses are made for it.
+int nesting(const Function& gradient) {
+    const auto of = [](const auto& self, const Function& function) -> int {
+        int deepest = 0;
+        ir::for_each_operation(function.body, [&](const Operation& operation) {
+            if (operation.op != Op::call) return;
+            const Function& called = *operation.function;
+            deepest = std::max(deepest, is_unwritten(called) ? 1 + nesting(called) : self(self, called));
+        });
+        return deepest;
+    };
+    return of(of, *gradient.reverse_of);
+}
+
 // Gradients that the function calls have to be there before it is reversed.
-void write(ir::Module& module, Function& gradient, Gradient arrays, bool differentiated) {
+void write(ir::Module& module, Function& gradient, Gradient arrays, int again) {
     const auto write_called = [&](const auto& self, const Function& function) -> void {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
             if (operation.op != Op::call) return;
             if (is_unwritten(*operation.function))
-                write(module, *operation.function, Gradient::none, differentiated);
+                write(module, *operation.function, Gradient::none, again + 1);
             else
                 self(self, *operation.function);
         });
     };
     write_called(write_called, *gradient.reverse_of);
-    write_reverse(module, *gradient.reverse_of, gradient, arrays, differentiated);
+    write_reverse(module, *gradient.reverse_of, gradient, arrays, again);
 }
 
 // Takes away all that is no computation of values.
@@ -186,12 +200,18 @@ void add_replay(ir::Module& module, Function& function) {
 
 }  // namespace
 
-void write_gradients(ir::Module& module, bool differentiated) {
-    for (std::size_t i = 0; i < module.functions.size(); ++i)
-        if (is_unwritten(*module.functions[i])) write(module, *module.functions[i], Gradient::none, differentiated);
+void write_gradients(ir::Module& module, int again) {
+    // The outermost first: they know how often the inner ones will be differentiated.
+    std::vector<std::pair<int, Function*>> unwritten;
+    for (const auto& function : module.functions)
+        if (is_unwritten(*function)) unwritten.push_back({nesting(*function), function.get()});
+    std::stable_sort(unwritten.begin(), unwritten.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [depth, function] : unwritten)
+        if (is_unwritten(*function)) write(module, *function, Gradient::none, again);
 }
 
-void prepare_opaque(ir::Module& module, bool differentiated) {
+void prepare_opaque(ir::Module& module, int again) {
     std::vector<Function*> opaque;
     for (const auto& function : module.functions)
         if (function->has_own_derivative()) opaque.push_back(function.get());
@@ -211,7 +231,7 @@ void prepare_opaque(ir::Module& module, bool differentiated) {
             else if (!result.is_none())
                 gradient.add_argument(&gradient.body, result);
             if (can_be_reached(*function))
-                write(module, gradient, Gradient::used, differentiated);
+                write(module, gradient, Gradient::used, again);
             else
                 write_zeros(gradient);
             function->gradient = &gradient;

@@ -7,11 +7,12 @@
 
 namespace weft::transform {
 
-// Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of).
-void write_gradients(ir::Module& module, bool differentiated = false);
+// Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of). What calls them will
+// be differentiated `again` so often.
+void write_gradients(ir::Module& module, int again = 0);
 
 // Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
 // more than compute values, a replay that does not.
-void prepare_opaque(ir::Module& module, bool differentiated = false);
+void prepare_opaque(ir::Module& module, int again = 0);
 
 }  // namespace weft::transform

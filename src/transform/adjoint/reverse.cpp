@@ -255,6 +255,15 @@ void Reverser::replay(const Region& region, bool record) {
             case Op::loaded:
                 map_.set(operation->result(), copy(operation->operands.back()));
                 break;
+            case Op::detach_reverse:
+                // Constant to this pass. What reverses the function's gradient in turn goes through, once.
+                if (!source_.is_kernel && options_.again > 1)
+                    fail(*operation, "the third derivative of this is not known");
+                if (source_.is_kernel)
+                    append_copy(*operation);
+                else
+                    map_.set(operation->result(), copy(operation->operands[0]));
+                break;
             case Op::call:
                 replay_call(*operation);
                 break;
@@ -331,8 +340,8 @@ void Reverser::reverse(const Operation& operation) {
     for (const Value* operand : operation.operands) operands.push_back(copy(operand));
     for (std::size_t i = 0; i < operands.size(); ++i) {
         if (is_active(operation.operands[i]))
-            accumulate(operation.operands[i], times_partial(b_, operation.op, operands, copy(operation.result()), i, d,
-                                                            options_.differentiated));
+            accumulate(operation.operands[i],
+                       times_partial(b_, operation.op, operands, copy(operation.result()), i, d, options_.again));
     }
 }
 
