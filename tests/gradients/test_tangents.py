@@ -171,6 +171,8 @@ def test_forward_mode_of_a_rollout_keeps_nothing_of_it():
     def steps(x):
         for _ in range(50):
             wp.matmul(x, x, x, x, alpha=0.01, beta=0.99)
+        tape = wp._weft.active_tape()
+        assert not tape.launches and tape.memory.copies == 0
         return x
 
     x, v = 0.3 * RNG.standard_normal((2, 4, 4))
