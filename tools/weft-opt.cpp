@@ -17,6 +17,7 @@
 
 #include "support/error.h"
 #include "transform/adjoint/functions.h"
+#include "transform/adjoint/record.h"
 #include "transform/pipeline.h"
 #include "transform/vectorize/vectorize.h"
 
@@ -131,6 +132,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::write_gradients(*module);
             transform::prepare_opaque(*module);
             transform::inline_calls(*module, transform::Calls::opaque);
+        } else if (pass == "split") {
+            for (const auto& function : module->functions) transform::split_local_atomics(*function);
+        } else if (pass == "record") {
+            for (auto& function : module->functions)
+                if (function->is_kernel) function = transform::with_records(*function, transform::Records::written);
+        } else if (pass == "finite") {
+            for (const auto& function : module->functions)
+                if (function->is_kernel) transform::note_finite_writes(*function);
         } else if (pass == "adjoint") {
             for (auto& function : module->functions) {
                 if (!function->is_kernel) continue;
@@ -151,8 +160,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
             throw UsageError("weft-opt", "there is no pass '" + pass +
-                                             "'; there are inline, opaque, simplify, adjoint, jvp and "
-                                             "vectorize:LANES");
+                                             "'; there are inline, opaque, split, simplify, record, adjoint, jvp, "
+                                             "finite and vectorize:LANES");
         }
         ir::verify(*module);
     }

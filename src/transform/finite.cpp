@@ -3,7 +3,7 @@
 //
 // before:  store %a[%i], %x
 // after:   %old = load %a[%i]
-//          %was = isfinite %old; %is = isfinite %x; %fine = or (invert %was), %is
+//          %is = isfinite %x; %was = isfinite %old; %fine = or (invert %was), %is
 //          note_finite %fine
 //          store %a[%i], %x
 #include <utility>
@@ -48,16 +48,12 @@ private:
 
     void note(const Operation& write) {
         b_.span = write.span;
-        const auto indices = write.operands.begin() + 1;
-        Value *old = nullptr, *now = write.operands.back();
-        if (write.op == Op::store) {
-            old = b_.load(write.operands[0], {indices, write.operands.end() - 1});
-        } else {
-            old = write.result();
-            now = atomic_leaves(b_, write, old);
-        }
-        Value *was = finite(old), *is = finite(now);
-        if (!was || !is) return;
+        const bool is_store = write.op == Op::store;
+        Value* old = is_store ? nullptr : write.result();
+        Value* is = finite(is_store ? write.operands.back() : atomic_leaves(b_, write, old));
+        if (!is) return;
+        if (is_store) old = b_.load(write.operands[0], {write.operands.begin() + 1, write.operands.end() - 1});
+        Value* was = finite(old);
         b_.note_finite(b_.binary(Op::or_, b_.unary(Op::invert, was), is));
         b_.region().operations.back()->inlined = write.inlined;
     }
