@@ -274,3 +274,35 @@ def test_atomics_of_arrays_of_the_kernels_own():
     np.testing.assert_allclose(y.numpy(), sums, rtol=1e-12)
     assert found.numpy().tolist() == masks
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-10)
+
+
+@wp.kernel
+def drawn(x: wp.array[wp.float64], count: wp.array[int], y: wp.array[wp.float64]):
+    i = wp.tid()
+    for _ in range(3):
+        slot = wp.atomic_add(count, 1, 1)
+        y[4 + slot] = x[i] * x[i] * wp.float64(slot + 1)
+    if x[i] > wp.float64(0.0):
+        y[wp.atomic_add(count, 0, 1)] = x[i]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_arrays_that_overlap(apart):
+    """The same memory as input and output, at elements that no thread reads; and an array with gaps."""
+    given = np.concatenate([RNG.uniform(0.5, 1.5, 4), np.zeros(16)])
+    whole = doubles(np.repeat(given, 2), requires_grad=True)[::2]
+    y = doubles(np.zeros(20), requires_grad=True)[4:] if apart else whole[4:]
+    count = wp.zeros(2, dtype=int)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(drawn, 4, [whole[:4], count, y])
+    seed = RNG.normal(size=16)
+    tape.backward(grads={y: doubles(seed)})
+    values, order = given[:4], y.numpy()
+    expected = np.zeros(4)
+    for i in range(4):
+        mine = [k for k in range(12) if np.isclose(order[4 + k], values[i] ** 2 * (k + 1), rtol=1e-12)]
+        assert len(mine) == 3
+        expected[i] = sum(2 * values[i] * (k + 1) * seed[4 + k] for k in mine)
+        expected[i] += seed[np.flatnonzero(order[:4] == values[i])[0]]
+    np.testing.assert_allclose(whole.grad.numpy()[:4], expected, rtol=1e-12)
