@@ -17,6 +17,7 @@
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "program/own_gradients.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -133,20 +134,27 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
 
     const std::vector<ArrayView> recorded = views_of(records);
     Variant variant = kernel.configured();
+    const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
+    const Dimensions dims =
+        dim.is_none() ? infer_dimensions(kernel, reads.tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
+    const program::Grid grid = program::make_grid(dims.span(), reads.tid_rank, kernel.key);
+    std::vector<program::GradientView> scattered;
+    for (const int parameter : reads.scattered) {
+        const ParameterPlan& plan = parameters[static_cast<std::size_t>(parameter)];
+        scattered.push_back({arguments.view(plan), plan.type});
+    }
+    variant.exclusive = !variant.debug && !variant.finite && program::pays_to_own(scattered, grid.count);
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
     check_records(kernel, *compiled, recorded);
     Block block = arguments.with_extras(*compiled, block_after, recorded);
     variant.strided = program::needs_strided(*compiled, block.data());
     variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
     if (variant.strided || variant.overlapping) {
+        variant.exclusive &= !variant.overlapping;
         compiled = &kernel.adjoint(variant, arguments.gradients);
         block = arguments.with_extras(*compiled, block_after, recorded);
     }
-    const int tid_rank = compiled->description.tid_rank;
-    const Dimensions dims =
-        dim.is_none() ? infer_dimensions(kernel, tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
     const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
-    const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel.key);
     if (!program::settings().verify_fp) return execute(*compiled, block.data(), grid);
     FiniteCheck check;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -361,7 +369,8 @@ void bind_adjoint(nb::module_& m) {
     m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           nb::arg("shape").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
-          "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it has to keep of its atomics, where its grid has this shape (None: "
+          "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it "
+          "has to keep of its atomics, where its grid has this shape (None: "
           "it is not made here), and whether there is an adjoint: the launch writes something that may have a "
           "gradient.");
     m.def(

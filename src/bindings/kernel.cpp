@@ -203,6 +203,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.noalias = !variant.overlapping;
     result.record = variant.records;
     result.finite = variant.finite;
+    result.exclusive = variant.exclusive;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;

@@ -34,12 +34,14 @@ struct ParameterPlan {
 // Which machine code a launch needs. Each combination is compiled when first asked for.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false, strided = false, overlapping = false;
-    bool records = false;  // keeps what its atomics give, for its adjoint
-    bool finite = false;   // notes who writes what is not finite
+    bool records = false;    // keeps what its atomics give, for its adjoint
+    bool finite = false;     // notes who writes what is not finite
+    bool exclusive = false;  // adjoints only: scattered gradients are of one worker
     std::size_t index() const {
-        return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6;
+        return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
+               exclusive << 7;
     }
-    static constexpr std::size_t kCount = 128;
+    static constexpr std::size_t kCount = 128;  // of those that are no adjoints
 };
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".

@@ -164,7 +164,7 @@ bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& 
 // An atomic, or in private memory the same without the promise.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                                    llvm::Value* operand) {
-    if (!private_memories_.contains(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    if (!is_private(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
     llvm::Value* old =
         with_alias(builder_.CreateAlignedLoad(register_type(scalar), place.pointer, alignment), place.root);
@@ -229,8 +229,9 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
         if (lanes_ > 1 && !used && address.uniform() &&
             reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
             continue;
-        if (lanes_ > 1 && !mask_ && private_memories_.contains(address.root)) {
-            apply_to_each_lane(operation, indices, type, operand);
+        if (lanes_ > 1 && !mask_ && is_private(address.root)) {
+            // Its indices hold here, and not where another way goes.
+            apart(indices, [&] { apply_to_each_lane(operation, indices, type, operand); });
             continue;
         }
         llvm::Type* memory = memory_type(type);

@@ -53,6 +53,9 @@ void Emitter::open_accumulators() {
     combined_.clear();
     if (options_.debug || !options_.noalias) return;  // each access is checked; arrays may overlap
     combined_ = transform::combined_memories(kernel_);
+    exclusive_.clear();
+    if (options_.exclusive)
+        for (const int parameter : transform::scattered_gradients(kernel_)) exclusive_.insert({parameter, true});
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
@@ -139,7 +142,8 @@ std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
     std::set<MemoryRoot> wanted;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
-        wanted.insert(transform::memory_of(kernel_, operation.operands[0]));
+        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+        if (!exclusive_.contains(memory)) wanted.insert(memory);
     });
     for (const MemoryRoot root : wanted) {
         const auto combined = combined_.find(root);

@@ -271,6 +271,7 @@ private:
     bool uses_result(const ir::Operation& operation) const;
     LaneValue apply_in_lanes(const ir::Operation& operation);
     void emit_atomic(const ir::Operation& operation);
+    bool is_private(MemoryRoot root) const { return private_memories_.contains(root) || exclusive_.contains(root); }
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
     struct AtomicPlace {
@@ -404,6 +405,7 @@ private:
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
     // Added to plainly in the middle of a chunk; where the first coordinate stands among the indices.
     std::map<MemoryRoot, std::size_t> seamed_;
+    std::set<MemoryRoot> exclusive_;  // of this worker alone (Options::exclusive)
     std::vector<transform::Neighbours> neighbours_;
     std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};                // which is between these, along the first axis

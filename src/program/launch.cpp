@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "program/fault.h"
+#include "program/own_gradients.h"
 #include "runtime/array.h"
 #include "runtime/cpu/pool.h"
 #include "support/error.h"
@@ -232,8 +233,8 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
     return buffers;
 }
 
-bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)(),
-         Fault* not_finite) {
+bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void* arguments, const std::byte* block,
+               const Grid& grid, bool (*interrupted)(), Fault* not_finite) {
     if (grid.count == 0) return true;
     LaunchContext context;
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
@@ -245,10 +246,16 @@ bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid,
     // A chunk is mostly middle where it is so many times as long as its two ends.
     constexpr std::int64_t kMiddle = 128;
     const std::int64_t least = grid.count / grid.dim[0] * kernel.description.seam * kMiddle;
-    bool finished = runtime::parallel_launch(kernel.entry, block, context, grid.count, row, kernel.description.cost,
+    bool finished = runtime::parallel_launch(entry, arguments, context, grid.count, row, kernel.description.cost,
                                              interrupted, least);
     if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
+}
+
+bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)(),
+         Fault* not_finite) {
+    if (!kernel.own_gradients.empty()) return run_with_own(kernel, block, grid, interrupted);
+    return run_entry(kernel, kernel.entry, block, block, grid, interrupted, not_finite);
 }
 
 }  // namespace weft::program

@@ -56,4 +56,8 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
 bool run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid, bool (*interrupted)() = nullptr,
          Fault* not_finite = nullptr);
 
+// The same by an entry that stands before the kernel's, with arguments of its own.
+bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void* arguments, const std::byte* block,
+               const Grid& grid, bool (*interrupted)(), Fault* not_finite = nullptr);
+
 }  // namespace weft::program

@@ -19,6 +19,7 @@
 #include "program/launch.h"
 #include "support/error.h"
 #include "transform/pipeline.h"
+#include "transform/vectorize/combined.h"
 
 namespace weft::program {
 
@@ -70,6 +71,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.lanes = options.finite ? 1 : options.lanes;  // a fault names the thread of a lane only there
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
+    result.codegen.exclusive = options.exclusive;
     result.optimization_level = options.optimization_level;
     result.native.compiler = options.host_compiler;
     if (options.cache) result.native.cache = jit::cache_folder(options.cache_folder);
@@ -218,7 +220,8 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
 AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
     run_passes(*module, options);
     const ir::Function& adjoint = *module->functions.front();
-    AdjointReads reads{transform::contents_read(adjoint), {}};
+    AdjointReads reads{
+        transform::contents_read(adjoint), {}, transform::scattered_gradients(adjoint), adjoint.tid_rank};
     bool any_used = false;
     const std::vector<ir::Extra> extras = used_extras(adjoint);
     const std::size_t own = adjoint.parameters().size() - extras.size();
@@ -242,6 +245,7 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
     Compiled compiled = build_once(key, [&] {
         auto fresh = build(*module, std::move(deeds.effects), options, key);
         fresh->overwritten = std::move(deeds.overwritten);
+        if (options.exclusive) fresh->own_gradients = transform::scattered_gradients(*module->functions.front());
         fresh->compile_ms = since_ms(start);
         return Compiled(std::move(fresh));
     });

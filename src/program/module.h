@@ -33,6 +33,8 @@ struct CompileOptions {
     std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
     bool record = false;  // keep what atomics give, for the adjoint
     bool finite = false;  // note who writes what is not finite; one lane
+    // Of an adjoint: each worker runs it with scattered gradients of its own (program/own_gradients.h).
+    bool exclusive = false;
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
@@ -51,6 +53,7 @@ struct CompiledKernel {
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the same kernel
+    std::vector<int> own_gradients;             // of which parameters each worker has its own (own_gradients.h)
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
@@ -70,6 +73,8 @@ struct AdjointReads {
         bool is_log;
     };
     std::vector<Record> records;
+    std::vector<int> scattered;  // transform::scattered_gradients()
+    int tid_rank = 0;
 };
 AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);
 

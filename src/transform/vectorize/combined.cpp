@@ -1,11 +1,13 @@
 #include "transform/vectorize/combined.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <unordered_set>
 
 #include "ir/typing.h"
 #include "ir/walk.h"
+#include "transform/vectorize/reach.h"
 
 namespace weft::transform {
 
@@ -35,6 +37,11 @@ std::optional<Op> commuting_kind(const Operation& operation) {
         default:
             return std::nullopt;
     }
+}
+
+bool is_added_in_any_order(Type element) {
+    if (!element.is_scalar() && !element.is_numeric_aggregate()) return false;
+    return element.scalar() == Scalar::f32 || element.scalar() == Scalar::f64;
 }
 
 }  // namespace
@@ -71,6 +78,28 @@ std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
     if (!all_known) return {};
     for (const Memory& memory : excluded) kinds.erase(memory);
     return kinds;
+}
+
+std::vector<int> scattered_gradients(const ir::Function& adjoint) {
+    std::vector<int> found;
+    if (!adjoint.is_adjoint) return found;
+    const std::map<Memory, Op> combined = combined_memories(adjoint);
+    const Reach reach = find_reach(adjoint);
+    std::set<int> scattered;
+    ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
+        if (!ir::is_atomic(operation.op)) return;
+        const Memory memory = memory_of(adjoint, operation.operands[0]);
+        const std::vector<const Value*> indices = indices_from_start(operation);
+        const auto is_fixed = [&](const Value* index) { return is_launch_invariant(adjoint, index); };
+        if (!std::all_of(indices.begin(), indices.end(), is_fixed)) scattered.insert(memory.parameter);
+    });
+    for (const auto& [memory, kind] : combined) {
+        if (!memory.gradient || kind != Op::atomic_add || reach.memories.contains(memory)) continue;
+        const Type type = adjoint.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
+        if (type.is_array() && is_added_in_any_order(type.element()) && scattered.contains(memory.parameter))
+            found.push_back(memory.parameter);
+    }
+    return found;
 }
 
 }  // namespace weft::transform

@@ -19,4 +19,8 @@ namespace weft::transform {
 // subtractions). Calls must be inlined.
 std::map<Memory, ir::Op> combined_memories(const ir::Function& kernel);
 
+// Of an adjoint: the array parameters to whose gradients threads only add, at addresses that differ and where any of
+// them may meet. Each worker may have such a gradient of its own, and needs no atomics then.
+std::vector<int> scattered_gradients(const ir::Function& adjoint);
+
 }  // namespace weft::transform
