@@ -139,9 +139,9 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         dim.is_none() ? infer_dimensions(kernel, reads.tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
     const program::Grid grid = program::make_grid(dims.span(), reads.tid_rank, kernel.key);
     std::vector<program::GradientView> scattered;
-    for (const int parameter : reads.scattered) {
+    for (const auto& [parameter, additions] : reads.scattered) {
         const ParameterPlan& plan = parameters[static_cast<std::size_t>(parameter)];
-        scattered.push_back({arguments.view(plan), plan.type});
+        scattered.push_back({arguments.view(plan), plan.type, additions});
     }
     variant.exclusive = !variant.debug && !variant.finite && program::pays_to_own(scattered, grid.count);
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);

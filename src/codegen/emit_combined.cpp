@@ -55,7 +55,8 @@ void Emitter::open_accumulators() {
     combined_ = transform::combined_memories(kernel_);
     exclusive_.clear();
     if (options_.exclusive)
-        for (const int parameter : transform::scattered_gradients(kernel_)) exclusive_.insert({parameter, true});
+        for (const auto& scattered : transform::scattered_gradients(kernel_))
+            exclusive_.insert({scattered.parameter, true});
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;

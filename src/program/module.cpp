@@ -245,7 +245,9 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
     Compiled compiled = build_once(key, [&] {
         auto fresh = build(*module, std::move(deeds.effects), options, key);
         fresh->overwritten = std::move(deeds.overwritten);
-        if (options.exclusive) fresh->own_gradients = transform::scattered_gradients(*module->functions.front());
+        if (options.exclusive)
+            for (const auto& scattered : transform::scattered_gradients(*module->functions.front()))
+                fresh->own_gradients.push_back(scattered.parameter);
         fresh->compile_ms = since_ms(start);
         return Compiled(std::move(fresh));
     });

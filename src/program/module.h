@@ -15,6 +15,7 @@
 #include "runtime/device.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
+#include "transform/vectorize/combined.h"
 #include "types/layout.h"
 
 namespace weft::program {
@@ -73,7 +74,7 @@ struct AdjointReads {
         bool is_log;
     };
     std::vector<Record> records;
-    std::vector<int> scattered;  // transform::scattered_gradients()
+    std::vector<transform::Scattered> scattered;
     int tid_rank = 0;
 };
 AdjointReads adjoint_reads(std::unique_ptr<ir::Module> module, const CompileOptions& options);

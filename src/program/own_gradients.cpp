@@ -12,8 +12,8 @@
 namespace weft::program {
 namespace {
 
-// A number of a worker's gradient is cleared and added up for what a few atomics take.
-constexpr std::int64_t kElementsPerThread = 4;
+// So many elements of a worker's gradient are cleared and added up in the time that an addition by atomics takes.
+constexpr std::int64_t kElementsPerAddition = 2;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 15;
 
@@ -122,9 +122,9 @@ bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) 
     if (gradients.empty()) return false;
     const std::int64_t others = runtime::cpu_threads() - 1;
     std::int64_t bytes = 0;
-    for (const auto& [view, array] : gradients) {
+    for (const auto& [view, array, additions] : gradients) {
         const std::int64_t elements = view->grad ? packed_elements(*view, array) : -1;
-        if (elements <= 0 || elements * others > kElementsPerThread * threads) return false;
+        if (elements <= 0 || elements * others > kElementsPerAddition * additions * threads) return false;
         bytes += elements * array.element().size_bytes() * others;
     }
     return bytes <= kMostBytes;

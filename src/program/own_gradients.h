@@ -15,6 +15,7 @@ namespace weft::program {
 struct GradientView {
     const ArrayView* view;
     Type array;
+    std::int64_t additions;  // of one thread
 };
 
 // Whether these gradients are there, packed, and small beside a launch of so many threads.

@@ -39,6 +39,15 @@ std::optional<Op> commuting_kind(const Operation& operation) {
     }
 }
 
+// How often a thread comes to an operation in loops of which nothing is known.
+std::int64_t visits(const Operation& operation) {
+    constexpr std::int64_t kTrips = 8, kMost = 512;
+    std::int64_t count = 1;
+    for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent)
+        if (region->owner->op != Op::if_) count = std::min(count * kTrips, kMost);
+    return count;
+}
+
 bool is_added_in_any_order(Type element) {
     if (!element.is_scalar() && !element.is_numeric_aggregate()) return false;
     return element.scalar() == Scalar::f32 || element.scalar() == Scalar::f64;
@@ -80,26 +89,25 @@ std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
     return kinds;
 }
 
-std::vector<int> scattered_gradients(const ir::Function& adjoint) {
-    std::vector<int> found;
-    if (!adjoint.is_adjoint) return found;
+std::vector<Scattered> scattered_gradients(const ir::Function& adjoint) {
+    if (!adjoint.is_adjoint) return {};
     const std::map<Memory, Op> combined = combined_memories(adjoint);
     const Reach reach = find_reach(adjoint);
-    std::set<int> scattered;
+    std::map<int, std::int64_t> additions;
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
         const Memory memory = memory_of(adjoint, operation.operands[0]);
+        const auto found = combined.find(memory);
+        if (found == combined.end() || !memory.gradient || found->second != Op::atomic_add) return;
+        const Type type = adjoint.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
+        if (reach.memories.contains(memory) || !type.is_array() || !is_added_in_any_order(type.element())) return;
         const std::vector<const Value*> indices = indices_from_start(operation);
         const auto is_fixed = [&](const Value* index) { return is_launch_invariant(adjoint, index); };
-        if (!std::all_of(indices.begin(), indices.end(), is_fixed)) scattered.insert(memory.parameter);
+        if (!std::all_of(indices.begin(), indices.end(), is_fixed)) additions[memory.parameter] += visits(operation);
     });
-    for (const auto& [memory, kind] : combined) {
-        if (!memory.gradient || kind != Op::atomic_add || reach.memories.contains(memory)) continue;
-        const Type type = adjoint.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
-        if (type.is_array() && is_added_in_any_order(type.element()) && scattered.contains(memory.parameter))
-            found.push_back(memory.parameter);
-    }
-    return found;
+    std::vector<Scattered> result;
+    for (const auto& [parameter, count] : additions) result.push_back({parameter, count});
+    return result;
 }
 
 }  // namespace weft::transform

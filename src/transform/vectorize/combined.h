@@ -9,7 +9,9 @@
 // gradients that is promised to adjoints (ir::Function::is_adjoint) and nobody else.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <vector>
 
 #include "transform/vectorize/memory.h"
 
@@ -21,6 +23,10 @@ std::map<Memory, ir::Op> combined_memories(const ir::Function& kernel);
 
 // Of an adjoint: the array parameters to whose gradients threads only add, at addresses that differ and where any of
 // them may meet. Each worker may have such a gradient of its own, and needs no atomics then.
-std::vector<int> scattered_gradients(const ir::Function& adjoint);
+struct Scattered {
+    int parameter;
+    std::int64_t additions;  // of one thread, as far as one can guess
+};
+std::vector<Scattered> scattered_gradients(const ir::Function& adjoint);
 
 }  // namespace weft::transform
