@@ -103,7 +103,8 @@ class Program:
         return self.tickets and scope.arrays
 
     def ticket(self, scope):
-        return f"wp.atomic_add(n, i, {self.int_expression(scope, 0)})"
+        # Few enough that no product of what they add up to is beyond 32 bits, where Python's integers go on.
+        return f"wp.atomic_add(n, i, ({self.int_expression(scope, 0)}) % 5)"
 
     def leaf(self, scope):
         c = self.c
