@@ -47,7 +47,8 @@ class Tape:
     """
 
     def __init__(self) -> None:
-        self.reset()
+        self._is_reset = False
+        self._forget()
 
     # ---- recording ----
 
@@ -374,8 +375,12 @@ class Tape:
                 gradient.zero_()
 
     def reset(self) -> None:
-        """Forgets what was recorded, and gives back the copies."""
-        self._is_reset = hasattr(self, "_entries")
+        """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and gives back the copies."""
+        self.zero()
+        self._forget()
+        self._is_reset = True
+
+    def _forget(self) -> None:
         self._entries: list[Any] = []
         self._needs: dict[int, Waiting] = {}  # by buffer: contents that are needed and still there
         self._kept: dict[int, array] = {}  # by buffer: an array of which contents were kept

@@ -15,6 +15,17 @@ def total(x: wp.array[wp.float64], loss: wp.array[wp.float64]):
     wp.atomic_add(loss, 0, x[i])
 
 
+@wp.struct
+class Held:
+    values: wp.array[wp.float64]
+
+
+@wp.kernel
+def square_of_held(h: Held, y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = h.values[i] * h.values[i]
+
+
 @pytest.mark.seed("S-DIF-018")
 def test_squaring_in_place_keeps_just_what_is_overwritten():
     x = doubles([2.0, 3.0], requires_grad=True)
@@ -65,6 +76,36 @@ def test_gradients_add_up_until_they_are_zeroed():
     tape.zero()
     np.testing.assert_array_equal(a.grad.numpy(), [0.0, 0.0])
     np.testing.assert_array_equal(seed.numpy(), [1.0, 1.0])
+
+
+@pytest.mark.seed("S-DIF-014")
+def test_reset_zeroes_gradients_so_that_a_training_loop_does_not_pile_them_up():
+    a, b, c, loss = (doubles([1.0, 2.0][:n], requires_grad=True) for n in (2, 2, 2, 1))
+    tape = wp.Tape()
+    for _ in range(3):
+        tape.reset()
+        with tape:
+            c.zero_()
+            wp.launch(multiply, dim=2, inputs=[a, b, c])
+            loss.zero_()
+            wp.launch(total, dim=2, inputs=[c, loss])
+        tape.backward(loss)
+        np.testing.assert_array_equal(a.grad.numpy(), [1.0, 2.0])
+        np.testing.assert_array_equal(tape.gradients[b].numpy(), [1.0, 2.0])
+    tape.reset()
+    assert not any(one.grad.numpy().any() for one in (a, b, c, loss))
+    assert not tape.launches and not tape.gradients
+
+
+def test_reset_zeroes_gradients_of_arrays_in_structs():
+    h = Held()
+    h.values, y = doubles([1.0, 2.0], requires_grad=True), doubles([0.0, 0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square_of_held, dim=2, inputs=[h, y])
+    tape.backward(grads={y: doubles([1.0, 1.0])})
+    np.testing.assert_array_equal(h.values.grad.numpy(), [2.0, 4.0])
+    tape.reset()
+    np.testing.assert_array_equal(h.values.grad.numpy(), [0.0, 0.0])
 
 
 @pytest.mark.seed("S-DIF-012")
