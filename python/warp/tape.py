@@ -375,7 +375,7 @@ class Tape:
                 gradient.zero_()
 
     def reset(self) -> None:
-        """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and gives back the copies."""
+        """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and drops the copies."""
         self.zero()
         self._forget()
         self._is_reset = True
