@@ -1,0 +1,58 @@
+"""API-1.19, section 7: configuration."""
+
+import warp as wp
+from probing import still_open
+
+
+@still_open("section 7")
+def unknown_option():
+    wp.config.my_flag = 1
+    return wp.config.my_flag
+
+
+@still_open("section 7")
+def defaults():
+    names = (
+        "enable_cpu_blocks deterministic_max_records deterministic_debug default_grid_stride load_module_max_workers "
+        "enable_vector_component_overwrites legacy_scalar_return_types enable_graph_capture_module_load_by_default "
+        "enable_mempools_at_init enable_tiles_in_stack_memory enable_mathdx_gemm enable_mathdx_solver "
+        "enable_mathdx_fft track_memory compile_time_trace line_directives use_precompiled_headers verbose_warnings "
+        "cuda_output ptx_target_arch cuda_arch_suffix llvm_cuda"
+    ).split()
+    return {name: getattr(wp.config, name, "absent") for name in names}
+
+
+@still_open("section 7")
+def older_defaults():
+    names = (
+        "mode print_launches cache_kernels verify_fp verify_cuda fast_math lineinfo max_unroll enable_backward "
+        "verify_autograd_array_access cuda_path host_compiler optimization_level"
+    ).split()
+    return {name: getattr(wp.config, name, "absent") for name in names}
+
+
+@still_open("section 7")
+def level_of_the_log():
+    return wp.config.log_level
+
+
+@still_open("section 7")
+def access_modes():
+    return wp.config.launch_array_access_mode.name, [mode.name for mode in wp.config.LaunchArrayAccessMode]
+
+
+@still_open("section 7")
+def deterministic_modes():
+    return wp.config.deterministic.name, [mode.name for mode in wp.DeterministicMode]
+
+
+@still_open("section 7")
+def compiler_flags():
+    return type(wp.config.cpu_compiler_flags)
+
+
+@still_open("section 7")
+def any_value_is_taken():
+    wp.config.print_launches = 1
+    wp.config.cpu_compiler_flags = "-O2"
+    return wp.config.print_launches, wp.config.cpu_compiler_flags

@@ -1,0 +1,131 @@
+"""API-1.19, section 4: types and values outside of kernels."""
+
+import pickle
+
+import numpy as np
+import warp as wp
+from probing import still_open
+
+
+@still_open("section 4")
+def names_of_types():
+    kinds = (wp.vec3, wp.types.vector(7, float), wp.mat33, wp.array(dtype=float), float)
+    return [wp.types.type_repr(kind) for kind in kinds]
+
+
+@still_open("section 4")
+def equal_types():
+    return wp.types.types_equal(float, wp.float32), wp.types.types_equal(wp.vec3, wp.types.vector(3, float))
+
+
+@still_open("section 4")
+def questions_about_types():
+    kinds = (float, wp.vec3, wp.mat22, wp.quat, wp.transform, wp.bool, wp.array(dtype=float), "text", 3)
+    questions = ("int", "float", "scalar", "vector", "matrix", "quaternion", "transformation", "value", "array")
+    return [[bool(getattr(wp.types, f"type_is_{kind}")(dtype)) for kind in questions] for dtype in kinds]
+
+
+@still_open("section 4")
+def transform_of_nothing():
+    return wp.transform(), wp.transformd()
+
+
+@still_open("section 4")
+def filled_transform():
+    return wp.transform(1.5)
+
+
+def quaternion_of_nothing():
+    return wp.quat()
+
+
+@still_open("section 4")
+def equality_with_sequences():
+    v = wp.vec3(1, 2, 3)
+    return v == (1, 2, 3), v == [1, 2, 4], wp.mat22(1, 2, 3, 4) == ((1, 2), (3, 4))
+
+
+@still_open("section 4")
+def rows_and_columns():
+    m = wp.mat22(1, 2, 3, 4)
+    m.set_row(0, wp.vec2(5, 6))
+    return m.get_row(0), m.get_col(1)
+
+
+@still_open("section 4")
+def number_plus_vector():
+    return wp.vec3(1, 2, 3) + 1.0, 1.0 - wp.vec3(1, 2, 3)
+
+
+@still_open("section 4")
+def components_of_wide_vectors():
+    return type(wp.vec3d(1, 2, 3)[0])
+
+
+@still_open("section 4")
+def components_wrap():
+    v = wp.vec3ub()
+    v[0] = -1
+    return int(v[0])
+
+
+@still_open("section 4")
+def text_of_vectors():
+    return str(wp.vec3(1, 2, 3)), repr(wp.vec3(1, 2, 3))
+
+
+@still_open("section 4")
+def wrong_number_of_components():
+    return wp.vec3(1, 2)
+
+
+@still_open("section 4")
+def index_of_a_wrong_kind():
+    return wp.vec3()[None]
+
+
+def index_out_of_range():
+    return wp.vec3()[3]
+
+
+def pickled_values():
+    return pickle.loads(pickle.dumps(wp.vec3(1, 2, 3)))
+
+
+def builtin_by_keyword():
+    return wp.transform_point(point=wp.vec3(1, 2, 3), mat=wp.mat44(*range(16)))
+
+
+def builtin_without_a_match():
+    return wp.dot(wp.vec3(), wp.vec2())
+
+
+@still_open("section 4")
+def numpy_takes_scalar_types():
+    return np.zeros(2, dtype=wp.int8), np.dtype(wp.float32).name
+
+
+@still_open("section 4")
+def numpy_type_of_a_scalar_type():
+    return wp.dtype_to_numpy(wp.int16).__name__
+
+
+@still_open("section 4")
+def default_of_a_struct_field():
+    @wp.struct
+    class S:
+        n: wp.int32
+        v: wp.vec3
+
+    s = S()
+    s.v = (1.0, 2.0, 3.0)
+    return type(s.n), s.v
+
+
+def unknown_field_of_a_struct():
+    @wp.struct
+    class S:
+        n: wp.int32
+
+    s = S()
+    s.m = 3

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Compares Weft with another release of the package ``warp``, each a black box in an interpreter of its own.
+
+    python tools/compare_api.py                       # the probes of tests/api: what Weft answers otherwise
+    python tools/compare_api.py --peer PYTHON         # asks the other release too, where its answers are not kept yet
+    python tools/compare_api.py --peer PYTHON --record    # keeps its answers in tests/api/expected
+    python tools/compare_api.py --peer PYTHON arrays.view_of_rows   # single probes or files, with both answers
+
+``PYTHON`` is an interpreter that imports the other release: .venv-peer/bin/python where there is one. Nothing but
+behaviour is looked at: what programs return, print and raise, and names and signatures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/api"))
+import harness  # noqa: E402
+
+
+def chosen_probes(wanted):
+    """Files and the names that are asked for in each; all names where the list is empty."""
+    if not wanted:
+        return {path: [] for path in harness.FILES}
+    chosen = {}
+    for text in wanted:
+        stem, _, name = text.partition(".")
+        path = harness.HERE / "probes" / f"{stem}.py"
+        if path not in harness.FILES:
+            sys.exit(f"there is no {path.relative_to(ROOT)}")
+        chosen.setdefault(path, [])
+        if name:
+            chosen[path].append(name)
+    return chosen
+
+
+def record(peer, chosen):
+    """Keeps what the peer answers."""
+    for path, names in chosen.items():
+        kept = harness.expected_answers(path) if names else {}
+        found = harness.answers(peer, path, names)
+        kept.update({name: harness.as_text(answer) for name, answer in found.items()})
+        order = [name for name in harness.names_in(path) if name in kept]
+        stored = harness.HERE / "expected" / f"{path.stem}.json"
+        stored.write_text(json.dumps({name: kept[name] for name in order}, indent=1, ensure_ascii=False) + "\n")
+        print(f"{stored.relative_to(ROOT)}: {len(found)} answers")
+        # An error may be the probe's own mistake: to be looked at.
+        for name, answer in found.items():
+            if "raises" in answer:
+                print(f"    {name} raises {answer['raises'][0]}: {' '.join(answer['message'].split())[:200]}")
+
+
+def compare(peer, chosen, show_all):
+    """Prints where the answers differ; returns how many do that no mark explains."""
+    unexplained = 0
+    for path, names in chosen.items():
+        expected = harness.expected_answers(path)
+        unknown = [name for name in names or harness.names_in(path) if name not in expected]
+        if unknown and peer:
+            asked = harness.answers(peer, path, unknown)
+            expected.update({name: harness.as_text(answer) for name, answer in asked.items()})
+        for name, answer in harness.answers(sys.executable, path, names).items():
+            if name not in expected:
+                print(f"{path.stem}.{name}: no answer of 1.19 is kept. help: --peer PYTHON --record")
+                unexplained += 1
+                continue
+            same = harness.agrees(answer, expected[name])
+            mark = next((mark for mark in ("open", "differs") if mark in answer), "")
+            if same and not mark and not show_all:
+                continue
+            state = mark or ("same" if same else "WRONG")
+            if same and mark:
+                state = f"SAME, although marked {mark}"
+            unexplained += state.isupper() or "SAME" in state
+            print(f"{path.stem}.{name}: {state}\n    1.19: {expected[name]}\n    Weft: {harness.as_text(answer)}")
+            if "message" in answer:
+                print("          " + answer["message"].replace("\n", "\n          "))
+    return unexplained
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--peer", help="an interpreter that imports the other release")
+    parser.add_argument("--record", action="store_true", help="keep the other release's answers")
+    parser.add_argument("probes", nargs="*", help="files or probes: arrays, arrays.view_of_rows")
+    options = parser.parse_args()
+    chosen = chosen_probes(options.probes)
+    if options.record:
+        if not options.peer:
+            parser.error("--record needs --peer")
+        record(options.peer, chosen)
+    unexplained = compare(options.peer, chosen, show_all=bool(options.probes))
+    print(f"{unexplained} answers differ without a mark")
+    return min(unexplained, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
