@@ -64,12 +64,12 @@ class _TwinTape(Tape):
         refuse_function("hvp()", entry)
         super()._append(entry, *needs)
 
-    def _keep(self, need: Need) -> array:
-        kept = super()._keep(need)
-        twin = self._twins.of_array(need.array)
-        if twin is not None:
-            self._kept_twins[id(kept)] = _weft.keep(twin)
-        return kept
+    def _keep(self, needs: list[Need]) -> None:
+        super()._keep(needs)
+        twins = [(need, twin) for need in needs if (twin := self._twins.of_array(need.array)) is not None]
+        kept = _weft.keep_together([twin for _, twin in twins])
+        for (need, _), one in zip(twins, kept, strict=True):
+            self._kept_twins[id(need.copy)] = one
 
     def _reverse(self, entry: Any) -> None:
         if isinstance(entry, Launch):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import bisect
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ __all__ = [
     "arrays_of",
     "gradients_of",
     "is_smooth",
+    "join_overlapping",
     "recorded",
 ]
 
@@ -40,12 +42,15 @@ __all__ = [
 class Need:
     """That an entry of a tape reads an array, and its adjoint does so again."""
 
-    __slots__ = ("array", "begin", "copy", "end")
+    __slots__ = ("array", "begin", "buffer", "copy", "end", "together")
 
     def __init__(self, needed: array):
         self.array = needed
-        _, self.begin, self.end, _ = _weft.memory_of(needed)
+        self.buffer, self.begin, self.end, _ = _weft.memory_of(needed)
         self.copy: array | None = None  # of the contents that the entry saw; None while the array still has them
+        # Those of the entry that are copied as one, because they show parts of the same memory: what the kernel stores
+        # through one argument it may read through another, and so does its adjoint.
+        self.together: list[Need] = [self]
 
     def contents(self) -> array:
         return self.array if self.copy is None else self.copy
@@ -56,6 +61,17 @@ class Need:
         if self.copy is not None and self.array.requires_grad:
             contents = _weft.clone(contents, requires_grad=True)
         return contents
+
+
+def join_overlapping(needs: list[Need]) -> None:
+    """Those of the needs of one entry that overlap will be copied together."""
+    needs = sorted(needs, key=lambda need: (need.buffer, need.begin))
+    end = 0
+    for before, need in itertools.pairwise(needs):
+        end = max(end, before.end) if before.buffer == need.buffer else 0
+        if before.buffer == need.buffer and need.begin < max(end, before.end):
+            before.together.append(need)
+            need.together = before.together
 
 
 class Waiting:

@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import array, usage_error
-from warp.recording import Function, Launch, Need, Operation, Waiting, Write, arrays_of, gradients_of
+from warp.recording import (
+    Function,
+    Launch,
+    Need,
+    Operation,
+    Waiting,
+    Write,
+    arrays_of,
+    gradients_of,
+    join_overlapping,
+)
 
 __all__ = ["Tape"]
 
@@ -75,9 +85,11 @@ class Tape:
                 entry.before[i] = [Need(one) for one in arrays_of(value)]
             if after[i] and isinstance(value, array):
                 entry.after[i] = Need(value)
+        needs = [need for needs in entry.before.values() for need in needs]
+        join_overlapping(needs)
         self._append(
             entry,
-            [need for needs in entry.before.values() for need in needs],
+            needs,
             [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
             list(entry.after.values()),
         )
@@ -105,13 +117,20 @@ class Tape:
         for one in written:
             self._written[id(one)] = one
             buffer, begin, end, _ = _weft.memory_of(one)
+            taken = self._needs[buffer].take(begin, end) if buffer in self._needs else []
             copies: dict[tuple, array] = {}
-            for need in self._needs[buffer].take(begin, end) if buffer in self._needs else ():
+            for need in taken:
+                if len(need.together) > 1:
+                    if need.copy is None:
+                        self._keep(need.together)
+                        self._needs[buffer].forget(need.together)
+                    continue
                 key = (need.begin, need.end, need.array.shape, need.array.strides, need.array.dtype)
                 if key not in copies:
-                    copies[key] = self._keep(need)
+                    self._keep([need])
+                    copies[key] = need.copy
                 need.copy = copies[key]
-            if copies:
+            if taken:
                 self._kept.setdefault(buffer, one)
         self._wait(after)
         self._count_writes(written)
@@ -119,7 +138,7 @@ class Tape:
 
     def _wait(self, needs: Iterable[Need]) -> None:
         for need in needs:
-            self._needs.setdefault(_weft.memory_of(need.array)[0], Waiting()).add(need)
+            self._needs.setdefault(need.buffer, Waiting()).add(need)
 
     def _count_writes(self, written: Iterable[array]) -> None:
         """Each of these is about to be written once. What else writes there is not on the tape."""
@@ -145,14 +164,17 @@ class Tape:
             else:
                 self._versions[buffer] = before
 
-    def _keep(self, need: Need) -> array:
-        copy = _weft.keep(need.array)
+    def _keep(self, needs: list[Need]) -> None:
+        """Copies the contents that these need, which lie in one memory, as one."""
+        copies = _weft.keep_together([need.array for need in needs])
+        for need, made in zip(needs, copies, strict=True):
+            need.copy = made
+        size = max(need.end for need in needs) - min(need.begin for need in needs)
         self._memory = Memory(
             self._memory.copies + 1,
-            self._memory.bytes + need.end - need.begin,
-            max(self._memory.peak_bytes, self._memory.bytes + need.end - need.begin),
+            self._memory.bytes + size,
+            max(self._memory.peak_bytes, self._memory.bytes + size),
         )
-        return copy
 
     def record_launch(
         self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any

@@ -383,8 +383,8 @@ void bind_adjoint(nb::module_& m) {
         },
         nb::arg("value"), "The fields of a struct instance.");
     m.def(
-        "arrays_in", [](nb::handle value) { return array_objects_in(value); }, nb::arg("value"),
-        "The arrays in the fields of a struct.");
+        "arrays_in", [](nb::handle value) { return array_objects_in(value); }, nb::arg("value").none(),
+        "The arrays in the fields of a struct; none in anything else, such as a field that is None.");
 }
 
 }  // namespace weft::bindings

@@ -1,5 +1,6 @@
 #include "bindings/recording.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "bindings/array_object.h"
@@ -23,22 +24,42 @@ nb::tuple memory_of_array(nb::handle object) {
                           reinterpret_cast<std::uintptr_t>(end), array.buffer ? array.buffer->version : 0);
 }
 
-// A copy with the same strides, gaps included.
-nb::object keep(nb::handle object) {
-    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
-    auto [low, high] = array.extent();
-    runtime::Array copy = array;
-    copy.view.grad = nullptr;
-    copy.buffer = runtime::allocate(high - low, *array.device);
-    if (copy.buffer->data) {
-        moving(high - low, [&, low = low, high = high] {
-            std::memcpy(copy.buffer->data, low, static_cast<std::size_t>(high - low));
-        });
-        copy.view.data =
-            static_cast<std::byte*>(copy.buffer->data) + (static_cast<const std::byte*>(array.view.data) - low);
-        copy.buffer->references.add_all(array.buffer->references, *copy.buffer);
+// Copies of arrays of one memory, with the same strides, gaps included: what overlaps does so in the copies too.
+nb::list keep_together(nb::list arrays) {
+    const std::byte *low = nullptr, *high = nullptr;
+    for (nb::handle object : arrays) {
+        const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+        const auto [begin, end] = array.extent();
+        if (begin == end) continue;
+        low = low ? std::min(low, begin) : begin;
+        high = std::max(high, end);
     }
-    return nb::steal(make_array(std::move(copy)));
+    runtime::BufferPtr buffer;
+    nb::list copies;
+    for (nb::handle object : arrays) {
+        const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+        if (!buffer) {
+            buffer = runtime::allocate(high - low, *array.device);
+            if (buffer->data) {
+                moving(high - low, [&] { std::memcpy(buffer->data, low, static_cast<std::size_t>(high - low)); });
+                buffer->references.add_all(array.buffer->references, *buffer);
+            }
+        }
+        runtime::Array copy = array;
+        copy.view.grad = nullptr;
+        copy.buffer = buffer;
+        if (array.size() > 0)
+            copy.view.data =
+                static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array.view.data) - low);
+        copies.append(nb::steal(make_array(std::move(copy))));
+    }
+    return copies;
+}
+
+nb::object keep(nb::handle array) {
+    nb::list one;
+    one.append(array);
+    return keep_together(one)[0];
 }
 
 // run(), and what wp.config.verify_fp says of the arrays that it writes.
@@ -136,6 +157,8 @@ void bind_recording(nb::module_& m) {
         [](nb::handle array) { return holds_arrays(array_argument(array.ptr(), "Tape", "array").array.dtype); },
         nb::arg("array"), "Whether its elements are structs with arrays.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
+    m.def("keep_together", &keep_together, nb::arg("arrays"),
+          "Copies of arrays of one memory, with the same strides; those that overlap do so in the copies too.");
 }
 
 }  // namespace weft::bindings

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "program/fault.h"
@@ -23,12 +24,15 @@ const ArrayView& view_of(const CompiledKernel& kernel, const std::byte* block, s
 // Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
 // stride on, a step has to lead past all that the axes before reach.
 bool shows_twice(const ArrayView& view, Type array) {
-    std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent)
+    std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
     std::size_t count = 0;
     for (int axis = 0; axis < array.ndim(); ++axis) {
-        if (view.shape[axis] > 1) axes[count++] = {std::abs(view.strides[axis]), view.shape[axis]};
+        if (view.shape[axis] <= 1) continue;
+        const std::pair added{std::abs(view.strides[axis]), view.shape[axis]};
+        std::size_t at = count++;
+        for (; at > 0 && added < axes[at - 1]; --at) axes[at] = axes[at - 1];
+        axes[at] = added;
     }
-    std::sort(axes.data(), axes.data() + count);
     std::int64_t reach = array.element().size_bytes();
     for (std::size_t i = 0; i < count; ++i) {
         const auto [stride, extent] = axes[i];
@@ -36,6 +40,17 @@ bool shows_twice(const ArrayView& view, Type array) {
         reach += stride * (extent - 1);
     }
     return false;
+}
+
+// Calls visit(ArrayView&, Type array) for the arrays in a value of this type.
+template <class Byte, class Visit>
+void for_each_view(Type type, Byte* value, Visit&& visit) {
+    using View = std::conditional_t<std::is_const_v<Byte>, const ArrayView, ArrayView>;
+    if (type.is_array()) {
+        visit(*reinterpret_cast<View*>(value), type);
+    } else if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) for_each_view(field.type, value + field.offset, visit);
+    }
 }
 
 }  // namespace
@@ -142,42 +157,38 @@ bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
 }
 
 bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block) {
-    if (has_overlap(adjoint, block)) return true;
-    std::vector<Extent> data, gradients;
-    for (std::size_t i = 0; i < adjoint.effects.size(); ++i) {
-        if (!adjoint.parameter_types[i].is_array()) continue;
-        ArrayView view = view_of(adjoint, block, i);
-        if (view.grad && shows_twice(view, adjoint.parameter_types[i])) return true;
-        data.push_back(extent(view, adjoint.parameter_types[i]));
-        if (!view.grad) continue;
-        view.data = view.grad;
-        gradients.push_back(extent(view, adjoint.parameter_types[i]));
-    }
-    const auto meet = [](const Extent& a, const Extent& b) {
-        return a.begin != a.end && b.begin != b.end && a.begin < b.end && b.begin < a.end;
+    // All that the launch may touch, arrays in structs too, in the order of memory. Two of these may show the same bytes
+    // only if both are read.
+    enum Use { read, written, gradient, use_count };
+    struct Touched {
+        Extent extent;
+        Use use;
     };
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-        for (std::size_t j = i + 1; j < gradients.size(); ++j)
-            if (meet(gradients[i], gradients[j])) return true;
-        for (const Extent& array : data)
-            if (meet(gradients[i], array)) return true;
+    std::vector<Touched> touched;
+    bool shows_an_element_twice = false;
+    for (std::size_t i = 0; i < adjoint.effects.size(); ++i) {
+        for_each_view(adjoint.parameter_types[i], block + adjoint.layout.offsets[i],
+                      [&](const ArrayView& view, Type array) {
+                          touched.push_back({extent(view, array), adjoint.effects[i].writes ? written : read});
+                          if (!view.grad) return;
+                          shows_an_element_twice |= shows_twice(view, array);
+                          ArrayView of_gradient = view;
+                          of_gradient.data = view.grad;
+                          touched.push_back({extent(of_gradient, array), gradient});
+                      });
+    }
+    if (shows_an_element_twice) return true;
+    std::erase_if(touched, [](const Touched& one) { return one.extent.begin == one.extent.end; });
+    std::sort(touched.begin(), touched.end(),
+              [](const Touched& a, const Touched& b) { return a.extent.begin < b.extent.begin; });
+    std::array<const std::byte*, use_count> reached{};  // by what came before in memory
+    for (const Touched& one : touched) {
+        for (const Use other : {read, written, gradient})
+            if (one.extent.begin < reached[other] && !(one.use == read && other == read)) return true;
+        reached[one.use] = std::max(reached[one.use], one.extent.end);
     }
     return false;
 }
-
-namespace {
-
-// Calls visit(ArrayView&, Type array) for the arrays in a value of this type.
-template <class Visit>
-void for_each_view(Type type, std::byte* value, Visit&& visit) {
-    if (type.is_array()) {
-        visit(*reinterpret_cast<ArrayView*>(value), type);
-    } else if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) for_each_view(field.type, value + field.offset, visit);
-    }
-}
-
-}  // namespace
 
 void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,
                   std::span<const ArrayView> records) {

@@ -424,3 +424,158 @@ def test_sines_and_cosines_of_one_angle(lanes):
             wide = x.astype(np.longdouble)
             expected = np.where(x > 0, np.cos(wide) ** 2 - np.sin(wide) ** 2, np.cos(wide))
             np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.finfo(dtype).eps)
+
+
+@wp.kernel
+def powers_of_ranges(
+    x: wp.array[wp.float64], first: wp.array[int], last: wp.array[int], step: wp.array[int], y: wp.array[wp.float64]
+):
+    i = wp.tid()
+    s = wp.float64(1.0)
+    for k in range(first[i], last[i], step[i]):
+        s = s * x[i] + wp.float64(k)
+    y[i] = s
+
+
+def test_loops_of_any_step_count_as_python_does():
+    """Up and down, with and without a rest, empty ones too: a trip too many or too few changes the product."""
+    ranges = [(a, b, s) for a in range(-4, 5, 2) for b in range(-4, 5) for s in (-4, -3, -2, -1, 1, 2, 3, 4)]
+    columns = [wp.array(np.array(column, dtype=np.int32), dtype=int) for column in zip(*ranges, strict=True)]
+    x = RNG.uniform(0.5, 1.5, len(ranges))
+    check_program(lambda x: launched(powers_of_ranges, x, *columns, dim=len(ranges)), [x])
+    slopes = []
+    for at, (first, last, step) in zip(x, ranges, strict=True):
+        value, slope = 1.0, 0.0
+        for k in range(first, last, step):
+            value, slope = value * at + k, slope * at + value
+        slopes.append(slope)
+    given = wp.array(x, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        y = launched(powers_of_ranges, given, *columns, dim=len(ranges))
+    tape.backward(grads={y: wp.ones(len(ranges), dtype=wp.float64)})
+    np.testing.assert_allclose(given.grad.numpy(), slopes, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, -1, -2, -3])
+def test_loops_that_begin_here_and_there_and_step_to_one_end(step):
+    last = 12 if step > 0 else 0
+
+    @wp.kernel
+    def product(x: wp.array[wp.float64], first: wp.array[int], last: int, y: wp.array[wp.float64]):
+        i = wp.tid()
+        s = wp.float64(1.0)
+        for k in range(first[i], last, step):
+            s = s * x[i] + wp.float64(k)
+        y[i] = s
+
+    first = wp.array(RNG.integers(0, 12, 67).astype(np.int32), dtype=int)
+    check_program(lambda x: launched(product, x, first, last, dim=67), [RNG.uniform(0.5, 1.5, 67)])
+
+
+@wp.struct
+class Memories:
+    a: wp.array[wp.float64]
+    b: wp.array[wp.float64]
+
+
+@wp.kernel
+def through_a_field(s: Memories, x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    s.a[i] = x[i] * x[i]
+    s.b[i] = s.a[i] * x[i]
+    y[i] = s.a[i] * s.b[i]  # x^3 * x^3, where both fields are one array
+
+
+@wp.kernel
+def two_parameters(a: wp.array[wp.float64], x: wp.array[wp.float64], y: wp.array[wp.float64], shift: int):
+    i = wp.tid()
+    first = a[i + shift] * x[i]  # x^2: both parameters show the element
+    x[i] = first
+    y[i] = a[i + shift] * first
+
+
+@wp.kernel
+def through_a_view(memory: wp.array2d[wp.float64], x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    row, same = memory[i], memory[i]
+    row[0] = x[i] * x[i]
+    first = same[0]
+    row[0] = first * x[i]
+    y[i] = first * same[0]  # x^2 * x^3
+
+
+@wp.kernel
+def field_and_parameter(s: Memories, x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    first = s.a[i] * x[i]  # x^2: the field shows the memory of the parameter
+    x[i] = first
+    y[i] = s.a[i] * first
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_fields_of_a_struct_may_be_one_array(same):
+    values = RNG.uniform(0.5, 1.5, 37)
+
+    def program(x):
+        s = Memories()
+        s.a = wp.zeros(37, dtype=wp.float64, requires_grad=True)
+        s.b = s.a if same else wp.zeros(37, dtype=wp.float64, requires_grad=True)
+        y = wp.zeros(37, dtype=wp.float64, requires_grad=True)
+        wp.launch(through_a_field, dim=37, inputs=[s, x, y])
+        return y
+
+    check_program(program, [values])
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        y = program(x)
+    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    power = 6 if same else 5
+    np.testing.assert_allclose(y.numpy(), values**power, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), power * values ** (power - 1), rtol=1e-12)
+
+
+def test_two_views_of_one_row():
+    values = RNG.uniform(0.5, 1.5, 37)
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    memory = wp.zeros((37, 2), dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        y = launched(through_a_view, memory, x, dim=37)
+    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    np.testing.assert_allclose(x.grad.numpy(), 5.0 * values**4, rtol=1e-12)
+
+
+def test_a_field_that_shows_the_memory_of_a_parameter():
+    values = RNG.uniform(0.5, 1.5, 37)
+
+    def program(x):
+        moved = wp.clone(x)
+        s = Memories()
+        s.a = moved
+        y = wp.zeros(37, dtype=wp.float64, requires_grad=True)
+        wp.launch(field_and_parameter, dim=37, inputs=[s, moved, y])
+        return y
+
+    check_program(program, [values])
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        y = program(x)
+    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    np.testing.assert_allclose(y.numpy(), values**4, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), 4.0 * values**3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0, 3])
+@pytest.mark.parametrize("later", [False, True])  # whether the tape has to keep what the launch read
+def test_parameters_that_show_each_others_memory(shift, later):
+    values = RNG.uniform(0.5, 1.5, 37)
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        moved = wp.zeros(37 + shift, dtype=wp.float64, requires_grad=True)
+        wp.copy(moved[shift:], x)
+        y = wp.zeros(37, dtype=wp.float64, requires_grad=True)
+        wp.launch(two_parameters, dim=37, inputs=[moved, moved[shift:], y, shift])
+        if later:
+            moved.fill_(0.5)
+    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    np.testing.assert_allclose(y.numpy(), values**4, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), 4.0 * values**3, rtol=1e-12)

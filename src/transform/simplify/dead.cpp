@@ -91,7 +91,7 @@ private:
 
     void follow(const Value& value) {
         if (value.region) {
-            if (function_.is_copy(&value)) stored_on(value);
+            if (function_.is_copy(&value)) stored_on_copies(value);
             if (const Operation* owner = value.region->owner) {
                 need_owners(value.region);
                 slot(*owner, value.index - static_cast<int>(ir::carried_arguments(*owner)));
@@ -113,6 +113,15 @@ private:
         for (const Operation* store : stores_[&target]) {
             need_owners(store->parent);
             for (const Value* operand : store->operands) need(operand);
+        }
+    }
+
+    // Copies of arrays that overlap do so again: what is stored through one of them may be loaded through another.
+    void stored_on_copies(const Value& loaded) {
+        for (const Value* copy : function_.parameters()) {
+            if (!function_.is_copy(copy)) continue;
+            const bool is_apart = function_.is_adjoint && copy->type.is_array() && loaded.type.is_array();
+            if (copy == &loaded || !is_apart) stored_on(*copy);
         }
     }
 
