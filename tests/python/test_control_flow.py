@@ -317,3 +317,31 @@ def test_an_element_is_read_before_the_loop_overwrites_it(dtype, lanes):
     expected = [9 if n == 0 else 7 if n == 1 else n - 2 for n in counts]
     assert forward.list() == expected
     assert backward.list() == expected[::-1]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, -1, -2, -3])
+def test_loops_that_begin_here_and_there_and_step_to_one_end(step):
+    """Lanes that count by one may count together; those that count by two can be at odd and even numbers."""
+    last = 20 if step > 0 else 0
+
+    @wp.kernel
+    def k(start: wp.array[int], last: int, total: wp.array[int], alternating: wp.array[float]):
+        i = wp.tid()
+        t, s = int(0), float(1.0)
+        for n in range(start[i], last, step):
+            t = t * 3 + n
+            s = 0.5 * s + float(n)
+        total[i] = t
+        alternating[i] = s
+
+    begin = np.random.default_rng(3).integers(0, 20, 200).astype(np.int32)
+    total, alternating = wp.zeros(200, dtype=int), wp.zeros(200)
+    wp.launch(k, dim=200, inputs=[wp.array(begin, dtype=int), last, total, alternating])
+    for i, b in enumerate(begin):
+        t, s = np.int32(0), np.float32(1.0)
+        with np.errstate(over="ignore"):
+            for n in range(int(b), last, step):
+                t = np.int32(t * np.int32(3) + np.int32(n))
+                s = np.float32(0.5) * s + np.float32(n)
+        assert total.numpy()[i] == t
+        assert alternating.numpy()[i] == s
