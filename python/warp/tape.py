@@ -77,7 +77,7 @@ class Tape:
     ) -> list[array] | None:
         """Gives the arrays in which the launch has to keep what its atomics give, for a grid of this shape, which is
         None where the launch is not made here. Tapes that run it themselves give None."""
-        before, after, writes, overwrites, records, is_smooth = _weft.launch_needs(kernel, values, device, shape)
+        before, after, writes, overwrites, records, is_smooth = _weft.launch_needs(kernel, dim, values, device, shape)
         entry = Launch(kernel, dim, values, device, writes, overwrites, is_smooth)
         values = entry.values
         for i, value in enumerate(values):

@@ -133,10 +133,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         if (!nb::handle(gradients[i]).is_none()) arguments.gradients[i] = Gradient::retained;
 
     const std::vector<ArrayView> recorded = views_of(records);
+    const Dimensions dims = launch_dimensions(kernel, dim.ptr(), arguments.block.data());
     Variant variant = kernel.configured();
+    variant.rank = program::launch_rank(dims.span());
     const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
-    const Dimensions dims =
-        dim.is_none() ? infer_dimensions(kernel, reads.tid_rank, arguments.block.data()) : read_dimensions(dim.ptr());
     const program::Grid grid = program::make_grid(dims.span(), reads.tid_rank, kernel.key);
     std::vector<program::GradientView> scattered;
     for (const auto& [parameter, additions] : reads.scattered) {
@@ -189,9 +189,10 @@ public:
         for (std::size_t i = 0; i < count; ++i) active_.push_back(!nb::handle(tangents[i]).is_none());
     }
 
-    // The machine code that these arguments need.
-    const program::CompiledKernel& compile() {
+    // The machine code that these arguments need in a launch of this rank.
+    const program::CompiledKernel& compile(transform::LaunchRank rank = {}) {
         Variant variant = kernel_.configured();
+        variant.rank = rank;
         variant.records = !of_adjoint_ && nb::len(records_) > 0;
         const program::CompiledKernel* compiled = &pack(variant);
         variant.strided = program::needs_strided(*compiled, block_.data());
@@ -203,16 +204,14 @@ public:
     }
 
     void run(nb::handle dim, nb::list before, nb::list after) {
-        const program::CompiledKernel& compiled = compile();
+        const Dimensions dims = launch_dimensions(kernel_, dim.ptr(), arguments_.block.data());
+        const program::CompiledKernel& compiled = compile(program::launch_rank(dims.span()));
         check_records(kernel_, compiled, views_of(records_));
         std::vector<std::byte> block_after = block_;
         use_copies(kernel_.parameters(), after, block_after.data());
         use_copies(kernel_.parameters(), before, block_.data());
         program::point_extras(compiled, block_.data(), block_after.data(), views_of(records_));
-        const int tid_rank = compiled.description.tid_rank;
-        const Dimensions dims =
-            dim.is_none() ? infer_dimensions(kernel_, tid_rank, block_.data()) : read_dimensions(dim.ptr());
-        const program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel_.key);
+        const program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel_.key);
         const std::vector<runtime::BufferPtr> copies = program::make_copies(compiled, block_.data(), device_);
         if (of_adjoint_) return execute(compiled, block_.data(), grid);  // on copies, which hvp() makes
 
@@ -311,13 +310,15 @@ bool is_overwritten(const ArrayView& view, const std::vector<int>& axes, nb::han
     return true;
 }
 
-nb::tuple launch_needs(nb::handle kernel_object, nb::list values, nb::handle device_object, nb::object shape) {
+nb::tuple launch_needs(nb::handle kernel_object, nb::handle dim, nb::list values, nb::handle device_object,
+                       nb::object shape) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "launch()");
     Arguments arguments(kernel, values, device);
     arguments.find_gradients(kernel);
     Variant variant = kernel.configured();
+    variant.rank = program::launch_rank(launch_dimensions(kernel, dim.ptr(), arguments.block.data()).span());
     const program::CompiledKernel& compiled = kernel.compiled(variant);
     bool any = false;
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
@@ -366,7 +367,7 @@ void bind_adjoint(nb::module_& m) {
           "those of run_adjoint().");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
-    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
+    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("device").none(),
           nb::arg("shape").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
           "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it "

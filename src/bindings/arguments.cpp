@@ -178,7 +178,8 @@ Dimensions read_dimensions(PyObject* dim) {
 }
 
 // A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
-Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block) {
+static Dimensions infer_dimensions(PyKernel& kernel, const std::byte* block) {
+    const int tid_rank = kernel.compiled(kernel.configured()).description.tid_rank;
     auto fail = [&](const std::string& why) {
         throw UsageError("launch()",
                          "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
@@ -200,6 +201,10 @@ Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* blo
     }
     fail("it has no array parameter");
     return {};
+}
+
+Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* block) {
+    return dim && dim != Py_None ? read_dimensions(dim) : infer_dimensions(kernel, block);
 }
 
 void check_count(PyKernel& kernel, std::size_t given) {

@@ -44,7 +44,7 @@ void check_count(PyKernel& kernel, std::size_t given);
 
 // dim=: an int, or 1 to 4 of them.
 Dimensions read_dimensions(PyObject* dim);
-// A launch without dim: the shape of the first array, where it fits what tid() is unpacked to.
-Dimensions infer_dimensions(PyKernel& kernel, int tid_rank, const std::byte* block);
+// Those of a launch; without dim the shape of the first array, where it fits what tid() is unpacked to.
+Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* block);
 
 }  // namespace weft::bindings

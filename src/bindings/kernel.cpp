@@ -204,6 +204,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.record = variant.records;
     result.finite = variant.finite;
     result.exclusive = variant.exclusive;
+    result.rank = variant.rank;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;
@@ -219,8 +220,9 @@ std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
 }
 
 void PyKernel::forget_variants() {
-    for (auto& variant : variants_)
-        if (variant) retired_.push_back(std::move(variant));
+    for (auto& [index, variant] : variants_) retired_.push_back(std::move(variant));
+    variants_.clear();
+    tid_rank_ = -1;
     for (auto& [key, adjoint] : adjoints_)
         if (adjoint.compiled) retired_.push_back(std::move(adjoint.compiled));
     adjoints_.clear();
@@ -240,13 +242,22 @@ void PyKernel::follow_redefinitions() {
     forget_variants();
 }
 
-const program::CompiledKernel& PyKernel::compiled(Variant variant) {
-    follow_redefinitions();
-    auto& slot = variants_[variant.index()];
-    if (slot) return *slot;
+const program::CompiledKernel& PyKernel::newly_compiled(Variant variant) {
+    const std::size_t index = variant.index();
+    if (tid_rank_ >= 0) {  // launches of another rank may be served by the same code
+        const int rank = variant.rank.of(tid_rank_);
+        Variant other = variant;
+        for (const auto& [at, compiled] : std::vector(variants_)) {
+            other.rank = Variant::rank_in(at);
+            if (at != other.index() || other.rank.of(tid_rank_) != rank) continue;
+            variants_.emplace_back(index, compiled);
+            return *compiled;
+        }
+    }
     auto result = compile(variant, compile_options(variant));
-    if (!slot) slot = std::move(result);  // another thread may have been quicker, and be running its code
-    return *slot;
+    for (const auto& [at, quicker] : variants_)
+        if (at == index) return *quicker;  // compiled by another thread, which may be running its code
+    return *variants_.emplace_back(index, std::move(result)).second;
 }
 
 // A closure of the same factory may have been compiled with the same captured values.
@@ -254,12 +265,22 @@ std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant
                                                                  const program::CompileOptions& options) {
     parameters();
     const sema::Options analysis = sema_options(variant.debug);
-    const std::string key = program::reuse_key(*source_, types_, analysis, options);
+    // First as for a launch with as many dimensions as names, which most are.
+    program::CompileOptions usual = options;
+    usual.rank = {};
+    std::string key = program::reuse_key(*source_, types_, analysis, usual);
     std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
+    const auto is_usual = [&](int names) { return options.rank.of(names) == names; };
+    if (!result || !is_usual(result->description.tid_rank)) {
+        const std::string other = program::reuse_key(*source_, types_, analysis, options);
+        result = program::find_compiled(source_, other);
+    }
     was_shared_ = result != nullptr;
     if (result) return result;
     program::Recording recording(source_);
     auto module = sema::analyze(recording.kernel(), analysis, types_);
+    tid_rank_ = module->functions.front()->tid_rank;
+    if (!is_usual(tid_rank_)) key = program::reuse_key(*source_, types_, analysis, options);
     {
         nb::gil_scoped_release release;
         result = program::compile(std::move(module), options);

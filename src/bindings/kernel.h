@@ -3,7 +3,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,11 +36,14 @@ struct Variant {
     bool records = false;    // keeps what its atomics give, for its adjoint
     bool finite = false;     // notes who writes what is not finite
     bool exclusive = false;  // adjoints only: scattered gradients are of one worker
+    transform::LaunchRank rank;
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
-               exclusive << 7;
+               exclusive << 7 | rank.least << 8 | rank.most << 11;
     }
-    static constexpr std::size_t kCount = 128;  // of those that are no adjoints
+    static transform::LaunchRank rank_in(std::size_t index) {
+        return {static_cast<int>(index >> 8 & 7), static_cast<int>(index >> 11)};
+    }
 };
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".
@@ -77,7 +79,13 @@ public:
     // The variant that wp.config and the kernel's options ask for.
     Variant configured() const;
     // Compiled at the first call of each variant.
-    const program::CompiledKernel& compiled(Variant variant);
+    const program::CompiledKernel& compiled(Variant variant) {
+        follow_redefinitions();
+        const std::size_t index = variant.index();
+        for (const auto& [at, found] : variants_)
+            if (at == index) return *found;
+        return newly_compiled(variant);
+    }
     // The adjoint for these gradients (one for each parameter), compiled at the first call.
     const program::CompiledKernel& adjoint(Variant variant, const std::vector<transform::Gradient>& gradients);
     // Forward mode, of the kernel or, where gradients are given, of that adjoint.
@@ -112,6 +120,7 @@ private:
     sema::Options sema_options(bool debug) const;
     program::CompileOptions compile_options(Variant variant) const;
     std::shared_ptr<const program::CompiledKernel> compile(Variant variant, const program::CompileOptions& options);
+    const program::CompiledKernel& newly_compiled(Variant variant);
     void forget_variants();
     void follow_redefinitions();
 
@@ -127,7 +136,9 @@ private:
              std::shared_ptr<const program::CompiledKernel>>
         with_tangents_;
 
-    std::array<std::shared_ptr<const program::CompiledKernel>, Variant::kCount> variants_;
+    // By Variant::index(); few, so that looking through them is quick. One kernel may stand at several of them.
+    std::vector<std::pair<std::size_t, std::shared_ptr<const program::CompiledKernel>>> variants_;
+    int tid_rank_ = -1;  // names of tid() when it was compiled last; -1 where that is not known
     // Compiled before a function was redefined or options changed: launches and recorded launches may still use them.
     std::vector<std::shared_ptr<const program::CompiledKernel>> retired_;
     bool was_shared_ = false;

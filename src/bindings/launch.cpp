@@ -50,8 +50,10 @@ bool interrupted() {
 }
 
 // The machine code for this block: the plain variant, or the one that its strides and overlaps need.
-const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, bool records = false) {
+const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims,
+                                      bool records = false) {
     Variant variant = kernel.configured();
+    variant.rank = program::launch_rank(dims.span());
     variant.records = records;
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);
@@ -87,9 +89,9 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const
 }
 
 // The same with what its atomics give kept in `records`, for the adjoint.
-void run_recording(PyKernel& kernel, const std::byte* block, const program::Grid& grid, PyObject* const* values,
-                   nb::list records) {
-    const program::CompiledKernel& compiled = choose(kernel, block, /*records=*/true);
+void run_recording(PyKernel& kernel, const std::byte* block, const program::Grid& grid, const Dimensions& dims,
+                   PyObject* const* values, nb::list records) {
+    const program::CompiledKernel& compiled = choose(kernel, block, dims, /*records=*/true);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.block_bytes()));
     program::point_extras(compiled, larger.data(), block, views_of(records));
@@ -154,7 +156,7 @@ void run_recorded(bool records, const nb::object& kernel_object, const program::
         if (nb::len(kept) == 0)
             run_launch(kernel, compiled, block, grid, values.data());
         else
-            run_recording(kernel, block, grid, values.data(), kept);
+            run_recording(kernel, block, grid, dims, values.data(), kept);
     } catch (...) {
         nb::error_scope keep;
         tape.attr("_forget_last")();
@@ -242,7 +244,7 @@ public:
 private:
     // After any change: the variant, the grid, and which arrays count writes.
     void refresh() {
-        compiled_ = &choose(*kernel_, block_.data());
+        compiled_ = &choose(*kernel_, block_.data(), dims_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
         written_.clear();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -364,10 +366,9 @@ nb::object launch(const Slots& slots) {
         pack_argument(*kernel, parameters[i], i, values.data()[i], device, block.data(), holders);
     }
 
-    const program::CompiledKernel& compiled = choose(*kernel, block.data());
-    int tid_rank = compiled.description.tid_rank;
-    Dimensions dims =
-        is_given(slots[kDim]) ? read_dimensions(slots[kDim]) : infer_dimensions(*kernel, tid_rank, block.data());
+    const Dimensions dims =
+        is_given(slots[kDim]) ? read_dimensions(slots[kDim]) : launch_dimensions(*kernel, nullptr, block.data());
+    const program::CompiledKernel& compiled = choose(*kernel, block.data(), dims);
     if (flag(slots[kRecordCmd], false)) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
@@ -375,7 +376,7 @@ nb::object launch(const Slots& slots) {
                                    std::move(arguments), std::move(holders), &device),
                         nb::rv_policy::take_ownership);
     }
-    program::Grid grid = program::make_grid(dims.span(), tid_rank, kernel->key);
+    program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (program::settings().print_launches) {
         nb::print(
             ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());

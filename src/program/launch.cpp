@@ -92,16 +92,17 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
         }
     }
     grid.count = empty ? 0 : count;
-    if (tid_rank <= 1) {
+    if (tid_rank == 0) {
         grid.dim[0] = grid.count;
-    } else if (static_cast<int>(dims.size()) > tid_rank) {
+    } else if (static_cast<int>(dims.size()) > tid_rank && launch_rank(dims).least > tid_rank) {
         throw UsageError("launch()",
                          "dim " + runtime::shape_text(dims) + " has " + std::to_string(dims.size()) + " axes, but " +
-                             name() + " unpacks wp.tid() to " + std::to_string(tid_rank) +
-                             " names. help: unpack as many names as dim has axes",
+                             name() + " was compiled for " + std::to_string(tid_rank) +
+                             ", the number of names that it unpacks wp.tid() to. help: unpack as many names as dim "
+                             "has axes, and do without those that you don't need: i, _ = wp.tid()",
                          ErrorCategory::value);
     } else {
-        std::copy(dims.begin(), dims.end(), grid.dim);
+        std::copy_n(dims.begin(), std::min<std::size_t>(dims.size(), static_cast<std::size_t>(tid_rank)), grid.dim);
     }
     // wp.tid() is an int32: an extent that it cannot count would run threads with wrong indices.
     for (int axis = 0; axis < tid_rank; ++axis) {

@@ -22,10 +22,18 @@ struct Grid {
     std::int64_t count = 0;  // threads in all; 0 where any extent is 0
 };
 
-// Fits `dims` (1 to 4 extents) to a kernel of `tid_rank` coordinates: missing trailing axes have extent 1, a kernel
-// that takes one flat index gets their product. Throws UsageError for negative extents, for more axes than the kernel
-// takes, for products past 2^63, and for an extent that an int32 coordinate cannot count.
+// Fits `dims` (1 to 4 extents) to machine code for launches of `tid_rank` dimensions: missing trailing axes have extent
+// 1, and a kernel that does not ask for coordinates counts all threads. Throws UsageError for negative extents, for
+// more axes than the code takes (but extents of 1), for products past 2^63, and for an extent that an int32 coordinate
+// cannot count.
 Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
+
+// What such a launch is compiled for.
+inline transform::LaunchRank launch_rank(std::span<const std::int64_t> dims) {
+    transform::LaunchRank rank{static_cast<int>(dims.size()), static_cast<int>(dims.size())};
+    while (rank.least > 1 && dims[static_cast<std::size_t>(rank.least) - 1] == 1) --rank.least;
+    return rank;
+}
 
 // True where some array parameter that must be dense for this code is not.
 bool needs_strided(const CompiledKernel& kernel, const std::byte* block);

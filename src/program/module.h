@@ -15,6 +15,7 @@
 #include "runtime/device.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
+#include "transform/pipeline.h"
 #include "transform/vectorize/combined.h"
 #include "types/layout.h"
 
@@ -31,6 +32,7 @@ struct CompileOptions {
     bool noalias = true;  // false: for launches whose arrays overlap
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
+    transform::LaunchRank rank;
     std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
     bool record = false;  // keep what atomics give, for the adjoint
     bool finite = false;  // note who writes what is not finite; one lane

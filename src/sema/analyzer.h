@@ -59,8 +59,7 @@ struct ModuleState {
     };
     std::vector<Active> active;  // functions being analysed, outermost first
 
-    int tid_rank = 0;  // coordinates that tid() has in this module; 0 while not called
-    Span tid_place;
+    int tid_rank = 0;  // the most coordinates that a tid() of this module gives; 0 while not called
 
     // Text of every function met: spans in the IR point into it.
     void keep_source(const SourcePtr& source);
@@ -212,7 +211,7 @@ private:
     std::optional<Value> fold_sequence(const std::string& name, const std::vector<Actual>& arguments, Span span);
     Value local_array(const std::vector<Actual>& arguments, Span span);
     Value array_at(const std::vector<Actual>& arguments, Span span);
-    Value tid(int rank, Span span);
+    Value tid(int rank);
     Value call_static(const syntax::Call& call, Span span);
     // What Python makes of the expression when the kernel is built; `spelled` is how messages name it.
     Value evaluated(const syntax::Expression& expression, const std::string& spelled = "this expression");

@@ -56,7 +56,7 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
                                     std::vector<Type> parameter_types) {
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
-    ModuleState state{*module, options, {}, {}, {}, 0, {}};
+    ModuleState state{*module, options, {}, {}, {}, 0};
     state.keep_source(tree.source);
     ir::Function* function = module->add(tree.name);
     function->is_kernel = true;

@@ -161,17 +161,6 @@ def test_tid_in_one_to_four_dimensions():
         np.testing.assert_array_equal(a.numpy(), expected)
 
 
-def test_tid_with_two_ranks_in_one_kernel_names_both_places():
-    @wp.kernel
-    def bad(x: wp.array[int]):
-        i = wp.tid()
-        j, k = wp.tid()
-        x[i] = j + k
-
-    with pytest.raises(wp.CompileError, match="tid"):
-        wp.launch(bad, dim=1, inputs=[wp.zeros(1, dtype=int)])
-
-
 @pytest.mark.seed("S-KRN-009")
 def test_names_that_shadow_python_builtins():
     @wp.kernel

@@ -237,27 +237,6 @@ def test_dimensions_that_are_none_are_an_error(dim):
         wp.launch(saxpy, dim=dim, inputs=[1.0, wp.zeros(1), wp.zeros(1)])
 
 
-def test_more_axes_than_the_kernel_unpacks():
-    @wp.kernel
-    def two(x: wp.array[int]):
-        i, j = wp.tid()
-        x[0] = i + j
-
-    with pytest.raises(wp.UsageError, match="unpacks wp.tid"):
-        wp.launch(two, dim=(2, 2, 2), inputs=[wp.zeros(1, dtype=int)])
-
-
-def test_one_index_counts_a_grid_of_several_axes():
-    @wp.kernel
-    def count(x: wp.array[int]):
-        i = wp.tid()
-        x[i] = i
-
-    a = wp.zeros(24, dtype=int)
-    wp.launch(count, dim=(2, 3, 4), inputs=[a])
-    np.testing.assert_array_equal(a.numpy(), np.arange(24))
-
-
 def test_more_threads_than_an_index_can_count_are_an_error():
     with pytest.raises(wp.UsageError, match="int32"):
         wp.launch(saxpy, dim=2**31 + 1, inputs=[1.0, wp.zeros(1), wp.zeros(1)])

@@ -72,7 +72,7 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "static") return call_static(call, span);
     if (name == "tid") {
         if (!call.arguments.empty() || !call.keywords.empty()) fail(span, "wp.tid() takes no arguments");
-        return tid(1, span);
+        return tid(1);
     }
     if (name == "block_dim") return Value::runtime(builder_.block_dim());
     if (name == "type") return type_of_argument(actuals(call), span);
@@ -132,21 +132,10 @@ Value FunctionAnalyzer::type_of_argument(const std::vector<Actual>& arguments, S
     return Value::of_binding(std::move(binding));
 }
 
-// The coordinates of the thread. All calls of one kernel, and of the functions it calls, must ask for the same number.
-Value FunctionAnalyzer::tid(int rank, Span span) {
-    if (module_.tid_rank == 0) {
-        module_.tid_rank = rank;
-        module_.tid_place = span;
-    }
-    if (module_.tid_rank != rank) {
-        const auto counted = [](int n) { return std::to_string(n) + (n == 1 ? " coordinate" : " coordinates"); };
-        fail(span,
-             "wp.tid() gives " + counted(rank) + " here and " + counted(module_.tid_rank) +
-                 " elsewhere in the same kernel",
-             {note("the other call of wp.tid()", module_.tid_place),
-              help("call wp.tid() once and pass the coordinates on")});
-    }
-    function_.tid_rank = rank;
+// The leading coordinates of the thread.
+Value FunctionAnalyzer::tid(int rank) {
+    module_.tid_rank = std::max(module_.tid_rank, rank);
+    function_.tid_rank = std::max(function_.tid_rank, rank);
     if (rank == 1) return Value::runtime(builder_.tid(0));
     std::vector<Value> coordinates;
     for (int axis = 0; axis < rank; ++axis) coordinates.push_back(Value::runtime(builder_.tid(axis)));

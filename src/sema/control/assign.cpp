@@ -52,7 +52,7 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
             if (rank < 1 || rank > 4) {
                 fail(assign.targets[0]->span, "wp.tid() gives 1 to 4 coordinates, not " + std::to_string(rank));
             }
-            Value coordinates = tid(static_cast<int>(rank), assign.value->span);
+            Value coordinates = tid(static_cast<int>(rank));
             if (rank == 1) coordinates = Value::tuple({coordinates});
             for (const auto& target : assign.targets) assign_to(*target, coordinates, assign.value->span);
             return;

@@ -1,0 +1,32 @@
+#include <algorithm>
+
+#include "ir/walk.h"
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+
+int LaunchRank::of(int names) const {
+    if (names == 0 || most == 0) return names;
+    return least >= names ? least : std::min(most, names);
+}
+
+void fit_to_launch(ir::Module& module, LaunchRank rank) {
+    const auto kernel = std::find_if(module.functions.begin(), module.functions.end(),
+                                     [](const auto& function) { return function->is_kernel; });
+    if (kernel == module.functions.end()) return;
+    const int names = (*kernel)->tid_rank;
+    const int dimensions = rank.of(names);
+    if (dimensions == names) return;
+    for (const auto& function : module.functions) {
+        if (function->tid_rank == 0) continue;
+        function->tid_rank = dimensions;
+        ir::for_each_operation(function->body, [&](ir::Operation& operation) {
+            if (operation.op != ir::Op::tid || operation.ints[0] < dimensions) return;
+            operation.op = ir::Op::constant;
+            operation.ints.clear();
+            operation.numbers = {Number::integer(0)};
+        });
+    }
+}
+
+}  // namespace weft::transform
