@@ -82,7 +82,7 @@ std::string shape_name(const transform::LaneShape& shape) {
         case Kind::linear:
             return "linear(" + std::to_string(shape.stride) + ")";
         case Kind::varying:
-            return "varying";
+            return shape.runs ? "varying, runs" : "varying";
     }
     return "?";
 }

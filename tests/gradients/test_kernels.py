@@ -579,3 +579,20 @@ def test_parameters_that_show_each_others_memory(shift, later):
     tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
     np.testing.assert_allclose(y.numpy(), values**4, rtol=1e-12)
     np.testing.assert_allclose(x.grad.numpy(), 4.0 * values**3, rtol=1e-12)
+
+
+@wp.kernel
+def write_deep_and_read(stored: wp.array[Memories], x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    stored[0].a[i] = x[i] * x[i]
+    y[i] = x[i] * x[i]  # another value, where the array in memory is x
+
+
+def test_an_array_in_memory_may_be_any_other():
+    s = Memories()
+    s.a = wp.zeros(7, dtype=wp.float64, requires_grad=True)
+    stored = wp.array([s], dtype=Memories)
+    x = wp.ones(7, dtype=wp.float64, requires_grad=True)
+    y = wp.zeros(7, dtype=wp.float64, requires_grad=True)
+    with wp.Tape(), pytest.raises(wp.CompileError, match="may have written itself, through an array that lies in mem"):
+        wp.launch(write_deep_and_read, dim=7, inputs=[stored, x, y])
