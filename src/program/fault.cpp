@@ -160,6 +160,7 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
             break;
         case FaultKind::requirement:
             raise(operation.text, nullptr, ErrorCategory::memory);
+            break;
         case FaultKind::assertion:
             raise("assertion failed" + (operation.text.empty() ? "" : ": " + operation.text), nullptr,
                   ErrorCategory::assertion);
