@@ -37,20 +37,41 @@ def test_an_id_that_is_not_a_plain_string_is_refused(tool):
         collect(tool, "@pytest.mark.seed(name)\ndef test_it(): ...\n")
 
 
+def test_a_mark_says_what_part_waits_for_a_theme(tool):
+    marks = tool("check_status").Marks("tests/test_it.py")
+    marks.visit(ast.parse('@pytest.mark.seed("S-ARR-008", waits="cuda")\ndef test_it(): ...\n'))
+    assert marks.tests == {"S-ARR-008": ["tests/test_it.py::test_it"]} and marks.waits == {"S-ARR-008": ["cuda"]}
+    for wrong in ("wait='cuda'", "waits=theme"):
+        with pytest.raises(SystemExit, match="waits|plain strings"):
+            collect(tool, f"@pytest.mark.seed('S-ARR-008', {wrong})\ndef test_it(): ...\n")
+
+
 def test_an_item_without_a_test_is_open_for_its_theme(tool):
     columns = tool("check_status").columns
-    assert columns("S-DIF-011", {}) == ("open", "gradients")
-    assert columns("S-LCH-005", {}) == ("open", "gradients")
-    assert columns("P-86", {}) == ("open", "geometry")
+    assert columns("S-DIF-011", {}, {}) == ("open", "gradients")
+    assert columns("S-LCH-005", {}, {}) == ("open", "gradients")
+    assert columns("P-86", {}, {}) == ("open", "geometry")
+    assert columns("D-08", {}, {}) == ("open", "interop")
 
 
 def test_an_item_with_tests_is_done_and_names_the_first(tool):
     columns = tool("check_status").columns
-    assert columns("P-01", {"P-01": ["a.py::test_x", "b.py::test_y"]}) == ("done", "`a.py::test_x` and 1 more")
+    tests = {"P-01": ["a.py::test_x", "b.py::test_y"]}
+    assert columns("P-01", tests, {}) == ("done", "`a.py::test_x` and 1 more")
+    assert columns("P-01", tests, {"P-01": ["cuda", "cuda"]}) == ("part", "`a.py::test_x` and 1 more; waits for cuda")
+
+
+def test_the_counts_at_the_top(tool):
+    rows = [{"id": item, "state": state} for item, state in (("S-A", "done"), ("S-B", "part"), ("P-1", "open"))]
+    text = tool("check_status").summary(rows)
+    assert text == (
+        "Done: 1 of 2 contract items (S-…), 0 of 1 programs (P-…), 0 of 0 pairs of an old and a new form (D-…); "
+        "1 more in part."
+    )
 
 
 def test_every_item_of_the_page_has_a_theme_and_one_row(tool):
     status = tool("check_status")
     rows = [row for row in map(status.ROW.match, status.PAGE.read_text().splitlines()) if row]
-    assert len({row["id"] for row in rows}) == len(rows) == 327 + 91
+    assert len({row["id"] for row in rows}) == len(rows) == 353 + 101 + 32
     assert all(status.theme(row["id"]) for row in rows)
