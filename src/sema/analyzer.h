@@ -298,7 +298,7 @@ private:
     Flow run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest);
     Flow branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
                 const std::function<Flow(Value&)>& else_arm, Value* result = nullptr);
-    // Makes both arms yield a value and gives the result; a null side yields zeros that nobody reads.
+    // Makes both arms yield a value and gives the result; a null side yields zeros.
     using Join = std::function<Value(const Value*, const Value*, const std::string& name)>;
     Scope merge(Arm& then_arm, Arm& else_arm, std::vector<ir::Value*>& then_yields,
                 std::vector<ir::Value*>& else_yields, ir::Operation* operation, Value* result);
@@ -333,6 +333,13 @@ private:
     struct Loop {
         std::set<std::string> carried;
     };
+    struct LoopNames {
+        std::set<std::string> assigned;  // those that an iteration may change
+        std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
+        std::set<std::string> fresh;     // of these, the ones that it assigns first and nobody reads after the loop
+        std::set<std::string>
+            taken_over;  // without a value before the loop, and perhaps read from an earlier iteration
+    };
     struct LoopBuild {
         struct Carried {
             std::string name;
@@ -341,9 +348,8 @@ private:
         };
         ir::Operation* operation = nullptr;
         std::vector<Carried> carried;
-        std::vector<ir::Value*> inits;   // starting values, one per leaf
-        std::set<std::string> assigned;  // names that an iteration may change
-        std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
+        std::vector<ir::Value*> inits;  // starting values, one per leaf
+        LoopNames names;
         std::vector<ir::Region*> argument_regions;
         Scope before;
         bool is_guarded = false;  // a flag says whether the loop goes on
@@ -356,16 +362,17 @@ private:
     // ---- control/unrolled.cpp ----
     Flow unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span, WorkList& work);
     Flow unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from, Span span);
-    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, std::set<std::string> assigned,
-                         std::set<std::string> rebound, Span span);
+    LoopNames loop_names(const syntax::Block& body, const syntax::Expression* target,
+                         const syntax::Expression* condition);
+    void start_from_zero(const LoopNames& names, const std::function<void()>& iteration);
+    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, LoopNames names, Span span);
     void enter_region(LoopBuild& loop, ir::Region* region);
-    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow,
-                     bool runs_at_least_once);
+    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow);
 
     // ---- control/return.cpp ----
     void return_statement(const syntax::Return& statement, Span span, Flow& flow);
     void leave(bool stops_loop, bool returns);
-    void finish_function(Flow flow);
+    void finish_function();
 
     ModuleState& module_;
     const FunctionSource& source_;

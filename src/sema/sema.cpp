@@ -44,7 +44,8 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
         result_type_ = source_.result;
         result_place_ = tree_.result_span;
     }
-    finish_function(run({Work{&tree_.body}}));
+    run({Work{&tree_.body}});
+    finish_function();
 }
 
 void FunctionAnalyzer::analyze_gradient(const std::vector<Value>& parameters, std::size_t own) {

@@ -19,6 +19,7 @@
 
 #include "ir/ir.h"
 #include "sema/environment.h"
+#include "support/error.h"
 #include "support/source.h"
 #include "types/type.h"
 
@@ -67,13 +68,14 @@ Binding to_binding(const Value& value);
 struct Local {
     enum class State {
         assigned,
-        maybe,     // assigned on some paths only; `assigned` says where
+        maybe,     // assigned on some paths only, and either never read or nothing that has a zero
         unusable,  // would differ from path to path in a way that kernels cannot express; `reason` says how
+        conflict,  // has another type on another path; `reason` and `notes` say which
     } state = State::assigned;
     Value value;
-    Span assigned;                 // the latest assignment, for messages
-    bool missing_at_exit = false;  // a break or continue was passed where this name had no value yet
+    Span assigned;  // the latest assignment, for messages
     std::string reason;
+    std::vector<Note> notes;
 };
 
 // Ordered, so that equal kernels give equal IR.

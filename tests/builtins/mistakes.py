@@ -104,7 +104,7 @@ class Wrong(Typed):
     def w_paths(self):
         a, b = self.two_types()
         lines = ["if i > 2:", f"    z = {self.value(a)[0]}  # wrong", "else:", f"    z = {self.value(b)[0]}  # wrong"]
-        return self.choose.choice([lines, lines[:2]]) + ["y = z  # wrong"]
+        return [*lines, "y = z  # wrong"]
 
     def w_choice(self):
         a, b = self.two_types()

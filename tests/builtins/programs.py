@@ -82,6 +82,9 @@ class Program:
             "    t = (a, f)",
             "    src = x",
             "    box = wp.zeros(shape=4, dtype=int)",
+            "    if (a & 1) == 0:",
+            "        late = a * 3",
+            "        far = 1.5",
             *textwrap.indent("\n".join(body), "    ").split("\n"),
             "    on[i] = a ^ (b << 1)",
             "    of[i] = f + g * 1024.0",
@@ -104,7 +107,7 @@ class Program:
             return c.choice(
                 ["a", str(c.randint(-9, 9))]
                 if self.names
-                else ["a", "b", "i", str(c.randint(-9, 9)), "n[a & 63]", "n[i]", "box[a & 3]", "box[2]", "t[0]"]
+                else ["a", "b", "i", str(c.randint(-9, 9)), "n[a & 63]", "n[i]", "box[a & 3]", "box[2]", "t[0]", "late"]
             )
         first = self.integer(depth - 1)
         second = self.integer(depth - 1)
@@ -143,6 +146,7 @@ class Program:
                 "float(a & 255)",
                 "src[i]",
                 "t[1]",
+                "far",
             ]
         )
 
@@ -202,12 +206,16 @@ class Program:
     def loop_body(self):
         c = self.choose
         self.loops += 1
-        lines = self.inner()
-        if c.random() < 0.5:
-            leave = ["    " + f"if {self.condition()}:", f"        {c.choice(['break', 'continue', 'break'])}"]
-            lines = leave + lines if c.random() < 0.5 else lines + leave + self.inner(1)
+        where = c.choice(["nowhere", "nowhere", "before", "after"])
+        lines = self.leave() if where == "before" else []
+        lines += self.inner()
+        if where == "after":
+            lines += self.leave() + self.inner(1)
         self.loops -= 1
         return lines
+
+    def leave(self):
+        return ["    " + f"if {self.condition()}:", f"        {self.choose.choice(['break', 'continue', 'break'])}"]
 
     def statement(self):
         c = self.choose
@@ -229,6 +237,7 @@ class Program:
             "tuple",
             "choose",
             "box",
+            "late",
         ]
         if self.depth < 3 and self.statements < 40:
             kinds += ["if", "if", "if", "return"]
@@ -239,6 +248,8 @@ class Program:
             return [f"{c.choice('ab')} = {self.integer()}"]
         if kind == "float":
             return [f"{c.choice('fg')} = {self.float_()}"]
+        if kind == "late":
+            return [c.choice([f"late = {self.integer()}", f"far = {self.float_()}"])]
         if kind == "vector":
             return [
                 c.choice(
@@ -489,6 +500,8 @@ def by_python(source, x, n, p):
         "Callable": None,
         "enumerate": lambda values: ((Int(k), value) for k, value in enumerate(values)),
     }
+    # What is assigned on some paths only is zero on the others.
+    source = source.replace("    i = wp.tid()\n", "    i = wp.tid()\n    late, far = 0, 0.0\n")
     tree = ast.fix_missing_locations(_TypedLiterals().visit(ast.parse(source)))
     exec(compile(tree, "program", "exec"), names)
     of = [0.0] * THREADS

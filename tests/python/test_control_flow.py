@@ -256,18 +256,6 @@ def test_loop_over_dynamic_range_changes_vectors():
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
 
 
-def test_variable_assigned_in_one_branch_only_is_an_error_at_its_use():
-    @wp.kernel
-    def k(x: wp.array[float]):
-        if x[0] > 0.0:
-            y = 1.0
-        x[0] = y
-
-    with pytest.raises(wp.CompileError) as error:
-        wp.launch(k, dim=1, inputs=[wp.zeros(1)])
-    assert "x[0] = y" in str(error.value) and "y = 1.0" in str(error.value)
-
-
 def test_collatz_lengths():
     @wp.kernel
     def k(out: wp.array[int]):

@@ -5,9 +5,8 @@
 //   * the same value in both: nothing to do;
 //   * different values of one type: both arms yield theirs, the result of the `if_` is the name's value from here on
 //         if c: x = 1.0                 %x2 = if %c { yield 1.0 } else { yield %x1 }
-//   * different types: an error that shows both places;
-//   * a value in one arm only: the name may have no value from here on; using it is an error that shows where it had
-//     one.
+//   * different types: an error that shows both places, where the name is read from here on;
+//   * a value in one arm only: zero in the other arm, where the name is read from here on.
 //
 // An arm that always exits (return, break, continue) has no say in the last two. What follows the `if` then only runs
 // when the other arm was taken, so it is moved into that arm, and no flag has to be tested:
@@ -166,7 +165,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
         ir::Builder::Inside inside(builder_, *arm.region);
         return make();
     };
-    // Yields one value from both arms; a null side yields zeros that nobody reads.
+    // Yields one value from both arms; a null side yields zeros.
     const auto join = [&](const Value* x, const Value* y, const std::string& name) {
         const Value from_a = x ? *x : in(a, [&] { return zero_like(*y); });
         const Value from_b = y ? *y : in(b, [&] { return zero_like(*x); });
@@ -200,9 +199,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
         const Local* in_a = find(a.scope);
         const Local* in_b = find(b.scope);
         if (in_a && in_b && in_a->state == in_b->state && identical(in_a->value, in_b->value)) {
-            Local local = *in_a;
-            local.missing_at_exit |= in_b->missing_at_exit;
-            merged.emplace(name, std::move(local));
+            merged.emplace(name, *in_a);
             continue;
         }
         if (is_hidden(name)) {
@@ -236,9 +233,8 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
                                     const Arm& b, const Join& join) {
     const auto has_value = [](const Local* local) { return local && local->state == Local::State::assigned; };
     const auto maybe = [](const Local& from) {
-        Local local;
+        Local local = from;
         local.state = Local::State::maybe;
-        local.assigned = from.assigned;
         return local;
     };
     const auto unusable = [](const Local& from, std::string reason) {
@@ -251,6 +247,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     const auto joined = [&](const Local* x, const Local* y) {
         const Local& shown = y ? *y : *x;
         if (!is_needed(name)) return maybe(shown);
+        if (!(x && y) && !can_be_carried(shown.value)) return maybe(shown);
         if ((x && !can_be_carried(x->value)) || (y && !can_be_carried(y->value))) {
             return unusable(shown, "stands for " + describe(shown.value) +
                                        " on one path here and for something else on another, which kernels can only "
@@ -258,39 +255,37 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
         }
         Local local;
         local.assigned = shown.assigned;
-        local.missing_at_exit = (x && x->missing_at_exit) || (y && y->missing_at_exit);
         local.value = join(x ? &x->value : nullptr, y ? &y->value : nullptr, name);
         return local;
     };
-    const bool a_falls = a.flow & kFalls, b_falls = b.flow & kFalls;
+    // What an arm that exits has made of the name matters only where a loop carries it out.
+    const auto matters = [&](const Arm& arm) {
+        return (arm.flow & kFalls) || (leaves_loop(arm.flow) && is_carried(name));
+    };
+    const bool a_matters = matters(a), b_matters = matters(b);
 
     if (has_value(in_a) && has_value(in_b)) {
         if (type_of(in_a->value) == type_of(in_b->value)) return joined(in_a, in_b);
-        // What an arm that exits has made of the name matters only where a loop carries it out.
-        const bool a_matters = a_falls || (leaves_loop(a.flow) && is_carried(name));
-        const bool b_matters = b_falls || (leaves_loop(b.flow) && is_carried(name));
         if (a_matters && b_matters) {
             const Local *first = in_a, *second = in_b;
             if (second->assigned.line < first->assigned.line) std::swap(first, second);
-            fail(second->assigned,
-                 "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) +
-                     " on another path",
-                 {note("the other path: " + describe(first->value), first->assigned),
-                  help("where paths meet a variable must have one type; convert one value or use two names")});
+            Local local = *second;
+            local.state = Local::State::conflict;
+            local.reason = "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) +
+                           " on another path";
+            local.notes = {note("the other path: " + describe(first->value), first->assigned),
+                           help("where paths meet a variable must have one type; convert one value or use two names")};
+            return local;
         }
-        Local local = a_matters || a_falls ? joined(in_a, nullptr) : joined(nullptr, in_b);
-        local.missing_at_exit |= leaves_loop(a_matters ? b.flow : a.flow);
-        return local;
+        return a_matters ? joined(in_a, nullptr) : joined(nullptr, in_b);
     }
     if (!has_value(in_a) && !has_value(in_b)) return in_a ? *in_a : *in_b;
     const bool value_in_a = has_value(in_a);
     const Local& with = value_in_a ? *in_a : *in_b;
     const Local* without = value_in_a ? in_b : in_a;
-    if (without && without->state == Local::State::unusable) return *without;
-    if (value_in_a ? b_falls : a_falls) return maybe(with);
-    Local local = value_in_a ? joined(in_a, nullptr) : joined(nullptr, in_b);
-    local.missing_at_exit |= leaves_loop(value_in_a ? b.flow : a.flow);
-    return local;
+    const bool other_matters = value_in_a ? b_matters : a_matters;
+    if (without && without->state != Local::State::maybe && other_matters) return *without;
+    return value_in_a ? joined(in_a, nullptr) : joined(nullptr, in_b);
 }
 
 // The value of an expression with branches; literals in one arm take the type of the other.

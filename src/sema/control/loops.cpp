@@ -10,6 +10,14 @@
 // (the value that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is
 // put together when its body is done, with the starting values before it. Short loops with known bounds are unrolled
 // (Options::max_unroll).
+//
+// A local that every iteration assigns before it reads it is not carried. One without a value before the loop, which an
+// iteration may take over from an earlier one, starts as zero; its type is found by analysing the body once aside:
+//
+//   for k in range(n):               %last = for %k in 0 .. %n carry (%last0 = 0) {
+//       if x[k] > 0.0:                 %last1 = if %positive { yield %k } else { yield %last0 }
+//           last = k                   yield %last1
+//                                    }
 #include "ir/typing.h"
 #include "sema/analyzer.h"
 
@@ -89,22 +97,21 @@ Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkLis
     return flow;
 }
 
-FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax::Block& body,
-                                                         std::set<std::string> assigned, std::set<std::string> rebound,
+FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax::Block& body, LoopNames names,
                                                          Span span) {
     LoopBuild loop;
     loop.operation = function_.new_operation(op, span);
-    loop.assigned = std::move(assigned);
-    loop.rebound = std::move(rebound);
+    loop.names = std::move(names);
     loop.span = span;
     loop.is_guarded = (possible_exits(body) & (kBreaks | kReturns)) != 0;
     loop.saved_skip_needed = skip_needed_;
     skip_needed_ = false;
-    for (const std::string& name : loop.assigned) {
+    for (const std::string& name : loop.names.fresh) scope_.erase(name);
+    for (const std::string& name : loop.names.assigned) {
         const Local* local = find_local(name);
         if (!local || local->state != Local::State::assigned || !can_be_carried(local->value)) continue;
         const Type type = type_of(local->value);
-        if (ir::holds_array(type) && !loop.rebound.contains(name) && !gives_new_value(body, name, type)) continue;
+        if (ir::holds_array(type) && !loop.names.rebound.contains(name) && !gives_new_value(body, name, type)) continue;
         const std::size_t first = loop.inits.size();
         flatten(local->value, span, loop.inits);
         loop.carried.push_back({name, *local, loop.inits.size() - first});
@@ -134,7 +141,7 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
         scope_.insert_or_assign(carried.name, std::move(local));
     }
     // What cannot be carried may still be used until the body gives the name another meaning in each iteration.
-    for (const std::string& name : loop.rebound) {
+    for (const std::string& name : loop.names.rebound) {
         const auto found = scope_.find(name);
         if (found == scope_.end() || found->second.state != Local::State::assigned ||
             can_be_carried(found->second.value))
@@ -151,8 +158,7 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
 }
 
 // Puts the operation together after the body: scope_ is that at the body's end. Leaves the scope after the loop.
-Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow,
-                                   bool runs_at_least_once) {
+Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow) {
     const Scope after_body = std::move(scope_);
     loops_.pop_back();
     skip_needed_ = loop.saved_skip_needed;
@@ -167,6 +173,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     for (const auto& carried : loop.carried) {
         const Local& after = after_body.at(carried.name);
         const std::string name = "'" + carried.name + "'";
+        if (after.state == Local::State::conflict) fail(after.assigned, after.reason, after.notes);
         if (after.state != Local::State::assigned)
             fail(after.assigned, name + " " + (after.reason.empty() ? "has no value on some paths" : after.reason));
         if (!(type_of(after.value) == type_of(carried.before.value))) {
@@ -180,11 +187,11 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         }
         yield(after.value, after.assigned);
     }
-    for (const std::string& name : loop.assigned) {
+    for (const std::string& name : loop.names.assigned) {
         const auto was = loop.before.find(name);
         const auto is = after_body.find(name);
         if (was == loop.before.end() || is == after_body.end() || was->second.state != Local::State::assigned) continue;
-        if (can_be_carried(was->second.value) || loop.rebound.contains(name)) continue;
+        if (can_be_carried(was->second.value) || loop.names.rebound.contains(name)) continue;
         if (!identical(was->second.value, is->second.value))
             fail(is->second.assigned, "'" + name + "' " + kCannotCarry);
     }
@@ -198,7 +205,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     };
     if (!is_for) carry_go();
 
-    // What the body has added. Each starts as zero, which is read only where the body has never run.
+    // What the body has added. Each starts as zero, for where the body never runs.
     struct Added {
         std::string name;
         Local local;
@@ -228,8 +235,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         if (name[0] == '$' || local.state != Local::State::assigned) continue;
         const auto was = loop.before.find(name);
         if (was != loop.before.end() && was->second.state == Local::State::assigned) continue;
-        if (runs_at_least_once && !local.missing_at_exit && can_be_carried(local.value) && is_needed(name))
-            add(name, local);
+        if (can_be_carried(local.value) && is_needed(name)) add(name, local);
     }
     if (is_for) {
         if (loop.is_guarded) function_.add_argument(body, bool_type(), "go");
@@ -257,15 +263,16 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     for (const auto& carried : loop.carried) {
         Local local = after_body.at(carried.name);
         local.value = rebuild(carried.before.value, results, next);
-        local.missing_at_exit = false;
         scope_.insert_or_assign(carried.name, std::move(local));
     }
-    for (const std::string& name : loop.assigned) {
+    for (const std::string& name : loop.names.assigned) {
         const auto was = loop.before.find(name);
         const bool existed = was != loop.before.end() && was->second.state == Local::State::assigned;
         Local& local = scope_[name];
-        if (existed && (can_be_carried(was->second.value) || !loop.rebound.contains(name))) continue;
+        if (existed && (can_be_carried(was->second.value) || !loop.names.rebound.contains(name))) continue;
         const auto is = after_body.find(name);
+        if (!existed && is != after_body.end()) local = is->second;
+        if (local.state == Local::State::conflict) continue;
         local.state = existed ? Local::State::unusable : Local::State::maybe;
         local.reason = existed ? kCannotCarry : "";
         local.assigned = is == after_body.end() ? loop.span : is->second.assigned;
@@ -294,14 +301,69 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     return kFalls | (flow & kReturns);
 }
 
+// Which names the loop assigns, which it takes over from one iteration to the next, and which it does not.
+FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& body, const syntax::Expression* target,
+                                                         const syntax::Expression* condition) {
+    LoopNames names;
+    names.assigned = assigned_names(body, inout_finder());
+    names.rebound = rebound_names(body);
+    std::set<std::string> targets;
+    if (target) {
+        target_names(*target, names.assigned);
+        target_names(*target, names.rebound);
+        target_names(*target, targets);
+    }
+    if (condition) names.assigned.merge(assigned_names(*condition, inout_finder()));
+    if (names.rebound.empty()) return names;
+    const Iteration iterations = iteration(body, condition, targets, names.rebound);
+    for (const std::string& name : names.rebound) {
+        const Local* local = find_local(name);
+        const bool is_new = !local || local->state == Local::State::maybe;
+        const bool reads_first = iterations.reads_first.contains(name);
+        if (is_new && (reads_first || (iterations.leaves_out.contains(name) && is_needed(name))))
+            names.taken_over.insert(name);
+        if (local && !reads_first && !is_needed(name)) names.fresh.insert(name);
+    }
+    return names;
+}
+
+// Gives the names that iterations take over from each other a zero of the type that they have after one iteration,
+// which is run aside.
+void FunctionAnalyzer::start_from_zero(const LoopNames& names, const std::function<void()>& iteration) {
+    if (names.taken_over.empty()) return;
+    Scope before = scope_;
+    const std::int64_t bodies = unrolled_bodies_;
+    const bool skip_needed = std::exchange(skip_needed_, false);
+    loops_.push_back({names.taken_over});
+    {
+        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
+        for (const char* flag : {kSkip, kGo, kReturned, kResult}) scope_.erase(flag);
+        iteration();
+    }
+    loops_.pop_back();
+    skip_needed_ = skip_needed;
+    unrolled_bodies_ = bodies;
+    const Scope after = std::exchange(scope_, std::move(before));
+    for (const std::string& name : names.taken_over) {
+        const auto found = after.find(name);
+        if (found == after.end() || found->second.state != Local::State::assigned) continue;
+        if (!can_be_carried(found->second.value)) continue;
+        Local local = found->second;
+        local.value = zero_like(local.value);
+        scope_.insert_or_assign(name, std::move(local));
+    }
+}
+
 Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span span) {
-    std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
-    std::set<std::string> rebound = rebound_names(loop.body);
-    target_names(*loop.target, assigned);
-    target_names(*loop.target, rebound);
+    LoopNames names = loop_names(loop.body, loop.target.get(), nullptr);
     const Counted counted = count(r);
     builder_.span = span;
-    LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(assigned), std::move(rebound), span);
+    const auto iteration = [&](ir::Value* k) {
+        assign_to(*loop.target, Value::runtime(loop_variable(counted, k)), loop.target->span);
+        return run({Work{&loop.body}});
+    };
+    start_from_zero(names, [&] { iteration(function_.add_argument(&builder_.region(), r.type, "")); });
+    LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(names), span);
     ir::Region* body = function_.new_region(build.operation);
     const auto* name = std::get_if<syntax::Name>(&loop.target->node);
     ir::Value* k = function_.add_argument(body, r.type, name && !counted.first ? name->id : "");
@@ -309,11 +371,9 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span sp
     Flow flow = kFalls;
     {
         ir::Builder::Inside inside(builder_, *body);
-        assign_to(*loop.target, Value::runtime(loop_variable(counted, k)), loop.target->span);
-        flow = run({Work{&loop.body}});
+        flow = iteration(k);
     }
-    const bool runs = r.trip_count && *r.trip_count > 0;
-    return finish_loop(build, body, {counted.lo, counted.hi, counted.step}, flow, runs);
+    return finish_loop(build, body, {counted.lo, counted.hi, counted.step}, flow);
 }
 
 // While loops come in three forms:
@@ -323,12 +383,15 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span sp
 //   body can hand values on
 //                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
-    std::set<std::string> assigned = assigned_names(loop.body, inout_finder());
+    LoopNames names = loop_names(loop.body, nullptr, loop.condition.get());
     const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
-    assigned.insert(by_condition.begin(), by_condition.end());
     const Span condition_span = loop.condition->span;
+    start_from_zero(names, [&] {
+        expression(*loop.condition);
+        run({Work{&loop.body}});
+    });
 
-    LoopBuild build = begin_loop(ir::Op::while_, loop.body, std::move(assigned), rebound_names(loop.body), span);
+    LoopBuild build = begin_loop(ir::Op::while_, loop.body, std::move(names), span);
     build.is_guarded |= !by_condition.empty();
     ir::Region* head = function_.new_region(build.operation);
     ir::Region* body = function_.new_region(build.operation);
@@ -396,7 +459,7 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
         }
     }
     const bool is_endless = known.value_or(false);
-    const Flow result = finish_loop(build, body, {}, flow, is_endless);
+    const Flow result = finish_loop(build, body, {}, flow);
     // Without a break, `while True` is only left by return.
     return is_endless && !(flow & kBreaks) && (flow & kReturns) ? kReturns : result;
 }

@@ -87,20 +87,22 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
     leave(true, true);
 }
 
-void FunctionAnalyzer::finish_function(Flow flow) {
+void FunctionAnalyzer::finish_function() {
     builder_.span = tree_.span;
     if (gradient_of_) return finish_gradient();
     if (function_.is_kernel || !result_type_ || result_type_->is_none()) {
         builder_.return_({});
         return;
     }
-    if (flow & kFalls) {
-        fail(tree_.span, "'" + tree_.name + "' does not return a value on every path",
-             {note("it returns " + result_type_->python_name() + " here", result_place_),
+    const Local* result = find_local(kResult);
+    if (!result) {
+        fail(tree_.span, "'" + tree_.name + "' does not return a value",
+             {note("it is annotated with " + result_type_->python_name(), result_place_),
               help("add a return at the end of the function")});
     }
+    // Where a path runs off the end, merging has made the result zero there.
     function_.result = *result_type_;
-    builder_.return_({materialize(scope_.at(kResult).value, result_place_)});
+    builder_.return_({materialize(result->value, result_place_)});
 }
 
 }  // namespace weft::sema

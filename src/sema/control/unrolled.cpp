@@ -50,10 +50,6 @@ Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<
 Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from,
                                        Span span) {
     if (from == values.size()) return kFalls;
-    std::set<std::string> missing_before;
-    for (const auto& [name, local] : scope_) {
-        if (local.missing_at_exit) missing_before.insert(name);
-    }
     Local go;
     go.value = Value::boolean(true);
     scope_.insert_or_assign(kGo, std::move(go));
@@ -64,32 +60,12 @@ Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vecto
 
     const Flow after = ((flow & ~kReturns) ? kFalls : 0) | (flow & kReturns);
     if (!(flow & (kBreaks | kReturns))) return unrolled_bodies(loop, values, from + 1, span);
-    // Names that have no value where a path has left.
-    const auto leave_out_missing = [&] {
-        for (auto& [name, local] : scope_) {
-            if (!local.missing_at_exit || missing_before.contains(name)) continue;
-            local.missing_at_exit = false;
-            local.state = Local::State::maybe;
-        }
-    };
     const bool goes_on = (flow & (kFalls | kContinues)) && from + 1 < values.size();
-    if (!goes_on) {
-        if (flow & kBreaks) leave_out_missing();
-        return after;
-    }
+    if (!goes_on) return after;
     ir::Value* condition = materialize(scope_.at(kGo).value, span);
     return branch(
-        condition, span,
-        [&](Value&) {
-            for (auto& [name, local] : scope_) {
-                if (!missing_before.contains(name)) local.missing_at_exit = false;
-            }
-            return unrolled_bodies(loop, values, from + 1, span);
-        },
-        [&](Value&) {
-            leave_out_missing();
-            return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns);
-        });
+        condition, span, [&](Value&) { return unrolled_bodies(loop, values, from + 1, span); },
+        [&](Value&) { return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns); });
 }
 
 }  // namespace weft::sema

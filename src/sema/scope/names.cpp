@@ -47,12 +47,18 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
             case Local::State::assigned:
                 return local->value;
             case Local::State::maybe:
-                fail(span, "'" + name.id + "' may have no value here: it is assigned on some paths only",
+                fail(span,
+                     "'" + name.id + "' may have no value here: on some paths only it is assigned, to " +
+                         describe(local->value),
                      {note("assigned here", local->assigned),
-                      help("assign '" + name.id + "' before the branch or loop, or on every path")},
+                      help("assign '" + name.id +
+                           "' before the branch or loop, or on every path; numbers, vectors, "
+                           "arrays and structs are zero where nothing was assigned")},
                      ErrorCategory::name);
             case Local::State::unusable:
                 fail(span, "'" + name.id + "' " + local->reason, {note("assigned here", local->assigned)});
+            case Local::State::conflict:
+                fail(local->assigned, local->reason, local->notes);
         }
     }
     if (local_names_.contains(name.id)) {

@@ -32,6 +32,15 @@ std::set<std::string> rebound_names(const syntax::Block& block);
 // The names that this expression assigns through calls.
 std::set<std::string> assigned_names(const syntax::Expression& expression, const InoutNames& inout_names);
 
+// Of the names that the body of a loop gives a value as a whole:
+struct Iteration {
+    std::set<std::string> reads_first;  // those that it may read before it has assigned them
+    std::set<std::string> leaves_out;   // those that some path to its end has not assigned
+};
+// `targets` are assigned before the body, `condition` (null for none) is read before it.
+Iteration iteration(const syntax::Block& body, const syntax::Expression* condition,
+                    const std::set<std::string>& targets, const std::set<std::string>& rebound);
+
 // How control may leave the block, judged from the text alone: break and continue of loops inside it do not count.
 Flow possible_exits(const syntax::Block& block);
 // True where no path through the block runs off its end.
