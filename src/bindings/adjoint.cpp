@@ -136,6 +136,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     const Dimensions dims = launch_dimensions(kernel, dim.ptr(), arguments.block.data());
     Variant variant = kernel.configured();
     variant.rank = program::launch_rank(dims.span());
+    variant.nulls = kernel.has_null(arguments.block.data());
     const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
     const program::Grid grid = program::make_grid(dims.span(), reads.tid_rank, kernel.key);
     std::vector<program::GradientView> scattered;
@@ -193,6 +194,7 @@ public:
     const program::CompiledKernel& compile(transform::LaunchRank rank = {}) {
         Variant variant = kernel_.configured();
         variant.rank = rank;
+        variant.nulls = kernel_.has_null(arguments_.block.data());
         variant.records = !of_adjoint_ && nb::len(records_) > 0;
         const program::CompiledKernel* compiled = &pack(variant);
         variant.strided = program::needs_strided(*compiled, block_.data());

@@ -168,6 +168,7 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
         plans.push_back(plan_parameter(read.tree->parameters[i].name, types[i], layout.offsets[i]));
     }
     parameters_ = std::move(plans);
+    array_offsets_ = program::array_offsets(layout, types);
     block_bytes_ = layout.size_bytes;
     return parameters_;
 }
@@ -205,6 +206,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.finite = variant.finite;
     result.exclusive = variant.exclusive;
     result.rank = variant.rank;
+    result.null_arrays = variant.nulls;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "program/launch.h"
 #include "program/module.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
@@ -36,13 +37,14 @@ struct Variant {
     bool records = false;    // keeps what its atomics give, for its adjoint
     bool finite = false;     // notes who writes what is not finite
     bool exclusive = false;  // adjoints only: scattered gradients are of one worker
+    bool nulls = false;      // some array is None
     transform::LaunchRank rank;
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
-               exclusive << 7 | rank.least << 8 | rank.most << 11;
+               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12;
     }
     static transform::LaunchRank rank_in(std::size_t index) {
-        return {static_cast<int>(index >> 8 & 7), static_cast<int>(index >> 11)};
+        return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12)};
     }
 };
 
@@ -76,6 +78,8 @@ public:
     // The instance for given types: one annotation per parameter, or by name. Made where it is new.
     nb::object overload(nb::handle types);
     std::int64_t block_bytes();
+    // Whether an argument block has None for an array; parameters() has been asked for.
+    bool has_null(const std::byte* block) const { return program::has_null(array_offsets_, block); }
     // The variant that wp.config and the kernel's options ask for.
     Variant configured() const;
     // Compiled at the first call of each variant.
@@ -116,6 +120,7 @@ private:
     // Of a generic kernel, by the types of the parameters, oldest first.
     std::vector<std::pair<std::vector<Type>, nb::object>> instances_;
     std::vector<ParameterPlan> parameters_;
+    std::vector<std::int64_t> array_offsets_;
     std::int64_t block_bytes_ = -1;
     sema::Options sema_options(bool debug) const;
     program::CompileOptions compile_options(Variant variant) const;

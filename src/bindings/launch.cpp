@@ -54,6 +54,7 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
                                       bool records = false) {
     Variant variant = kernel.configured();
     variant.rank = program::launch_rank(dims.span());
+    variant.nulls = kernel.has_null(block);
     variant.records = records;
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);

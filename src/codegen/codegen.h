@@ -27,6 +27,7 @@ struct Options {
     int lanes = 0;           // 0: what the target prefers
     bool dense = true;       // the arrays named by KernelEntry::dense_parameters have packed innermost dimensions
     bool noalias = true;     // array parameters do not overlap each other
+    bool null_arrays = false;  // array parameters may be None: each access asks, and a fault ends the launch
     bool exclusive = false;  // transform::scattered_gradients() are of this worker alone
 };
 

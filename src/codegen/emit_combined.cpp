@@ -51,7 +51,8 @@ void Emitter::emit_invariant(const ir::Value* value) {
 
 void Emitter::open_accumulators() {
     combined_.clear();
-    if (options_.debug || !options_.noalias) return;  // each access is checked; arrays may overlap
+    // Each access is checked; arrays may overlap; they may not be there.
+    if (options_.debug || !options_.noalias || options_.null_arrays) return;
     combined_ = transform::combined_memories(kernel_);
     exclusive_.clear();
     if (options_.exclusive)

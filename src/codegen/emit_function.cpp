@@ -128,6 +128,8 @@ void Emitter::emit(KernelEntry& entry) {
     open_accumulators();
     open_seams(begin, end);
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
+    leave_ = done;
+    find_nulls();
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
     emit_chunk(begin, end);
@@ -308,6 +310,7 @@ void Emitter::emit_region(const ir::Region& region) {
     llvm::Value* const outer_trail = std::exchange(first_trail_, nullptr);
     for (const ir::Operation* operation : region.operations) {
         if (options_.line_info) set_location(operation->span);
+        if (operation->op == ir::Op::load || ir::writes(operation->op)) guard_null(*operation);
         emit_operation(*operation);
     }
     if (first_trail_) release_trails();

@@ -46,7 +46,7 @@ void Emitter::emit_print(const Operation& operation) {
 }
 
 void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
-                    int axis) {
+                    int axis, llvm::BasicBlock* otherwise, llvm::Value* broken) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
     llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
@@ -56,11 +56,16 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
     checked_.push_back(&operation);
 
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
-    builder_.CreateCondBr(ok, after, report);
+    builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);
     builder_.SetInsertPoint(report);
     llvm::Value* thread = coordinates_[0];
     for (std::size_t at = 1; at < coordinates_.size(); ++at)
         thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
+    if (broken && lanes_ > 1) {
+        llvm::Value* bits = builder_.CreateBitCast(broken, builder_.getIntNTy(static_cast<unsigned>(lanes_)));
+        llvm::Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue());
+        thread = builder_.CreateAdd(thread, builder_.CreateZExtOrTrunc(lane, i64_type));
+    }
     llvm::SmallVector<llvm::Value*, 7> arguments{launch_,
                                                  builder_.getInt32(static_cast<std::uint32_t>(kind)),
                                                  thread,
@@ -69,7 +74,7 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
                                                  builder_.getInt32(static_cast<std::uint32_t>(axis)),
                                                  builder_.getInt32(number)};
     builder_.CreateCall(fault, arguments);
-    builder_.CreateBr(after);
+    builder_.CreateBr(otherwise ? otherwise : after);
     builder_.SetInsertPoint(after);
 }
 
@@ -96,12 +101,12 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
 
 void Emitter::emit_require(const Operation& operation, FaultKind kind) {
     Leaf& holds = leaf(operation.operands[0]);
-    llvm::Value* ok = holds.scalar;
+    llvm::Value *ok = holds.scalar, *broken = nullptr;
     if (holds.varying()) {
-        llvm::Value* broken = builder_.CreateAnd(builder_.CreateNot(here(holds.vector)), active_lanes());
+        broken = builder_.CreateAnd(builder_.CreateNot(here(holds.vector)), active_lanes());
         ok = builder_.CreateNot(any_lane(broken));
     }
-    check(operation, ok, kind, i64(0), i64(0), 0);
+    check(operation, ok, kind, i64(0), i64(0), 0, nullptr, broken);
 }
 
 void Emitter::emit_assert(const Operation& operation) {

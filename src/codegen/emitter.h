@@ -350,6 +350,10 @@ private:
                     llvm::Value* active);
     llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
 
+    // ---- null_arrays.cpp ----
+    void find_nulls();
+    bool may_be_null(const ir::Value* root) const;
+    void guard_null(const ir::Operation& access);
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
     void emit_print(const ir::Operation& operation);
@@ -359,9 +363,10 @@ private:
     // ---- emit_native.cpp ----
     void emit_call_native(const ir::Operation& operation);
     // ---- emit_outside.cpp ----
-    // Emits a call of weft_fault where `ok` is false and continues after it.
+    // Emits a call of weft_fault where `ok` is false and continues after it, or goes to `otherwise`. The first thread
+    // of the lanes in `broken` is reported.
     void check(const ir::Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
-               int axis);
+               int axis, llvm::BasicBlock* otherwise = nullptr, llvm::Value* broken = nullptr);
     // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
     llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               std::size_t first_axis = 0);
@@ -413,6 +418,8 @@ private:
     std::set<MemoryRoot> private_memories_;      // accessed in their private copies at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // one for each check
+    bool has_nulls_ = false;                     // of what branches and loops give
+    llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
 

@@ -30,6 +30,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_flag("line_info", options.codegen.line_info);
     add_flag("dense", options.codegen.dense);
     add_flag("noalias", options.codegen.noalias);
+    add_flag("null_arrays", options.codegen.null_arrays);
     add_flag("exclusive", options.codegen.exclusive);
     add("ir", ir::print(module, /*names=*/false));
     // Debug information carries the user's places, which the text without names leaves out.

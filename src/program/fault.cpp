@@ -129,6 +129,11 @@ Culprit culprit(const CompiledKernel& kernel, const Fault& not_finite) {
 
 void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block) {
     const KernelEntry& entry = kernel.description;
+    if (!kernel.module && static_cast<FaultKind>(fault.kind) == FaultKind::null_array)  // compiled ahead of time
+        throw UsageError("launch()",
+                         "an array that kernel '" + entry.name + "' indexes is None, in thread " +
+                             thread_text(fault, entry.tid_rank),
+                         ErrorCategory::value);
     const Operation& operation = faulty_operation(kernel, fault);
     const std::string where = (operation.inlined ? ", in '" + operation.inlined->function + "'" : std::string()) +
                               ", in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
@@ -142,9 +147,19 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
             const Value* const indexed = operation.operands[0];
             const std::string name = path_of(*indexed, operation.inlined);
             const bool is_array = indexed->type.is_array();
+            if (const Value* gradient = is_array ? ir::gradient_holding(indexed) : nullptr;
+                gradient && static_cast<FaultKind>(fault.kind) == FaultKind::null_array) {
+                const std::string of = path_of(*gradient->definition->operands[0], operation.inlined);
+                raise("the array " + quoted_or(of, "whose gradient is indexed here") +
+                          " has no gradient. help: make it with requires_grad=True",
+                      indexed, ErrorCategory::value);
+            }
             if (is_array && (is_none(argument_of(kernel, *indexed, block)) ||
                              static_cast<FaultKind>(fault.kind) == FaultKind::null_array)) {
-                raise("the array " + quoted_or(name, "indexed here") + " is None: it was not passed to the launch",
+                const bool is_argument = argument_of(kernel, *indexed, block) != nullptr;
+                raise("the array " + quoted_or(name, "indexed here") +
+                          (is_argument ? " is None: it was not passed to the launch"
+                                       : " is None: nothing was assigned to it"),
                       indexed, ErrorCategory::value);
             }
             const std::string subject = is_array

@@ -42,6 +42,16 @@ bool shows_twice(const ArrayView& view, Type array) {
     return false;
 }
 
+// Calls visit(offset) for the arrays in a value of this type.
+template <class Visit>
+void for_each_offset(Type type, std::int64_t offset, Visit&& visit) {
+    if (type.is_array()) {
+        visit(offset);
+    } else if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) for_each_offset(field.type, offset + field.offset, visit);
+    }
+}
+
 // Calls visit(ArrayView&, Type array) for the arrays in a value of this type.
 template <class Byte, class Visit>
 void for_each_view(Type type, Byte* value, Visit&& visit) {
@@ -62,6 +72,7 @@ CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::str
     kernel.description = executable->kernel(name);
     kernel.executable = std::move(executable);
     kernel.layout = argument_layout(parameter_types);
+    kernel.array_offsets = array_offsets(kernel.layout, parameter_types);
     kernel.parameter_types = std::move(parameter_types);
     for (const ir::ParameterEffects& effect : effects) kernel.keeps_arrays |= effect.keeps;
     kernel.effects = std::move(effects);
@@ -189,6 +200,13 @@ bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block)
         reached[one.use] = std::max(reached[one.use], one.extent.end);
     }
     return false;
+}
+
+std::vector<std::int64_t> array_offsets(const ArgumentLayout& layout, std::span<const Type> types) {
+    std::vector<std::int64_t> offsets;
+    for (std::size_t i = 0; i < types.size(); ++i)
+        for_each_offset(types[i], layout.offsets[i], [&](std::int64_t offset) { offsets.push_back(offset); });
+    return offsets;
 }
 
 void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,

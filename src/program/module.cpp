@@ -71,6 +71,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.lanes = options.finite ? 1 : options.lanes;  // a fault names the thread of a lane only there
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
+    result.codegen.null_arrays = options.null_arrays;
     result.codegen.exclusive = options.exclusive;
     result.optimization_level = options.optimization_level;
     result.native.compiler = options.host_compiler;

@@ -30,6 +30,7 @@ struct CompileOptions {
     int lanes = 0;
     bool dense = true;    // false: for launches with strided arrays
     bool noalias = true;  // false: for launches whose arrays overlap
+    bool null_arrays = false;  // for launches that pass None for an array
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
     transform::LaunchRank rank;
@@ -52,7 +53,7 @@ struct CompiledKernel {
     KernelEntryPoint entry = nullptr;
     KernelEntry description;
     std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
-    std::shared_ptr<const ir::Module> module;  // debug builds only: what a fault is explained by
+    std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
     std::vector<Type> parameter_types;
     std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the same kernel
@@ -60,6 +61,7 @@ struct CompiledKernel {
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
+    std::vector<std::int64_t> array_offsets;  // in the layout, those of arrays in structs too
     double compile_ms = 0.0;
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };

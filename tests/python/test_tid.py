@@ -1,6 +1,5 @@
 """wp.tid() where it has more or fewer names than the launch has dimensions."""
 
-
 import numpy as np
 import pytest
 import warp as wp

@@ -1,0 +1,63 @@
+// Arrays that are None where a kernel indexes them: a fault of its own in release builds too.
+//
+// Only arrays that may be None are asked: those that came out of memory, or out of a struct in memory, and gradients that
+// a kernel writes to itself; parameters in the variant of a kernel that launches with None for one of them run
+// (Options::null_arrays). What is asked is where the array begins, not a part of it, so that LLVM finds the question
+// already answered at the next access. A fault leaves the entry: there is nothing to go on with.
+//
+// Debug builds check every access by themselves (emit_outside.cpp).
+#include "codegen/emitter.h"
+#include "ir/typing.h"
+#include "ir/walk.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+// Whether arrays that branches and loops give may be None: some array here comes from memory, or is no array at all.
+void Emitter::find_nulls() {
+    has_nulls_ = options_.null_arrays;
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        has_nulls_ |= operation.op == Op::null || (operation.op == Op::load && ir::holds_array(operation.result()->type));
+    });
+}
+
+bool Emitter::may_be_null(const ir::Value* root) const {
+    const ir::Value* origin = ir::origin_of(root);
+    const Operation* definition = origin->definition;
+    if (!definition) return origin->region == &kernel_.body ? options_.null_arrays : has_nulls_;
+    switch (definition->op) {
+        case Op::local_array:
+        case Op::trail:
+            return false;
+        case Op::load:
+        case Op::null:
+        case Op::array_at:
+            return true;
+        default:
+            return has_nulls_;
+    }
+}
+
+void Emitter::guard_null(const Operation& access) {
+    if (options_.debug) return;
+    const ir::Value* array = access.operands[0];
+    const ir::Value* root = ir::root_of(array);
+    // The gradients that an adjoint adds to are there, or it has asked.
+    const ir::Value* gradient = ir::gradient_holding(array);
+    if (gradient ? kernel_.is_adjoint : !may_be_null(root)) return;
+    Leaf& data = value(gradient ? gradient : root).leaves[kDataLeaf];
+    llvm::Value *there = nullptr, *broken = mask_ ? active_lanes() : nullptr;
+    if (data.varying()) {
+        llvm::Value* nothing = llvm::Constant::getNullValue(data.vector->getType());
+        broken = builder_.CreateAnd(builder_.CreateICmpEQ(data.vector, nothing), active_lanes());
+        there = builder_.CreateNot(any_lane(broken));
+    } else {
+        there = builder_.CreateIsNotNull(data.scalar);
+        if (mask_) there = builder_.CreateOr(there, builder_.CreateNot(any_lane(broken)));
+    }
+    check(access, there, FaultKind::null_array, i64(0), i64(0), 0, leave_, broken);
+}
+
+}  // namespace weft::codegen
