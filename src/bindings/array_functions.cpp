@@ -1,5 +1,6 @@
 // The functions of the module that make and copy arrays.
 #include <algorithm>
+#include <utility>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
@@ -147,6 +148,11 @@ PyObject* make_like(const LikeSignature& signature, PyObject* const* args, Py_ss
     return guarded([&] {
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
+        // Programs of 2021 have `requires_grad` in the place of `device`; a bool is no device.
+        if (count > kLikeDevice && PyBool_Check(given[kLikeDevice])) {
+            if (given[kLikeRequiresGrad]) throw_given_twice(api, "requires_grad");
+            std::swap(given[kLikeDevice], given[kLikeRequiresGrad]);
+        }
         nb::object elements = chosen_elements(given[kSource]);
         PyArray& source = array_argument(elements.ptr(), api, "src");
         Options options = like_options(source, given[kLikeDevice], given[kLikeRequiresGrad], given[kLikePinned], api);
@@ -283,10 +289,12 @@ PyMethodDef functions[] = {
           "The others are those of empty()."),
     entry("empty_like", &empty_like,
           "empty_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
-          "An array of the shape and dtype of another, not set. Options that are not given come from `src`."),
+          "An array of the shape and dtype of another, not set. Options that are not given come from `src`.\n"
+          "A bool as second positional argument is `requires_grad`, as it was in 2021."),
     entry("zeros_like", &zeros_like,
           "zeros_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
-          "An array of zeros of the shape and dtype of another. Options that are not given come from `src`."),
+          "An array of zeros of the shape and dtype of another. Options that are not given come from `src`.\n"
+          "A bool as second positional argument is `requires_grad`, as it was in 2021."),
     entry("ones_like", &ones_like,
           "ones_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
           "An array of ones of the shape and dtype of another. Options that are not given come from `src`."),

@@ -75,7 +75,7 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info) 
     options.codegen.debug = variant.debug;
     options.codegen.fast_math = variant.fast_math;
     options.codegen.line_info = variant.line_info || line_info;
-    options.optimization_level = kernel.options.optimization_level.value_or(program::settings().optimization_level);
+    options.optimization_level = kernel.optimization_level(variant);
     options.codegen.lanes = kernel.options.lanes.value_or(0);
     jit::Listing which;
     if (stage == "llvm") {
@@ -183,9 +183,14 @@ Variant PyKernel::configured() const {
     Variant variant;
     variant.debug = options.debug.value_or(settings.debug);
     variant.fast_math = options.fast_math.value_or(settings.fast_math);
-    variant.line_info = options.line_info.value_or(settings.line_info);
+    variant.line_info = options.line_info.value_or(settings.line_info || variant.debug);
     variant.finite = settings.verify_fp;
     return variant;
+}
+
+int PyKernel::optimization_level(Variant variant) const {
+    if (options.optimization_level) return *options.optimization_level;
+    return program::settings().optimization_level.value_or(variant.debug ? 0 : 3);
 }
 
 sema::Options PyKernel::sema_options(bool debug) const {
@@ -211,7 +216,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;
     result.host_compiler = program::settings().host_compiler;
-    result.optimization_level = options.optimization_level.value_or(program::settings().optimization_level);
+    result.optimization_level = optimization_level(variant);
     result.lanes = options.lanes.value_or(0);
     return result;
 }

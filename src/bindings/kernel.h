@@ -82,6 +82,7 @@ public:
     bool has_null(const std::byte* block) const { return program::has_null(array_offsets_, block); }
     // The variant that wp.config and the kernel's options ask for.
     Variant configured() const;
+    int optimization_level(Variant variant) const;
     // Compiled at the first call of each variant.
     const program::CompiledKernel& compiled(Variant variant) {
         follow_redefinitions();

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "bindings/arguments.h"
@@ -394,7 +395,15 @@ PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positio
         {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint",
          "record_tape", "record_cmd", "max_blocks", "block_dim"},
         1);
-    return guarded([&] { return launch(signature.parse(arguments, positional, keywords)).release().ptr(); });
+    return guarded([&] {
+        Slots slots = signature.parse(arguments, positional, keywords);
+        // Programs of 2021 have `adjoint` in the place of `stream`; a bool is no stream.
+        if (positional > kStream && PyBool_Check(slots[kStream])) {
+            if (slots[kAdjoint]) throw_given_twice(signature.api(), "adjoint");
+            std::swap(slots[kStream], slots[kAdjoint]);
+        }
+        return launch(slots).release().ptr();
+    });
 }
 
 constexpr const char* kLaunchDoc =
@@ -409,6 +418,7 @@ constexpr const char* kLaunchDoc =
     "        copying; None for an empty one), numbers, vectors and matrices (also as tuples).\n"
     "    outputs: further arguments, after the inputs.\n"
     "    device: where to run; all arrays must live there. The default is the current device.\n"
+    "    stream: None. A bool as eighth positional argument is `adjoint`, as it was in 2021.\n"
     "    record_cmd: do not run, but return a Launch whose launch() runs with these arguments.\n"
     "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them.\n"
     "Returns:\n"

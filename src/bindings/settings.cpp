@@ -96,7 +96,9 @@ void set_option(const std::string& name, nb::handle value) {
         const bool quiet = as_bool(value, name);
         settings.log_level = quiet ? std::max(settings.log_level, kWarning) : std::min(settings.log_level, kInfo);
     } else if (name == "optimization_level") {
-        settings.optimization_level = value.is_none() ? 3 : as_int(value, name, 0, 3);
+        std::optional<int> level;
+        if (!value.is_none()) level = as_int(value, name, 0, 3);
+        settings.optimization_level = level;
     } else if (name == "max_unroll") {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
     } else if (name == "gradient_loop_bytes") {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace weft::program {
@@ -16,7 +17,7 @@ struct Settings {
     bool print_launches = false;
     bool verify_fp = false;
     int log_level = 30;  // config.log_level: bindings/log.h
-    int optimization_level = 3;
+    std::optional<int> optimization_level;  // not set: 3, and 0 in debug mode
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;
     std::int64_t gradient_log_bytes = std::int64_t{1} << 30;

@@ -286,6 +286,69 @@ def test_a_kernel_without_backward_is_refused_when_it_is_recorded():
             wp.launch(one_way, dim=2, inputs=[x, y])
 
 
+@wp.kernel
+def everything(
+    a: wp.array[wp.float64],
+    b: wp.array[wp.float64],
+    h: Held,
+    slots: wp.array[int],
+    loss: wp.array[wp.float64],
+):
+    i = wp.tid()
+    slot = wp.atomic_add(slots, 0, 1)  # an old value that is used
+    old = b[i]
+    b[i] = a[i] * old  # read, then overwritten
+    h.values[i] = h.values[i] * b[i] + wp.float64(slot - slot)
+    wp.atomic_add(loss, 0, h.values[i] * h.values[i])
+
+
+@pytest.mark.seed("S-LCH-005")
+@pytest.mark.seed("S-LCH-017")
+def test_an_adjoint_launch_writes_gradients_of_the_inputs_and_nothing_else():
+    n = 5
+
+    def arguments():
+        h = Held()
+        h.values = doubles(np.linspace(1.0, 2.0, n))
+        return [doubles(np.linspace(0.5, 1.0, n)), doubles(np.linspace(2.0, 1.0, n)), h,
+                wp.zeros(1, dtype=int), doubles([7.0])]  # fmt: skip
+
+    def contents(values):
+        return [(v.values if isinstance(v, Held) else v).numpy().tobytes() for v in values if v is not None]
+
+    def loss(a):
+        b = a * np.linspace(2.0, 1.0, n)
+        return ((np.linspace(1.0, 2.0, n) * b) ** 2).sum()
+
+    given = arguments()
+    adj_a, adj_loss = doubles(np.full(n, 10.0)), doubles([1.0])
+    before = contents(given)
+    for times in (1, 2):  # it adds, each time
+        adjoints = [adj_a, None, None, None, adj_loss]
+        wp.launch(everything, dim=n, inputs=given, adj_inputs=adjoints, adjoint=True)
+        assert contents(given) == before and adj_loss.numpy()[0] == 1.0
+        a, slope = np.linspace(0.5, 1.0, n), np.zeros(n)
+        for i in range(n):
+            step = np.zeros(n)
+            step[i] = 1e-6
+            slope[i] = (loss(a + step) - loss(a - step)) / 2e-6
+        np.testing.assert_allclose(adj_a.numpy(), 10.0 + times * slope, rtol=1e-7)
+
+
+@pytest.mark.seed("S-LCH-017")
+def test_gradients_of_outputs_that_an_adjoint_launch_overwrites_stay():
+    x, y = doubles([2.0, 3.0]), doubles([0.0, 0.5])
+    adj_x, adj_y, adj_z = doubles([0.0, 0.0]), doubles([5.0, 7.0]), doubles([1.0, 2.0])
+    wp.launch(multiply, dim=2, inputs=[x, x], outputs=[y], adj_inputs=[adj_x], adj_outputs=[adj_y], adjoint=True)
+    np.testing.assert_array_equal(adj_y.numpy(), [5.0, 7.0])
+    np.testing.assert_array_equal(adj_x.numpy(), [10.0, 21.0])  # of the first argument alone
+    np.testing.assert_array_equal(x.numpy(), [2.0, 3.0])
+    np.testing.assert_array_equal(y.numpy(), [0.0, 0.5])
+    wp.launch(square, dim=2, inputs=[x], adj_inputs=[adj_z], adjoint=True)  # in place: one array is both
+    np.testing.assert_array_equal(x.numpy(), [2.0, 3.0])
+    np.testing.assert_array_equal(adj_z.numpy(), [4.0, 12.0])
+
+
 @pytest.mark.seed("S-LCH-005")
 @pytest.mark.seed("S-DIF-019")
 def test_the_adjoint_of_one_launch_without_a_tape():

@@ -60,10 +60,52 @@ def test_like_functions_take_unset_options_from_the_source():
         assert made.shape == (2, 3) and made.dtype is wp.float32
         assert made.requires_grad and made.pinned and made.ptr != source.ptr
     assert not wp.zeros_like(source, requires_grad=False).requires_grad
-    assert wp.clone(source).numpy().tolist() == source.numpy().tolist()
+    plain = wp.full((2, 3), 5.0)
+    assert not wp.empty_like(plain).requires_grad and wp.clone(plain, requires_grad=True).requires_grad
     assert wp.full_like(source, 2).list() == [2.0] * 6
     with pytest.raises(RuntimeError, match="must be an array"):
         wp.zeros_like(np.zeros(3))
+
+
+@pytest.mark.seed("S-ARR-005")
+@pytest.mark.parametrize("dtype", [float, wp.int8, wp.vec3d, wp.mat22h])
+def test_like_functions_make_memory_of_their_own(dtype):
+    source = wp.full((2, 3), 5, dtype=dtype)
+    values = source.numpy().copy()
+    zeros, empty, clone = wp.zeros_like(source), wp.empty_like(source), wp.clone(source)
+    assert not zeros.numpy().any() and zeros.numpy().shape == empty.numpy().shape == values.shape
+    np.testing.assert_array_equal(clone.numpy(), values)
+    source.fill_(7)
+    for made, expected in ((zeros, 0), (clone, 5)):
+        assert (made.numpy() == expected).all()
+    for made in (zeros, empty, clone):
+        made.fill_(9)
+        assert (source.numpy() == 7).all()
+    part = source[:, ::2]
+    assert wp.clone(part).is_contiguous and (wp.clone(part).numpy() == 7).all()
+
+
+@pytest.mark.seed("S-ARR-020")
+@pytest.mark.seed("D-31")
+@pytest.mark.parametrize("make", [wp.zeros_like, wp.empty_like])
+def test_a_bool_in_the_place_of_the_device_means_requires_grad(make):
+    plain, source = wp.ones(3), wp.ones(3, requires_grad=True)
+    assert make(plain, True).requires_grad and not make(source, False).requires_grad
+    assert make(plain, True).grad.numpy().tolist() == [0.0] * 3
+    assert not make(plain, "cpu", False).requires_grad and make(plain, wp.get_device("cpu"), True).requires_grad
+    assert make(source, None).requires_grad and make(source, "cpu").requires_grad
+    with pytest.raises(TypeError, match="'requires_grad' is given twice"):
+        make(source, True, False)
+    with pytest.raises(RuntimeError, match="a device is a name"):
+        make(source, device=True)
+
+
+@pytest.mark.seed("S-ARR-020")
+@pytest.mark.parametrize("make", [wp.zeros, wp.empty])
+def test_the_positional_order_of_2021(make):
+    a = make(3, float, "cpu", True)
+    assert a.shape == (3,) and a.dtype is wp.float32 and a.device == "cpu" and a.requires_grad
+    assert not make(3, float, "cpu", False).requires_grad
 
 
 @pytest.mark.seed("S-ARR-006")
@@ -72,8 +114,12 @@ def test_numpy_data_is_copied_and_converted():
     a = wp.array(r, dtype=float, device="cpu")
     b = wp.array(data=r, dtype=float)
     r0 = r.astype(np.float32)
+    assert r.dtype == np.float64 and a.dtype is b.dtype is wp.float32
     r[:] = 0
     assert np.array_equal(a.numpy(), r0) and np.array_equal(b.numpy(), r0)
+    same = wp.array(r0, dtype=float)  # a copy too where nothing is converted
+    r0[:] = 0
+    assert np.array_equal(same.numpy(), a.numpy())
 
 
 @pytest.mark.seed("S-ARR-007")
@@ -121,6 +167,14 @@ def test_inner_dimensions_become_components():
     m = wp.array(np.arange(16.0).reshape(4, 2, 2), dtype=wp.mat22)
     assert m.shape == (4,) and m.numpy().shape == (4, 2, 2)
     assert wp.array(np.arange(3.0), dtype=wp.vec3).shape == (1,)
+
+
+@pytest.mark.seed("S-ARR-009")
+def test_without_a_dtype_scalars_stay_scalars():
+    for shape in ((5, 3), (5, 2, 2), (3,)):
+        for scalar in (np.float32, np.int8):
+            a = wp.array(np.ones(shape, scalar))
+            assert a.shape == shape and a.dtype is wp.dtype_from_numpy(scalar)
 
 
 @pytest.mark.seed("S-ARR-010")
@@ -304,7 +358,7 @@ def test_from_numpy():
         wp.from_numpy([1, 2])
 
 
-@pytest.mark.seed("S-ARR-018")
+@pytest.mark.seed("S-ARR-018", waits="cuda")
 def test_cuda_memory_is_a_clear_error():
     class OnCuda:
         __cuda_array_interface__ = {"shape": (1,), "typestr": "<f4", "data": (64, False), "version": 3}

@@ -217,6 +217,53 @@ def test_printing(capsys):
     assert repr(wp.array([1, 2])) == "array([1, 2], dtype=int32)"
 
 
+@pytest.mark.seed("S-USE-014")
+@pytest.mark.parametrize("dtype", [wp.int8, wp.float64, wp.bool, wp.vec3, wp.mat22d, wp.quat])
+def test_printing_is_numpys_for_every_dtype(dtype, capsys):
+    inner = np.asarray(wp.zeros(1, dtype=dtype).numpy()).shape[1:]
+    values = np.random.default_rng(0).integers(0, 2, (3, 40, *inner))  # long enough for lines and for dots
+    a = wp.array(values, dtype=dtype)
+    print(a)
+    print(a[1, ::-2])
+    assert capsys.readouterr().out == f"{a.numpy()}\n{a.numpy()[1, ::-2]}\n"
+    large = wp.zeros((100, 100), dtype=dtype)
+    assert str(large) == str(large.numpy()) and "..." in str(large)
+
+
+@pytest.mark.seed("S-USE-014")
+def test_arrays_are_keys_by_identity():
+    a, b = wp.array([1.0, 2.0]), wp.array([1.0, 2.0])
+    names = {a: "a", b: "b"}
+    assert (names[a], names[b], len({a, b, a})) == ("a", "b", 2)
+    assert a[:] not in names and wp.clone(a) not in names
+    a.fill_(9.0)
+    assert names[a] == "a"
+
+
+@pytest.mark.seed("S-USE-015")
+def test_what_an_array_gives_out_keeps_its_memory():
+    given = {
+        "numpy": wp.full(9, 3.0, device="cpu").numpy(),
+        "asarray": np.asarray(wp.full(9, 3.0, device="cpu")),
+        "memoryview": memoryview(wp.full(9, 3.0, device="cpu")),
+        "view": wp.full(9, 3.0, device="cpu")[2:],
+        "flat": wp.full((3, 3), 3.0, device="cpu").flatten(),
+        "view of a view": wp.full((3, 3), 3.0, device="cpu").T[1].numpy(),
+    }
+    source = np.full(9, 3.0, np.float32)
+    given["copy=False"] = wp.array(source, copy=False)
+    alive = weakref.ref(source)
+    del source
+    gc.collect()
+    taken = [wp.full(9, -1.0, device="cpu") for _ in range(200)]  # would take the place of memory that was freed
+    assert alive() is not None and len(taken) == 200
+    for name, one in given.items():
+        assert (np.asarray(one) == 3.0).all(), name
+    del given, one
+    gc.collect()
+    assert alive() is None
+
+
 def test_buffer_protocol():
     a = wp.array(counting(2, 3))
     view = memoryview(a)

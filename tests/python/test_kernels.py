@@ -74,7 +74,7 @@ def test_missing_annotation_names_the_parameter():
 
 
 @pytest.mark.seed("S-KRN-004")
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000, 100_003])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 255, 256, 257, 1000, 100_003])
 def test_any_number_of_threads(count):
     @wp.kernel
     def fill(x: wp.array[int]):
@@ -86,23 +86,82 @@ def test_any_number_of_threads(count):
     np.testing.assert_array_equal(a.numpy(), [*range(1, count + 1), 0])
 
 
+def adjoint_of(kernel):
+    """What the backward version of `kernel(x, y)` adds to the gradient of x, for a gradient of 2 of y."""
+    x, y, adj_x, adj_y = wp.full(3, 5.0), wp.zeros(3), wp.ones(3), wp.full(3, 2.0)
+    launch = {"dim": 3, "inputs": [x], "outputs": [y], "adj_inputs": [adj_x], "adj_outputs": [adj_y]}
+    wp.launch(kernel, adjoint=True, **launch)
+    return adj_x.numpy().tolist()
+
+
+def squares(**options):
+    @wp.kernel(module="unique", **options)
+    def square(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    return square
+
+
 @pytest.mark.seed("S-KRN-005")
-def test_backward_is_on_by_default_and_can_be_switched_off():
-    @wp.kernel
-    def a(x: wp.array[float]):
-        x[0] = 1.0
+def test_every_kernel_gets_a_backward_version_by_default():
+    assert squares().enable_backward
+    assert adjoint_of(squares()) == [1.0 + 2.0 * 5.0 * 2.0] * 3
 
-    @wp.kernel(enable_backward=False)
-    def b(x: wp.array[float]):
-        x[0] = 1.0
 
-    assert a.enable_backward and not b.enable_backward
+def left_out_of_the_configuration():
+    wp.config.enable_backward = False
+    try:
+        return squares()
+    finally:
+        wp.config.enable_backward = True
+
+
+@pytest.mark.seed("S-KRN-014")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: squares(enable_backward=False),
+        lambda: squares(module_options={"enable_backward": False}),
+        left_out_of_the_configuration,
+    ],
+    ids=["kernel", "module", "configuration"],
+)
+def test_the_backward_version_can_be_left_out(make):
+    kernel = make()
+    x, y = wp.full(3, 5.0), wp.zeros(3)
+    wp.launch(kernel, dim=3, inputs=[x, y])
+    assert not kernel.enable_backward and y.numpy().tolist() == [25.0] * 3
+    with pytest.raises(RuntimeError, match="'square'.*enable_backward=False"):
+        adjoint_of(kernel)
+
+
+@pytest.mark.seed("S-KRN-014")
+def test_the_options_of_a_module_leave_the_backward_version_out(tmp_path, monkeypatch):
+    text = "import warp as wp\nwp.set_module_options({'enable_backward': False})\n"
+    for name, option in (("first", ""), ("second", "(enable_backward=True)")):
+        text += f"@wp.kernel{option}\ndef {name}(x: wp.array[float], y: wp.array[float]):\n"
+        text += "    i = wp.tid()\n    y[i] = x[i] * x[i]\n"
+    (tmp_path / "forward_only.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import forward_only
+
+    with pytest.raises(RuntimeError, match="'first'.*enable_backward"):
+        adjoint_of(forward_only.first)
+    assert adjoint_of(forward_only.second) == [21.0] * 3
 
 
 some_list = [1, 2, 3]
 some_dict = {"a": 1}
 some_set = {1, 2}
+some_numbers = np.zeros(3)
+some_array = wp.zeros(3)
 SCALE = 3.0
+DIRECTION = wp.vec3(1.0, 2.0, 3.0)
+
+
+def some_function(x):
+    return x
 
 
 @pytest.mark.seed("S-KRN-006")
@@ -110,6 +169,22 @@ def test_globals_other_than_constants_are_an_error():
     @wp.kernel
     def reads_constant(x: wp.array[float]):
         x[0] = SCALE
+
+    @wp.kernel
+    def reads_vector(x: wp.array[float]):
+        x[0] = DIRECTION[1]
+
+    @wp.kernel
+    def reads_numbers(x: wp.array[float]):
+        x[0] = float(some_numbers[0])
+
+    @wp.kernel
+    def reads_array(x: wp.array[float]):
+        x[0] = some_array[0]
+
+    @wp.kernel
+    def calls(x: wp.array[float]):
+        x[0] = some_function(1.0)
 
     @wp.kernel
     def reads_set(x: wp.array[float]):
@@ -122,6 +197,11 @@ def test_globals_other_than_constants_are_an_error():
     a = wp.zeros(1)
     wp.launch(reads_constant, dim=1, inputs=[a])
     assert a.numpy()[0] == 3.0
+    wp.launch(reads_vector, dim=1, inputs=[a])
+    assert a.numpy()[0] == 2.0
+    for kernel, name in ((reads_numbers, "some_numbers"), (reads_array, "some_array"), (calls, "some_function")):
+        with pytest.raises(wp.CompileError, match=f"kernels cannot use '{name}'"):
+            wp.launch(kernel, dim=1, inputs=[a])
     with pytest.raises(wp.CompileError, match="some_set"):
         wp.launch(reads_set, dim=1, inputs=[a])
     with pytest.raises(wp.CompileError, match="the value stored here is a dict"):
@@ -161,19 +241,34 @@ def test_tid_in_one_to_four_dimensions():
         np.testing.assert_array_equal(a.numpy(), expected)
 
 
+@pytest.mark.seed("S-KRN-007")
+def test_tid_is_used_inline_and_more_than_once():
+    @wp.kernel
+    def inline(geometry: wp.array[float], out: wp.array2d[float]):
+        out[wp.tid(), 0] = 2.0 * geometry[wp.tid()]
+        i = wp.tid()
+        out[i, 1] = float(i - wp.tid())
+
+    geometry, out = wp.array([3.0, 4.0, 5.0]), wp.full((3, 2), -1.0)
+    wp.launch(inline, dim=3, inputs=[geometry, out])
+    assert out.numpy().tolist() == [[6.0, 0.0], [8.0, 0.0], [10.0, 0.0]]
+
+
 @pytest.mark.seed("S-KRN-009")
 def test_names_that_shadow_python_builtins():
     @wp.kernel
-    def sum(input: wp.array(dtype=float), l: wp.array(dtype=float)):
+    def sum(input: wp.array(dtype=float), l: wp.array(dtype=float), max: int):
         f = wp.tid()
-        sum = input[f]
+        sum = float(0.0)
+        for n in range(max):
+            sum += input[f] + float(n)
         t = sum * 2.0
-        n = t + 1.0
-        l[f] = n
+        len = t + 1.0
+        l[f] = len
 
     a, b = wp.array([1.0, 2.0], dtype=float), wp.zeros(2)
-    wp.launch(sum, dim=2, inputs=[a, b])
-    assert b.numpy().tolist() == [3.0, 5.0]
+    wp.launch(sum, dim=2, inputs=[a, b, 3])
+    assert b.numpy().tolist() == [13.0, 19.0]
 
 
 @pytest.mark.seed("S-KRN-010")
@@ -252,6 +347,40 @@ def test_comments_blank_lines_and_odd_indentation():
     a = wp.zeros(2)
     wp.launch(odd, dim=2, inputs=[a])
     assert a.numpy().tolist() == [1.0, 2.0]
+# fmt: on
+
+
+# fmt: off
+@pytest.mark.seed("S-KRN-013")
+def test_a_bare_ellipsis_does_nothing():
+    @wp.func
+    def twice(x: float):
+        ...
+        return 2.0 * x
+
+    @wp.kernel
+    def sketch(x: wp.array[float]):
+        ...
+        i = wp.tid()
+        if i == 1:
+            ...
+        elif i == 2:
+            x[i] = 7.0
+            ...
+        else:
+            for k in range(i + 1):
+                ...
+            x[i] = twice(float(i) + 1.0)
+        ...
+
+    @wp.kernel
+    def nothing(x: wp.array[float]):
+        ...
+
+    x = wp.full(4, -1.0, requires_grad=True)
+    wp.launch(sketch, dim=4, inputs=[x])
+    wp.launch(nothing, dim=4, inputs=[x])
+    assert x.numpy().tolist() == [2.0, -1.0, 7.0, 8.0]
 # fmt: on
 
 

@@ -73,6 +73,16 @@ def test_missing_dim_that_does_not_fit_is_an_error():
     with pytest.raises(wp.UsageError, match="dim is missing.*no array parameter"):
         wp.launch(scalars, inputs=[1])
 
+    @wp.kernel
+    def pairs(a: wp.array[float]):
+        i, j = wp.tid()
+        a[i] = float(j)
+
+    a = wp.zeros(4)
+    with pytest.raises(wp.UsageError, match="dim is missing.*'a' has 1 dimension"):
+        wp.launch(pairs, inputs=[a])
+    assert not a.numpy().any()
+
 
 @pytest.mark.seed("S-LCH-004")
 def test_outputs_continue_the_inputs():
@@ -81,11 +91,39 @@ def test_outputs_continue_the_inputs():
     assert y.numpy().tolist() == [2.0] * 3
 
 
-@pytest.mark.seed("S-LCH-006")
-@pytest.mark.seed("S-LCH-007")
-def test_a_launch_on_a_device_that_is_not_there_names_it():
-    with pytest.raises(RuntimeError, match="cuda"):
-        wp.launch(saxpy, dim=1, inputs=[1.0, wp.zeros(1), wp.zeros(1)], device="cuda")
+@pytest.mark.seed("S-LCH-006", waits="a second device")
+@pytest.mark.seed("S-LCH-007", waits="a second device")
+@pytest.mark.skipif(wp.is_cuda_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
+def test_a_launch_on_a_device_that_is_not_there_names_it_and_runs_nothing(name):
+    x, y = wp.ones(1), wp.zeros(1)
+    memory = np.zeros(1, np.float32)
+    with pytest.raises(RuntimeError, match=f"'{name}'"):
+        wp.launch(saxpy, dim=1, inputs=[1.0, x, y], device=name)
+    with pytest.raises(RuntimeError, match=f"'{name}'"):
+        wp.launch(saxpy, dim=1, inputs=[1.0, x, memory], device=name)
+    with pytest.raises(RuntimeError, match=f"'{name}'"):
+        wp.launch(saxpy, dim=1, inputs=[1.0, x, y], device=name, record_cmd=True)
+    with pytest.raises(RuntimeError, match=f"'{name}'"):
+        wp.launch(saxpy, dim=1, inputs=[1.0, x, y], adj_inputs=[None, wp.zeros(1), None], device=name, adjoint=True)
+    assert y.numpy()[0] == memory[0] == 0.0
+
+
+@pytest.mark.seed("S-LCH-008")
+def test_printed_lines_stay_whole(capsys):
+    @wp.kernel
+    def tell(x: wp.array[wp.vec3]):
+        i = wp.tid()
+        print("thread")
+        print(x[i])
+        print(i)
+
+    n = 5000
+    values = np.arange(3 * n).reshape(n, 3)
+    wp.launch(tell, dim=n, inputs=[wp.array(values, dtype=wp.vec3)])
+    lines = capsys.readouterr().out.splitlines()
+    expected = ["thread"] * n + [" ".join(map(str, row)) for row in values] + [str(i) for i in range(n)]
+    assert sorted(lines) == sorted(expected)
 
 
 @pytest.mark.seed("S-LCH-008")
@@ -130,6 +168,35 @@ def test_recorded_launch():
         command.set_param_by_name("q", 1.0)
     with pytest.raises(wp.UsageError, match="argument 1 'a'.*float32"):
         command.set_param_at_index(0, "text")
+
+
+@pytest.mark.seed("S-LCH-010")
+def test_a_launch_that_is_not_to_be_recorded():
+    x, y = wp.ones(4, requires_grad=True), wp.zeros(4, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(saxpy, dim=4, inputs=[2.0, x, y], record_tape=False)
+        assert tape.launches == [] and y.numpy().tolist() == [2.0] * 4
+        wp.launch(saxpy, dim=4, inputs=[2.0, x, y], stream=None, max_blocks=3, block_dim=64)
+    assert len(tape.launches) == 1
+
+
+@pytest.mark.seed("S-LCH-016")
+@pytest.mark.seed("D-32")
+def test_a_bool_as_eighth_argument_is_adjoint():
+    x, y, adj_x, adj_y = wp.ones(4), wp.zeros(4), wp.zeros(4), wp.full(4, 3.0)
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", False)
+    assert y.numpy().tolist() == [2.0] * 4 and not adj_x.numpy().any()
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", True)
+    assert y.numpy().tolist() == [2.0] * 4 and adj_x.numpy().tolist() == [6.0] * 4
+    # The place belongs to `stream` otherwise, and `adjoint` comes after it.
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", None, True)
+    assert y.numpy().tolist() == [2.0] * 4 and adj_x.numpy().tolist() == [12.0] * 4
+    with pytest.raises(wp.UsageError, match="'adjoint' is given twice"):
+        wp.launch(saxpy, 4, [2.0, x], [y], [], [], "cpu", False, True)
+    with pytest.raises(wp.UsageError, match="'adjoint' is given twice"):
+        wp.launch(saxpy, 4, [2.0, x], [y], [], [], "cpu", True, adjoint=False)
+    with pytest.raises(wp.UsageError, match="stream is bool True"):
+        wp.launch(saxpy, 4, [2.0, x], [y], stream=True)
 
 
 @pytest.mark.seed("S-LCH-011")

@@ -23,12 +23,104 @@ def test_import_by_both_names():
     assert run("import warp; import warp as wp; print(warp is wp)") == "True\n"
 
 
-@pytest.mark.seed("S-INI-002")
-@pytest.mark.seed("S-INI-003")
+@pytest.mark.seed("S-INI-002", "D-06")
 def test_init_is_optional_and_may_be_repeated():
     wp.init()
     wp.init()
-    assert run("import warp as wp; print(wp.zeros(3).numpy())") == "[0. 0. 0.]\n"
+    assert run("import warp as wp; wp.init(); wp.context.init(); wp.init()") == ""
+    with pytest.raises(TypeError):
+        wp.init("cpu")
+
+
+@pytest.mark.seed("S-INI-003", "D-06")
+@pytest.mark.parametrize(
+    "use, expected",
+    [
+        ("wp.zeros(3)", "[0. 0. 0.]"),
+        ("wp.array([1, 2])", "[1 2]"),
+        ("wp.from_numpy(np.ones(2))", "[1. 1.]"),
+        ("wp.get_device()", "cpu"),
+        ("wp.get_devices()[0]", "cpu"),
+        ("wp.vec3(1.0, 2.0, 3.0) * 2.0", "[2.0, 4.0, 6.0]"),
+        ("wp.sin(0.0)", "0.0"),
+        ("wp.synchronize()", "None"),
+        ("wp.Tape().launches", "[]"),
+        ("wp.get_module('m').name", "m"),
+    ],
+)
+def test_the_first_use_of_anything_starts_the_runtime(use, expected):
+    assert run(f"import numpy as np, warp as wp\nprint({use})") == expected + "\n"
+
+
+@pytest.mark.seed("S-INI-003")
+def test_the_first_use_may_be_a_launch(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, warp as wp\n"
+        "@wp.kernel\ndef k(x: wp.array[float]):\n    x[wp.tid()] = 2.0\n"
+        "x = np.zeros(2, np.float32)\nwp.launch(k, dim=2, inputs=[x])\nprint(x)\n"
+    )
+    out = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120, check=True).stdout
+    assert out == "[2. 2.]\n"
+
+
+@pytest.fixture
+def configured():
+    """Sets options of wp.config, and resets them afterwards."""
+    before = {}
+
+    def configure(**options):
+        for name, value in options.items():
+            before.setdefault(name, getattr(wp.config, name))
+            setattr(wp.config, name, value)
+
+    yield configure
+    for name, value in before.items():
+        setattr(wp.config, name, value)
+
+
+def instructions(kernel, stage):
+    """What a listing of LLVM's has for the kernel itself, without declarations and metadata."""
+    return [line for line in kernel.listing(stage).splitlines() if line.startswith("  ")]
+
+
+@pytest.mark.seed("S-INI-006")
+def test_debug_mode_checks_bounds_and_takes_no_release_binaries(configured):
+    @wp.kernel
+    def beyond(values: wp.array[float], n: int):
+        i = wp.tid()
+        values[i + n] = values[i + n] * 2.0 + 1.0
+
+    assert wp.config.mode == "release"
+    x = wp.zeros(4)
+    wp.launch(beyond, dim=4, inputs=[x, 0])  # makes the binary of release mode
+    assert x.numpy().tolist() == [1.0] * 4
+    assert "DISubprogram" not in beyond.listing("llvm")
+    assert instructions(beyond, "optimized_llvm") != instructions(beyond, "llvm")
+    configured(mode="debug")
+    with pytest.raises(IndexError, match=r"index 4.*'values'.*kernel 'beyond'.*thread \(1,\)"):
+        wp.launch(beyond, dim=2, inputs=[x, 3])
+    wp.launch(beyond, dim=4, inputs=[x, 0])
+    assert x.numpy()[:3].tolist() == [3.0] * 3
+    assert instructions(beyond, "optimized_llvm") == instructions(beyond, "llvm")
+    assert "DISubprogram" in beyond.listing("llvm") and os.path.basename(__file__) in beyond.listing("llvm")
+    configured(mode="release")
+    wp.launch(beyond, dim=4, inputs=[x, 0])
+    assert x.numpy()[:3].tolist() == [7.0] * 3
+    with pytest.raises(ValueError, match="release"):
+        wp.config.mode = "fast"
+
+
+@pytest.mark.seed("S-INI-007", waits="cuda")
+def test_checks_of_cuda_have_no_effect_without_cuda(configured):
+    assert wp.config.verify_cuda is False
+    configured(verify_cuda=True)
+    x = wp.zeros(4)
+    y = wp.clone(x)
+    x.fill_(2.0)
+    wp.copy(y, x)
+    wp.synchronize()
+    assert y.to("cpu").numpy().tolist() == [2.0] * 4
 
 
 @pytest.mark.seed("S-INI-004")
