@@ -150,6 +150,31 @@ def test_members():
     assert weakref.ref(a)() is a
 
 
+@pytest.mark.seed("S-USE-008")
+def test_methods_and_properties_one_by_one():
+    values = counting(2, 3)
+    a = wp.array(values, device="cpu")
+    assert len(a) == 2 and str(a) == str(values) and a.list() == values.ravel().tolist()
+    assert np.shares_memory(a.numpy(), a[1].numpy()) and a.cptr()[4] == 4.0
+    assert a.to("cpu") is a and a.flatten().ptr == a.ptr and a.flatten().shape == (6,)
+    assert a.reshape((3, 2)).numpy().tolist() == values.reshape(3, 2).tolist() and a.reshape((3, 2)).ptr == a.ptr
+    assert a.view(wp.int32).numpy().tolist() == values.view(np.int32).tolist()
+    assert a.transpose().numpy().tolist() == a.T.numpy().tolist() == values.T.tolist()
+    assert a.transpose((1, 0)).strides == (4, 12) and a.transpose().contiguous().strides == (8, 4)
+    assert a[1, 1:].list() == [4.0, 5.0] and a[:, 0].list() == [0.0, 3.0]
+    assert a.fill_(2.5) is a and a.list() == [2.5] * 6
+    a.assign(values)
+    assert a.list() == values.ravel().tolist()
+    a.zero_()
+    assert a.list() == [0.0] * 6
+    assert a.grad is None and not a.requires_grad
+    a.requires_grad = True
+    assert a.grad.shape == (2, 3)
+    s = wp.zeros(1, dtype=wp.vec3)
+    assert (s.dtype, s.shape, s.strides, s.ndim, s.size, s.capacity) == (wp.vec3, (1,), (12,), 1, 1, 12)
+    assert s.pinned is False and s.is_contiguous and s.device == "cpu" and s.ptr == s.numpy().ctypes.data
+
+
 def test_view_reinterprets():
     a = wp.array(counting(2, 6))
     assert a.view(wp.uint32).numpy().tolist() == counting(2, 6).view(np.uint32).tolist()

@@ -51,6 +51,57 @@ def test_slices_share_memory_and_chain():
     np.testing.assert_array_equal(a, before)
 
 
+@pytest.mark.seed("S-IDX-004")
+def test_chained_indices_give_elements_and_slices():
+    @wp.kernel
+    def k(a: wp.array3d[float], b: wp.array4d[float], out: wp.array[float]):
+        i, j, m = 1, 2, 3
+        out[0] = a[i][j][m]
+        out[1] = a[i, j][m]
+        out[2] = a[i][j, m]
+        line = b[i][j][m]
+        other = b[i, j][m]
+        out[3] = line[1]
+        out[4] = other[0] + b[i, j, m][1] + b[i][j, m][0] + b[i][j][m][1]
+        out[5] = float(line.shape[0] + 10 * b[i, j].shape[1] + 100 * b[i].shape[0])
+        line[0] = -1.0
+
+    a, b = np.arange(24, dtype=np.float32).reshape(2, 3, 4), np.arange(48, dtype=np.float32).reshape(2, 3, 4, 2)
+    before, out = b.copy(), wp.zeros(6)
+    wp.launch(k, dim=1, inputs=[a, b, out])
+    x, y = before[1, 2, 3]
+    assert out.numpy().tolist() == [a[1, 2, 3]] * 3 + [y, x + y + x + y, 2 + 10 * 2 + 100 * 3]
+    before[1, 2, 3, 0] = -1.0
+    np.testing.assert_array_equal(b, before)
+
+
+@pytest.mark.seed("S-IDX-005")
+def test_a_slice_of_another_number_of_dimensions_is_an_error_when_the_kernel_is_built():
+    @wp.func
+    def first(row: wp.array[float]):
+        return row[0]
+
+    @wp.kernel
+    def plane(a: wp.array3d[float], out: wp.array[float]):
+        out[0] = first(a[0])
+
+    @wp.kernel
+    def element(a: wp.array3d[float], out: wp.array[float]):
+        out[0] = first(a[0, 1, 2])
+
+    @wp.kernel
+    def right(a: wp.array3d[float], out: wp.array[float]):
+        out[0] = first(a[0, 1]) + first(a[1][0])
+
+    a, out = wp.array(np.arange(24.0).reshape(2, 3, 4), dtype=float), wp.zeros(1)
+    wp.launch(right, dim=1, inputs=[a, out])
+    assert out.numpy()[0] == 4.0 + 12.0
+    with pytest.raises(wp.CompileError, match=r"array2d\[float32\], expected array\[float32\]"):
+        plane.compile()
+    with pytest.raises(wp.CompileError, match=r"float32, expected array\[float32\]"):
+        element.compile()
+
+
 @pytest.mark.seed("S-IDX-007")
 def test_shape_in_kernels():
     @wp.kernel
@@ -252,6 +303,25 @@ def test_matrix_entries_rows_inverse_and_product():
     np.testing.assert_allclose(d.numpy(), expected, rtol=1e-4, atol=1e-4)
     before[:, 0, 0] = 5
     np.testing.assert_array_equal(m, before)
+
+
+@pytest.mark.seed("S-MAT-004")
+@pytest.mark.parametrize("name, tolerance", [("float16", 2e-2), ("float32", 1e-4), ("float64", 1e-12)])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_inverses_of_every_size_and_float_type(n, name, tolerance):
+    dtype = wp.types.matrix((n, n), getattr(wp, name))
+
+    @wp.kernel(module="unique")
+    def k(m: wp.array(dtype=dtype), out: wp.array(dtype=dtype)):
+        i = wp.tid()
+        out[i] = wp.inverse(m[i])
+
+    rng = np.random.default_rng(n)
+    m = (rng.uniform(-1.0, 1.0, (23, n, n)) + 3.0 * np.eye(n)).astype(name)
+    m[1] = m[1][::-1]  # pivots off the diagonal
+    out = wp.zeros(23, dtype=dtype)
+    wp.launch(k, dim=23, inputs=[m, out])
+    np.testing.assert_allclose(out.numpy(), np.linalg.inv(m.astype(np.float64)), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.seed("S-VEC-005")

@@ -66,6 +66,55 @@ def test_integer_operators_agree_with_c_and_python(pairs):
         assert out.numpy()[:, i].tolist() == [wrap(e) for e in expected], (x, y)
 
 
+@pytest.mark.seed("S-OPR-005", "S-OPR-006", "S-OPR-008")
+@pytest.mark.parametrize("name", "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split())
+def test_division_and_remainder_of_every_integer_type(name):
+    """`/` goes toward zero and stays an integer, `//` floors, `%` has the sign of the dividend; nothing converts."""
+    dtype = getattr(wp, name)
+
+    @wp.kernel(module="unique")
+    def k(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        out[0, i] = a[i] / b[i]
+        out[1, i] = a[i] // b[i]
+        out[2, i] = a[i] % b[i]
+        out[3, i] = a[i] / b[i] * b[i] + a[i] % b[i]
+
+    info = np.iinfo(name)
+    values = [7, -7, 2, -3, 1, -1, 0, info.max, info.min, info.max // 2, info.min + 1]
+    values = sorted({v for v in values if info.min <= v <= info.max})
+    pairs = [(x, y) for x in values for y in values if y != 0 and (x, y) != (info.min, -1)]
+    a, b = (np.array(side, dtype=name) for side in zip(*pairs, strict=True))
+    out = wp.zeros((4, len(pairs)), dtype=dtype)
+    wp.launch(k, dim=len(pairs), inputs=[a, b, out])
+    quotients = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in pairs]
+    assert out.numpy()[0].tolist() == quotients
+    assert out.numpy()[1].tolist() == [x // y for x, y in pairs]
+    assert out.numpy()[2].tolist() == [x - q * y for (x, y), q in zip(pairs, quotients, strict=True)]
+    assert out.numpy()[3].tolist() == [x for x, _ in pairs]
+
+
+@pytest.mark.seed("S-OPR-005", "S-OPR-006")
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_division_of_floats_is_rounded_right_and_floor_division_floors(name):
+    dtype = getattr(wp, name)
+
+    @wp.kernel(module="unique")
+    def k(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        out[0, i] = a[i] / b[i]
+        out[1, i] = a[i] // b[i]
+
+    rng = np.random.default_rng(0)
+    a = np.concatenate([[-3.5, 3.5, -4.0, 7.0, 0.0], rng.uniform(-100, 100, 200)]).astype(name)
+    b = np.concatenate([[2.0, -2.0, 2.0, 2.0, 3.0], rng.uniform(0.5, 20, 200)]).astype(name)
+    out = wp.zeros((2, a.size), dtype=dtype)
+    wp.launch(k, dim=a.size, inputs=[a, b, out])
+    np.testing.assert_array_equal(out.numpy()[0], a / b)
+    np.testing.assert_array_equal(out.numpy()[1][:5], [-2.0, -2.0, -2.0, 3.0, 0.0])
+    np.testing.assert_array_equal(out.numpy()[1], np.floor(a / b))
+
+
 @pytest.mark.seed("S-OPR-006")
 def test_floor_division_of_negative_numbers():
     @wp.kernel
@@ -77,6 +126,35 @@ def test_floor_division_of_negative_numbers():
     x, y = wp.array([0, -3], dtype=int), wp.array([-3.0], dtype=float)
     wp.launch(k, dim=1, inputs=[x, y])
     assert x.numpy().tolist() == [-2, -2] and y.numpy()[0] == -2.0
+
+
+@pytest.mark.seed("S-OPR-002")
+@pytest.mark.seed("D-15")
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_what_stands_on_the_right_runs_only_where_it_is_needed(lanes):
+    @wp.func
+    def counted(counts: wp.array[int], at: int, truth: bool):
+        wp.atomic_add(counts, at, 1)
+        return truth
+
+    @wp.kernel(module="unique", module_options={"lanes": lanes})
+    def k(n: wp.array[int], counts: wp.array[int], out: wp.array2d[int]):
+        i = wp.tid()
+        a = n[i] % 2 == 0
+        b = n[i] % 3 == 0
+        if counted(counts, 0, a) and counted(counts, 1, b):
+            out[i, 0] = 1
+        if counted(counts, 2, a) or counted(counts, 3, b):
+            out[i, 1] = 1
+        if not (a and not b):
+            out[i, 2] = 1
+
+    n = np.arange(37, dtype=np.int32)
+    a, b = n % 2 == 0, n % 3 == 0
+    counts, out = wp.zeros(4, dtype=int), wp.zeros((37, 3), dtype=int)
+    wp.launch(k, dim=37, inputs=[n, counts, out])
+    np.testing.assert_array_equal(out.numpy(), np.stack([a & b, a | b, ~(a & ~b)], axis=1))
+    assert counts.numpy().tolist() == [37, a.sum(), 37, (~a).sum()]
 
 
 @pytest.mark.seed("S-OPR-001")
@@ -140,6 +218,56 @@ def test_power_with_negative_bases():
     wp.launch(k, dim=4, inputs=[x, y])
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(y.numpy(), np.stack([x**2, (x - 1) ** 3, x**0.5]), rtol=1e-6)
+
+
+@pytest.mark.seed("S-OPR-007")
+@pytest.mark.parametrize("name, tolerance", [("float16", 2e-3), ("float32", 1e-6), ("float64", 1e-14)])
+def test_the_gradient_of_a_power_with_a_negative_base(name, tolerance):
+    dtype = getattr(wp, name)
+
+    @wp.func
+    def squared(x: dtype):
+        return x ** dtype(2.0)
+
+    @wp.kernel(module="unique")
+    def k(x: wp.array(dtype=dtype), p: dtype, y: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        y[0, i] = x[i] ** 2.0
+        y[1, i] = (x[i] - dtype(1.0)) ** p
+        y[2, i] = squared(x[i]) ** 2
+
+    values = np.array([-3.0, -0.5, 0.0, 2.0, 1.0])
+    expected = np.stack([2.0 * values, 3.0 * (values - 1.0) ** 2, 4.0 * values**3])
+    for row, slope in enumerate(expected):
+        x = wp.array(values, dtype=dtype, requires_grad=True)
+        y = wp.zeros((3, 5), dtype=dtype, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(k, dim=5, inputs=[x, 3.0, y])
+        seed = np.zeros((3, 5))
+        seed[row] = 1.0
+        tape.backward(grads={y: wp.array(seed, dtype=dtype)})
+        np.testing.assert_allclose(x.grad.numpy(), slope, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.seed("S-OPR-007")
+def test_a_power_of_integers_has_an_exponent_known_at_compile_time():
+    @wp.kernel
+    def k(x: wp.array[int], y: wp.array2d[int]):
+        i = wp.tid()
+        y[0, i] = x[i] ** 2
+        y[1, i] = x[i] ** 5
+        y[2, i] = x[i] ** 0
+
+    @wp.kernel
+    def computed(x: wp.array[int], n: int):
+        x[0] = x[0] ** n
+
+    x = np.array([-7, -1, 0, 1, 3, 12], dtype=np.int32)
+    y = wp.zeros((3, 6), dtype=int)
+    wp.launch(k, dim=6, inputs=[x, y])
+    np.testing.assert_array_equal(y.numpy(), [x**2, x**5, x**0])
+    with pytest.raises(wp.CompileError, match="expected an integer known at compile time"):
+        wp.launch(computed, dim=1, inputs=[wp.ones(1, dtype=int), 2])
 
 
 @pytest.mark.seed("S-OPR-008")
@@ -248,6 +376,71 @@ def test_no_implicit_conversion():
         with pytest.raises(wp.CompileError) as error:
             wp.launch(kernel, dim=1, inputs=[wp.zeros(1), *extra])
         assert "float32" in str(error.value)
+
+
+@wp.func
+def takes_float(x: float):
+    return x
+
+
+@wp.func
+def takes_double(x: wp.float64):
+    return x
+
+
+@pytest.mark.seed("S-CNV-001")
+@pytest.mark.parametrize(
+    "statement, found, expected",
+    [
+        ("x[0] = x[0] + d", "float32 and float64", None),
+        ("x[0] = x[0] * n", "float32 and int32", None),
+        ("n = n + m", "int32 and int64", None),
+        ("h = h - x[0]", "float16 and float32", None),
+        ("if x[0] < n:\n        x[0] = 1.0", "float32 and int32", None),
+        ("if n == m:\n        x[0] = 1.0", "int32 and int64", None),
+        ("if u > n:\n        x[0] = 1.0", "uint32 and int32", None),
+        ("x[0] = d", "float64", "float32"),
+        ("x[0] = n", "int32", "float32"),
+        ("x[0] = b", "bool", "float32"),
+        ("v[0][1] = d", "float64", "float32"),
+        ("x[0] = takes_float(n)", "int32", "float32"),
+        ("x[0] = takes_float(d)", "float64", "float32"),
+        ("d = takes_double(x[0])", "float32", "float64"),
+        ("v[0] = wp.vec3(x[0], d, x[0])", "float64", "float32"),
+        ("v[0] = wp.vec3(x[0], n, x[0])", "int32", "float32"),
+        ("v[0] = wp.vec3d(d, d, d)", "vec3d", "vec3f"),
+        ("v[0] = v[0] * d", "vec3f and float64", None),
+        ("v[0] = v[0] + wp.vec3d(d, d, d)", "vec3f and vec3d", None),
+        ("x[0] = wp.dot(v[0], wp.vec3d(d, d, d))", "vec3d", "vec3f"),
+        ("x[0] = wp.max(x[0], d)", "float64", "float32"),
+        ("wp.atomic_add(x, 0, d)", "float64", "float32"),
+    ],
+)
+def test_nothing_converts_by_itself(statement, found, expected, tmp_path):
+    text = "import warp as wp\n@wp.kernel\ndef k(x: wp.array[float], v: wp.array[wp.vec3], d: wp.float64, n: int,\n"
+    text += f"      m: wp.int64, u: wp.uint32, h: wp.float16, b: bool):\n    {statement}\n"
+    path = tmp_path / "converts.py"
+    path.write_text(text)
+    names = {"__name__": "converts", "takes_float": takes_float, "takes_double": takes_double}
+    exec(compile(text, str(path), "exec"), names)
+    with pytest.raises(wp.CompileError) as error:
+        names["k"].compile()
+    message = str(error.value)
+    assert found in message and (expected or "") in message, message
+
+
+@pytest.mark.seed("S-CNV-001")
+def test_every_conversion_can_be_written():
+    @wp.kernel
+    def k(x: wp.array[float], v: wp.array[wp.vec3], d: wp.float64, n: int, u: wp.uint32, b: bool):
+        x[0] = x[0] + float(d)
+        if x[0] < float(n) and int(u) > n:
+            x[0] = takes_float(float(n)) + float(takes_double(wp.float64(x[0]))) + float(b)
+        v[0] = wp.vec3(float(d), float(n), x[0]) * float(d)
+
+    x, v = wp.ones(1), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(k, dim=1, inputs=[x, v, 0.5, 4, 7, True])
+    assert x.numpy()[0] == 4.0 + 1.5 + 1.0 and v.numpy()[0].tolist() == [0.25, 2.0, 3.25]
 
 
 @pytest.mark.seed("S-CNV-003")

@@ -130,9 +130,31 @@ def test_adjoints_are_the_derivatives(batch):
 
 
 @pytest.mark.seed("S-MUL-006")
+@pytest.mark.parametrize("name", FLOATS)
+def test_gradients_reach_both_sides_of_at(name):
+    a, b, seed = made(name, 3, 4), made(name, 4, 5), made(name, 3, 5)
+    A, B = wp.array(a, requires_grad=True), wp.array(b, requires_grad=True)
+    with wp.Tape() as tape:
+        D = A @ B
+    tape.backward(grads={D: wp.array(seed)})
+    check(D, a.astype(np.float64) @ b, name, 4)
+    check(A.grad, seed.astype(np.float64) @ b.T, name, 5)
+    check(B.grad, a.T.astype(np.float64) @ seed, name, 3)
+
+
+@pytest.mark.seed("S-MUL-006")
+@pytest.mark.parametrize("left, right", [((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5))])
+def test_at_takes_two_dimensions(left, right):
+    with pytest.raises(ValueError, match="a @ b: '[ab]' must have 2 dimensions"):
+        wp.zeros(left) @ wp.zeros(right)
+
+
+@pytest.mark.seed("S-MUL-006")
 def test_at_gives_a_new_array_that_requires_a_gradient():
     a, b = made("float32", 3, 4), made("float32", 4, 5)
-    result = wp.array(a) @ wp.array(b)
+    A = wp.array(a)
+    result = A @ wp.array(b)
+    assert result.ptr != A.ptr and np.array_equal(A.numpy(), a)
     assert result.shape == (3, 5) and result.requires_grad and result.dtype is wp.float32
     check(result, a @ b, "float32", 4)
     line = wp.zeros(4)

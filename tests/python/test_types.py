@@ -21,6 +21,18 @@ def test_scalar_types_have_the_width_of_numpys(name):
     assert wp.types.dtype_from_numpy(name) is dtype
 
 
+@pytest.mark.seed("S-TYP-001", "S-TYP-002")
+@pytest.mark.parametrize("name", INTEGERS + FLOATS)
+def test_every_storage_type_goes_to_numpy_and_back_with_its_width_and_sign(name):
+    info = np.iinfo(name) if name in INTEGERS else np.finfo(name)
+    values = np.array([info.min, info.max, 0, 1, info.max // 3], dtype=name)
+    a = wp.array(values, dtype=getattr(wp, name))
+    assert a.dtype is getattr(wp, name) and a.strides == (values.itemsize,)
+    assert a.numpy().dtype == np.dtype(name) and a.numpy().tobytes() == values.tobytes()
+    assert wp.array(a.numpy()).dtype is a.dtype and wp.array(a.numpy()).numpy().tobytes() == values.tobytes()
+    assert wp.array(values.tolist(), dtype=a.dtype).numpy().tobytes() == values.tobytes()
+
+
 @pytest.mark.seed("S-TYP-002")
 def test_float16_rounds_to_nearest_even():
     for value in (0.1, 1.0 / 3.0, 65504.0, 5.9e-8, 2049.0, 1e6, -1e-9):
@@ -114,8 +126,10 @@ def test_named_vector_types():
 
 @pytest.mark.seed("S-MAT-001", "S-MAT-002")
 def test_named_matrix_types():
-    assert wp.mat33 is wp.mat33f
     for n in (2, 3, 4):
+        unsuffixed = getattr(wp, f"mat{n}{n}")
+        assert unsuffixed is getattr(wp, f"mat{n}{n}f") and unsuffixed.dtype is wp.float32
+        assert wp.zeros(1, dtype=unsuffixed).numpy().shape == (1, n, n)
         for suffix, numpy in (("f", "f4"), ("d", "f8"), ("h", "f2")):
             dtype = getattr(wp, f"mat{n}{n}{suffix}")
             assert dtype.shape == (n, n) and wp.types.dtype_to_numpy(dtype) == np.dtype(numpy)
@@ -138,6 +152,51 @@ def test_made_types_are_the_same_class_each_time():
     mat32h = wp.types.matrix(shape=(3, 2), dtype=wp.float16)
     assert mat32h.shape == (3, 2) and mat32h.dtype is wp.float16
     assert wp.types.type_scalar_type(mat32h) is wp.float16 and wp.types.type_components(mat32h) == 6
+
+
+@pytest.mark.seed("S-VEC-013")
+@pytest.mark.parametrize("name", INTEGERS + FLOATS)
+def test_made_types_of_any_size(name):
+    dtype = getattr(wp, name)
+    for length in (1, 2, 7, 33, 1000):
+        made = wp.types.vector(length=length, dtype=dtype)
+        assert made is wp.types.vector(length, np.dtype(name).type) and made.shape == (length,)
+        values = np.arange(2 * length).reshape(2, length).astype(name)
+        np.testing.assert_array_equal(wp.array(values, dtype=made).numpy(), values)
+    for shape in ((1, 1), (1, 5), (5, 1), (2, 7), (30, 40)):
+        made = wp.types.matrix(shape=shape, dtype=dtype)
+        assert made is wp.types.matrix(shape, dtype) and made.shape == shape
+        values = np.arange(2 * shape[0] * shape[1]).reshape(2, *shape).astype(name)
+        np.testing.assert_array_equal(wp.array(values, dtype=made).numpy(), values)
+
+
+@pytest.mark.seed("S-VEC-013")
+@pytest.mark.seed("D-30")
+def test_equal_declarations_are_one_type_in_python_and_in_kernels():
+    assert wp.types.vector(3, wp.float32) is wp.types.vector(length=3, dtype=float) is wp.vec3f is wp.vec3
+    assert wp.types.matrix((2, 2), wp.float64) is wp.types.matrix(shape=(2, 2), dtype=np.float64) is wp.mat22d
+    assert wp.types.vector(3, wp.float32) is not wp.types.vector(3, wp.float64)
+    assert wp.types.matrix((2, 3), float) is not wp.types.matrix((3, 2), float)
+    for name in FLOATS:
+        suffix = {"float16": "h", "float32": "f", "float64": "d"}[name]
+        assert wp.types.quaternion(dtype=getattr(wp, name)) is getattr(wp, f"quat{suffix}")
+        assert wp.types.transformation(getattr(wp, name)) is getattr(wp, f"transform{suffix}")
+    for make in (wp.types.quaternion, wp.types.transformation):
+        with pytest.raises(TypeError, match="floating-point type, got int32"):
+            make(wp.int32)
+    again = wp.types.vector(length=3, dtype=wp.float32)
+
+    @wp.func
+    def total(v: wp.vec3):
+        return v[0] + v[1] + v[2]
+
+    @wp.kernel
+    def k(x: wp.array(dtype=again), out: wp.array[float]):
+        out[0] = total(x[0]) + total(wp.vector(1.0, 2.0, 3.0))
+
+    x, out = wp.array([(1.0, 2.0, 4.0)], dtype=wp.vec3), wp.zeros(1)
+    wp.launch(k, dim=1, inputs=[x, out])
+    assert out.numpy()[0] == 13.0
 
 
 @pytest.mark.parametrize(

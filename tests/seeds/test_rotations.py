@@ -77,6 +77,28 @@ def test_identity_and_anonymous_quaternions():
     assert f.numpy()[2].tolist() == [4.0, 1.0, 2.0, 3.0]  # the real part stands last
 
 
+@pytest.mark.seed("S-QUA-002")
+@pytest.mark.parametrize("scalar, tolerance", [("float16", 2e-3), ("float32", 1e-6), ("float64", 1e-14)])
+def test_the_angle_is_in_radians_about_any_axis(scalar, tolerance):
+    dtype = getattr(wp, scalar)
+    vector, quaternion = wp.types.vector(3, dtype), wp.types.quaternion(dtype)
+
+    @wp.kernel(module="unique")
+    def k(axis: wp.array(dtype=vector), angle: wp.array(dtype=dtype), q: wp.array(dtype=quaternion)):
+        i = wp.tid()
+        q[i] = wp.quat_from_axis_angle(axis[i], angle[i])
+
+    rng = np.random.default_rng(0)
+    axis = rng.standard_normal((40, 3))
+    axis = (axis / np.linalg.norm(axis, axis=1, keepdims=True)).astype(scalar)
+    angle = rng.uniform(-4.0, 4.0, 40).astype(scalar)
+    q = wp.zeros(40, dtype=quaternion)
+    wp.launch(k, dim=40, inputs=[axis, angle, q])
+    half = angle.astype(np.float64) / 2.0
+    expected = np.concatenate([axis.astype(np.float64) * np.sin(half)[:, None], np.cos(half)[:, None]], axis=1)
+    np.testing.assert_allclose(q.numpy(), expected, atol=tolerance)
+
+
 @wp.kernel
 def transforms(p: wp.vec3, angle: float, out: wp.array(dtype=wp.vec3), back: wp.array(dtype=wp.transform)):
     t = wp.transform(wp.vec3(1.0, 2.0, 3.0), wp.quat_from_axis_angle(0.0, 1.0, 0.0, angle))
@@ -120,6 +142,57 @@ def test_identity_transforms():
 @wp.kernel
 def old_name(t: wp.spatial_transform, out: wp.array(dtype=wp.spatial_transform)):
     out[0] = wp.spatial_transform(wp.vec3(1.0, 2.0, 3.0), wp.transform_get_rotation(t))
+
+
+@wp.struct
+class Frame:
+    pose: wp.spatial_transform
+    poses: wp.array(dtype=wp.spatial_transform)
+
+
+@wp.func
+def moved(t: wp.spatial_transform, by: wp.vec3) -> wp.spatial_transform:
+    return wp.spatial_transform(wp.transform_get_translation(t) + by, wp.transform_get_rotation(t))
+
+
+@wp.kernel
+def old_name_everywhere(frame: Frame, out: wp.array[wp.transform]):
+    i = wp.tid()
+    out[i] = moved(frame.pose, wp.vec3(1.0, 0.0, 0.0)) * frame.poses[i]
+    frame.poses[i] = wp.spatial_transform(wp.vec3(0.0, 0.0, float(i)), wp.quat_identity())
+
+
+@pytest.mark.seed("S-XFM-002")
+@pytest.mark.seed("D-11")
+def test_the_old_name_as_dtype_annotation_and_constructor():
+    made = wp.spatial_transform(wp.vec3(1.0, 2.0, 3.0), wp.quat(0.0, 0.0, 0.0, 1.0))
+    assert type(made) is wp.transform and made.p == wp.vec3(1.0, 2.0, 3.0)
+    poses = wp.array([made, made], dtype=wp.spatial_transform)
+    assert poses.dtype is wp.transform and poses.numpy().shape == (2, 7)
+    out = wp.zeros(2, dtype=wp.spatial_transform)
+    wp.launch(old_name_everywhere, dim=2, inputs=[Frame(pose=made, poses=poses), out])
+    assert out.numpy().tolist() == [[3.0, 4.0, 6.0, 0.0, 0.0, 0.0, 1.0]] * 2
+    assert poses.numpy().tolist() == [[0, 0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0, 1]]
+
+
+@pytest.mark.seed("S-XFM-007")
+@pytest.mark.parametrize("scalar", PRECISIONS)
+def test_anonymous_transforms_take_their_type_from_the_arguments(scalar):
+    dtype = getattr(wp, scalar)
+    vector, quaternion = wp.types.vector(3, dtype), wp.types.quaternion(dtype)
+
+    @wp.kernel(module="unique")
+    def k(p: vector, q: quaternion, out: wp.array(dtype=wp.types.transformation(dtype))):
+        out[0] = wp.transformation(p, q)
+        t = wp.transformation(q=q, p=p)
+        out[1] = t * wp.transformation(wp.transform_get_translation(t), wp.quat_identity(dtype=dtype))
+
+    out = wp.zeros(2, dtype=wp.types.transformation(dtype))
+    wp.launch(k, dim=1, inputs=[(1.0, 2.0, 3.0), (0.0, 0.0, 1.0, 0.0), out])
+    assert out.numpy().tolist() == [[1, 2, 3, 0, 0, 1, 0], [0, 0, 6, 0, 0, 1, 0]]
+    wrong = wp.zeros(2, dtype=wp.transformd if scalar == "float32" else wp.transformf)
+    with pytest.raises(RuntimeError, match="expected array"):
+        wp.launch(k, dim=1, inputs=[(1.0, 2.0, 3.0), (0.0, 0.0, 1.0, 0.0), wrong])
 
 
 @pytest.mark.seed("S-XFM-002")
