@@ -26,6 +26,21 @@ SECTIONS = {
         is_device_available is_cpu_available is_cuda_available get_cuda_device get_cuda_devices get_cuda_device_count
         synchronize synchronize_device""",
     ),
+    "CUDA devices": (
+        "What programs ask about CUDA, and what the CPU answers. See [devices](../guide/devices.md).",
+        """get_cuda_driver_version get_cuda_toolkit_version get_cuda_supported_archs get_cuda_max_cluster_dim
+        get_suggested_block_size can_access map_cuda_device unmap_cuda_device is_mempool_supported is_mempool_enabled
+        set_mempool_enabled get_mempool_release_threshold set_mempool_release_threshold get_mempool_used_mem_current
+        get_mempool_used_mem_high is_mempool_access_supported is_mempool_access_enabled set_mempool_access_enabled
+        is_peer_access_supported is_peer_access_enabled set_peer_access_enabled ScopedMempool ScopedMempoolAccess
+        ScopedPeerAccess""",
+    ),
+    "Streams, events and graphs": (
+        "Order and repetition of work on CUDA devices. See [devices](../guide/devices.md).",
+        """Stream Event get_stream set_stream ScopedStream synchronize_stream synchronize_event record_event wait_event
+        wait_stream get_event_elapsed_time Graph ScopedCapture capture_begin capture_end capture_launch capture_if
+        capture_while capture_debug_dot_print is_conditional_graph_supported""",
+    ),
     "Kernels and functions": (
         "See [kernels](../guide/kernels.md).",
         """kernel func struct constant overload inspect func_grad func_native func_replay Kernel Kernel. Function
@@ -48,7 +63,19 @@ SECTIONS = {
     "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
     "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy int float Any"),
     "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
-    "Errors": ("What Weft raises.", "UsageError CompileError InternalError"),
+    "Logging": (
+        "See [profiling](../guide/profiling.md).",
+        "Logger Logger. get_logger set_logger ScopedLogger ScopedLogLevel",
+    ),
+    "Enumerations": (
+        "What arguments and attributes take.",
+        "CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode TextureResourceFlags",
+    ),
+    "Errors": (
+        "What Weft raises. The names of 1.19 are those of compile errors that are also a class of Python.",
+        """UsageError CompileError InternalError WarpCodegenError WarpCodegenAttributeError WarpCodegenIndexError
+        WarpCodegenKeyError WarpCodegenTypeError WarpCodegenValueError""",
+    ),
 }
 
 # What is not an object of ours and cannot carry a docstring.

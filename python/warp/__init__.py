@@ -28,6 +28,12 @@ from warp._weft import (
     Kernel,
     Launch,
     UsageError,
+    WarpCodegenAttributeError,
+    WarpCodegenError,
+    WarpCodegenIndexError,
+    WarpCodegenKeyError,
+    WarpCodegenTypeError,
+    WarpCodegenValueError,
     array,
     array1d,
     array2d,
@@ -90,14 +96,29 @@ _PYTHON_TYPES = {"float": float, "int": int}
 
 # Found in these modules when first asked for.
 _LATER = {
-    "Tape": "warp.tape",
-    "adj_batched_matmul": "warp.products",
-    "adj_matmul": "warp.products",
-    "batched_matmul": "warp.products",
-    "jvp": "warp.tangents",
-    "indexedarray": "warp.indexed",
-    "map": "warp.mapping",
-    "matmul": "warp.products",
+    name: module
+    for module, names in {
+        "warp.cuda": """ScopedMempool ScopedMempoolAccess ScopedPeerAccess can_access get_cuda_driver_version
+            get_cuda_max_cluster_dim get_cuda_supported_archs get_cuda_toolkit_version get_mempool_release_threshold
+            get_mempool_used_mem_current get_mempool_used_mem_high get_suggested_block_size
+            is_conditional_graph_supported is_mempool_access_enabled is_mempool_access_supported is_mempool_enabled
+            is_mempool_supported is_peer_access_enabled is_peer_access_supported map_cuda_device
+            set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled
+            unmap_cuda_device""",
+        "warp.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
+            TextureResourceFlags""",
+        "warp.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
+            capture_launch capture_while""",
+        "warp.indexed": "indexedarray",
+        "warp.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
+        "warp.mapping": "map",
+        "warp.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
+        "warp.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
+            synchronize_event synchronize_stream wait_event wait_stream""",
+        "warp.tangents": "jvp",
+        "warp.tape": "Tape",
+    }.items()
+    for name in names.split()
 }
 
 

@@ -1,9 +1,11 @@
 """Options of Weft. Set them at any time: ``wp.config.mode = "debug"``; kernels are recompiled where an option
 changes their code.
 
-An assignment is checked at once, and a name that is no option is an error.
+What the compiler or the runtime reads is checked at once. Other names can be set too, and are kept: options of CUDA
+devices and of other releases, and a program's own.
 """
 
+import enum
 import sys
 import types as _types
 
@@ -11,6 +13,23 @@ from warp import _weft
 
 version: str = _weft.build_info()["version"]
 """Version of Weft."""
+
+
+class DeterministicMode(enum.IntEnum):
+    """Whether the results of atomic functions on floats may differ from one run to the next."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
+
+
+class LaunchArrayAccessMode(enum.IntEnum):
+    """How strictly a launch checks that its device reaches its arrays. The CPU reaches all of its arrays."""
+
+    RELAXED = 0
+    CHECKED = 1
+    STRICT = 2
+
 
 mode: str = "release"
 """``"debug"`` builds kernels with checks of array bounds, division and asserts that raise Python exceptions."""
@@ -49,15 +68,16 @@ cpu_threads: int | None = None
 print_launches: bool = False
 """Prints a line for each launch."""
 
-log_level: int = 30
-"""From which level on Weft says something about its own work, on ``sys.stderr``: ``wp.LOG_DEBUG`` (10) why lanes are
-slower than they could be, ``wp.LOG_INFO`` (20) what is compiled and how long it took, ``wp.LOG_WARNING`` (30) what
-works but is hardly meant, ``wp.LOG_ERROR`` (40) nothing of these. Errors are exceptions at any level."""
+log_level: int = 20
+"""From which level on Weft says something about its own work, to the logger that ``wp.set_logger`` names:
+``wp.LOG_DEBUG`` (10) what is compiled, how long it took, and why lanes are slower than they could be; ``wp.LOG_INFO``
+(20) nothing of that; ``wp.LOG_WARNING`` (30) what works but is hardly meant; ``wp.LOG_ERROR`` (40) nothing of these.
+What a program asks for is said at any level: ``print_launches``, timers. Errors are exceptions."""
 
 verbose: bool = False
-"""Another name for ``log_level == wp.LOG_DEBUG``; False is the default level where True was set."""
+"""Another name for ``log_level <= wp.LOG_DEBUG``; False is the default level where True was set."""
 
-quiet: bool = True
+quiet: bool = False
 """Another name for ``log_level >= wp.LOG_WARNING``; False is ``wp.LOG_INFO``, or ``wp.LOG_DEBUG`` where it was set."""
 
 enable_backward: bool = True
@@ -80,31 +100,89 @@ host_compiler: str | None = None
 """Name or path of the clang that compiles the C++ of ``@wp.func_native``; None is $WEFT_CLANG, else one from PATH.
 Nothing else needs a compiler."""
 
+deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
+"""``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run. A
+launch whose sums depend on the order of its threads then runs on one thread, in order; kernels where the order decides
+about more than rounding are refused with ``wp.WarpDeterminismError``."""
+
+# Accepted for programs of this and of earlier releases, kept, and without effect on the CPU. Weft needs no compiler on
+# the machine, folds and outlines by its own rules, and loads kernels when they are first launched.
+cpu_compiler_flags: str = ""
+cuda_arch_suffix: str | None = None
+cuda_output: str | None = None
 cuda_path: str | None = None
+compile_time_trace: bool = False
+default_grid_stride: bool = True
+deterministic_debug: bool = False
+deterministic_max_records: int = 0
+enable_cpu_blocks: bool = False
+enable_graph_capture_module_load_by_default: bool = True
+enable_mathdx_fft: bool = True
+enable_mathdx_gemm: bool = True
+enable_mathdx_solver: bool = True
+enable_mempools_at_init: bool = True
+enable_tiles_in_stack_memory: bool = True
+enable_vector_component_overwrites: bool = False
 host_path: str | None = None
-"""Accepted for programs of earlier releases: Weft needs no compiler on the machine."""
+launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
+legacy_cpu_linker: bool = False
+legacy_scalar_return_types: bool = False
+line_directives: bool = True
+llvm_cuda: bool = False
+load_module_max_workers: int = 0
+ptx_target_arch: int | None = None
+track_memory: bool = False
+use_precompiled_headers: bool = True
+verbose_warnings: bool = False
 
 
 _OPTIONS = tuple(name for name in __annotations__ if name != "version")
+# Those that C++ reads: it checks their values.
+_RUNTIME = [
+    "cache_kernels",
+    "cpu_threads",
+    "fast_math",
+    "gradient_log_bytes",
+    "gradient_loop_bytes",
+    "host_compiler",
+    "kernel_cache_dir",
+    "lineinfo",
+    "log_level",
+    "max_unroll",
+    "mode",
+    "optimization_level",
+    "print_launches",
+    "quiet",
+    "verbose",
+    "verify_fp",
+]
 
 
-def _why_not(name: str) -> str:
-    if name == "version":
-        return "is the version of Weft, which cannot be set"
+def _warn_of_misspelling(name: str) -> None:
     import difflib  # only mistakes need it
 
-    near = difflib.get_close_matches(name, _OPTIONS, n=2)
-    return "there is no such option" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    near = difflib.get_close_matches(name, _OPTIONS, n=2, cutoff=0.8)
+    if near:
+        from warp import logger
+
+        message = f"wp.config.{name} is no option of Weft; did you mean {' or '.join(near)}? It is kept as it is."
+        logger.log_warning(message, stacklevel=3)
 
 
 class _Config(_types.ModuleType):
-    """The module itself, with assignments checked and handed to the runtime."""
+    """The module itself, with assignments handed to the runtime."""
 
     def __setattr__(self, name: str, value) -> None:
-        if name not in _OPTIONS and not name.startswith("__"):
-            raise _weft.usage_error(f"config.{name}: {_why_not(name)}", AttributeError)
-        if name in _OPTIONS:
+        if name == "version":
+            raise _weft.usage_error("config.version: is the version of Weft, which cannot be set", AttributeError)
+        if name in _RUNTIME:
             _weft.set_option(name, value)
+        elif name == "deterministic":
+            if not isinstance(value, DeterministicMode):
+                message = f"config.deterministic: is {value!r}, expected a member of wp.DeterministicMode"
+                raise _weft.usage_error(message, ValueError)
+        elif name not in _OPTIONS and not name.startswith("_") and name not in vars(self):
+            _warn_of_misspelling(name)
         super().__setattr__(name, value)
         if name in ("log_level", "verbose", "quiet"):  # one scale with three names
             level = _weft.log_level()
@@ -112,7 +190,9 @@ class _Config(_types.ModuleType):
                 super().__setattr__(other, now)
 
     def __delattr__(self, name: str) -> None:
-        raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)
+        if name in __annotations__:
+            raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)
+        super().__delattr__(name)
 
 
 sys.modules[__name__].__class__ = _Config

@@ -23,9 +23,12 @@ class ScopedTimer:
         use_nvtx, color, cuda_filter, report_func, skip_tape: shape profiles of CUDA devices; no use on the CPU, except
             ``report_func``, which is called with the list of timings (empty on the CPU) and the indentation.
 
-    After the block, ``elapsed`` holds the milliseconds.
+    After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the activities of CUDA devices (none on
+    the CPU). What is printed goes to the logger of ``wp.set_logger``.
     """
 
+    enabled = True
+    """Set on the class: False makes every timer that is made afterwards do nothing."""
     _depth = -1
 
     def __init__(
@@ -43,13 +46,15 @@ class ScopedTimer:
         skip_tape: bool = False,
     ):
         self.name = name
-        self.active = active
+        self.active = active and ScopedTimer.enabled
         self.print = print
         self.detailed = detailed
         self.dict = dict
         self.synchronize = synchronize
         self.report_func = report_func
+        self.skip_tape = skip_tape
         self.elapsed = 0.0
+        self.timing_results: list = []
         self._profile = None
 
     def __enter__(self) -> ScopedTimer:
@@ -79,15 +84,14 @@ class ScopedTimer:
         if self.dict is not None:
             self.dict.setdefault(self.name, []).append(self.elapsed)
         if self.report_func is not None:
-            self.report_func([], indent)
+            self.report_func(self.timing_results, indent)
         elif self.print:
-            _print(f"{indent}{self.name} took {self.elapsed:.2f} ms")
+            from warp.logger import get_logger
+
+            get_logger().info(f"{indent}{self.name} took {self.elapsed:.2f} ms")
 
     def _wait(self) -> None:
         if self.synchronize:
             from warp.devices import synchronize
 
             synchronize()
-
-
-_print = print

@@ -84,7 +84,14 @@ nb::object class_of(ErrorKind kind, ErrorCategory category) {
     if (!made.is_valid()) {
         nb::dict members;
         members["_category"] = static_cast<int>(category);
-        made = new_class(kKindNames[static_cast<int>(kind)], nb::make_tuple(base, nb::borrow(builtin_of(category))),
+        // traceback prints the `msg` of a SyntaxError, which only SyntaxError's own constructor would set.
+        if (category == ErrorCategory::syntax)
+            members["msg"] = nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(base.attr("__str__"));
+        // A name that a kernel does not know is a KeyError for programs of release 1.19, a NameError for Python.
+        const nb::object first = kind == ErrorKind::compile && category == ErrorCategory::name
+                                     ? class_of(kind, ErrorCategory::key)
+                                     : base;
+        made = new_class(kKindNames[static_cast<int>(kind)], nb::make_tuple(first, nb::borrow(builtin_of(category))),
                          members);
     }
     return made;
@@ -165,6 +172,13 @@ void bind_errors(nb::module_& m) {
         classes().bases[kind] = made;
         m.attr(kKindNames[kind]) = made;
     }
+    // The names of release 1.19 for mistakes in kernels of one category.
+    m.attr("WarpCodegenError") = class_of(ErrorKind::compile, ErrorCategory::runtime);
+    m.attr("WarpCodegenAttributeError") = class_of(ErrorKind::compile, ErrorCategory::attribute);
+    m.attr("WarpCodegenIndexError") = class_of(ErrorKind::compile, ErrorCategory::index);
+    m.attr("WarpCodegenKeyError") = class_of(ErrorKind::compile, ErrorCategory::key);
+    m.attr("WarpCodegenTypeError") = class_of(ErrorKind::compile, ErrorCategory::type);
+    m.attr("WarpCodegenValueError") = class_of(ErrorKind::compile, ErrorCategory::value);
     nb::register_exception_translator(&translate);
 }
 

@@ -42,10 +42,10 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
 void log_compile(const program::CompiledKernel& compiled) {
     using Cache = program::CompiledKernel::Cache;
     const KernelEntry& entry = compiled.description;
-    if (is_logged(LogLevel::info)) {
+    if (is_logged(LogLevel::debug)) {
         char took[32];
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
-        log(LogLevel::info, "kernel '" + entry.name + "' " +
+        log(LogLevel::debug, "kernel '" + entry.name + "' " +
                                 (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " +
                                 took + ", " + std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
     }

@@ -28,6 +28,7 @@
 #include "bindings/fastcall.h"
 #include "bindings/finite.h"
 #include "bindings/kernel.h"
+#include "bindings/log.h"
 #include "bindings/recording.h"
 #include "bindings/records.h"
 #include "bindings/structs.h"
@@ -44,6 +45,11 @@ namespace {
 constexpr double kReleaseGilNs = 5000.0;
 
 // ---- running ----
+
+void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
+    say(LogLevel::info,
+        "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
+}
 
 bool interrupted() {
     nb::gil_scoped_acquire acquire;
@@ -225,6 +231,7 @@ public:
     }
 
     void launch() {
+        if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
             execute(*compiled_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
@@ -380,8 +387,7 @@ nb::object launch(const Slots& slots) {
     }
     program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (program::settings().print_launches) {
-        nb::print(
-            ("kernel: " + kernel->key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias).c_str());
+        print_launch(*kernel, dims, device);
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
     run_recorded(flag(slots[kRecordTape], true), kernel_object, compiled, block.data(), grid, dims,

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "bindings/array_object.h"
 #include "program/settings.h"
 
 namespace weft::bindings {
@@ -10,12 +11,17 @@ namespace nb = nanobind;
 
 bool is_logged(LogLevel level) { return static_cast<int>(level) >= program::settings().log_level; }
 
+void say(LogLevel level, const std::string& text) {
+    static PyObject* module = nullptr;
+    const char* method = level >= LogLevel::error     ? "error"
+                         : level >= LogLevel::warning ? "warning"
+                         : level >= LogLevel::info    ? "info"
+                                                      : "debug";
+    function_of("warp.logger", module, "_say")(method, nb::str(text.c_str(), text.size()));
+}
+
 void log(LogLevel level, const std::string& text) {
-    if (!is_logged(level)) return;
-    const std::string line = std::string(level >= LogLevel::warning ? "warp: warning: " : "warp: ") + text;
-    // As print() does, and nothing in a process whose sys.stderr is None.
-    nb::object stream = nb::borrow(PySys_GetObject("stderr"));
-    if (stream.is_valid() && !stream.is_none()) nb::print(nb::str(line.c_str(), line.size()), nb::handle(), stream);
+    if (is_logged(level)) say(level, text);
 }
 
 }  // namespace weft::bindings

@@ -1,5 +1,5 @@
-// What Weft says about its own work: lines "warp: ..." on sys.stderr, from wp.config.log_level on. Nothing that a
-// program asked to be printed goes here, and no error: those are exceptions.
+// What Weft says about its own work goes to the program's logger, python/warp/logger.py, from wp.config.log_level on.
+// Nothing that a kernel prints goes here, and no error: those are exceptions.
 #pragma once
 
 #include <string>
@@ -12,5 +12,7 @@ enum class LogLevel { debug = 10, info = 20, warning = 30, error = 40 };
 bool is_logged(LogLevel level);
 // Needs the GIL. Does nothing below the level.
 void log(LogLevel level, const std::string& text);
+// The same at any level: what the program asked for.
+void say(LogLevel level, const std::string& text);
 
 }  // namespace weft::bindings

@@ -41,15 +41,15 @@ Int as_int(nb::handle value, const std::string& option, Int low, Int high) {
 }
 
 constexpr int kDebug = static_cast<int>(LogLevel::debug), kInfo = static_cast<int>(LogLevel::info),
-              kWarning = static_cast<int>(LogLevel::warning), kError = static_cast<int>(LogLevel::error);
+              kWarning = static_cast<int>(LogLevel::warning);
 
+// Any int: what lies between the four levels, or beyond them, is a level too.
 int as_log_level(nb::handle value) {
     int level = 0;
-    const bool is_int = !PyBool_Check(value.ptr()) && nb::try_cast(value, level);
-    if (!is_int || (level != kDebug && level != kInfo && level != kWarning && level != kError)) {
+    if (PyBool_Check(value.ptr()) || !nb::try_cast(value, level)) {
         throw UsageError("config.log_level",
                          "is " + std::string(nb::repr(value).c_str()) +
-                             ", expected wp.LOG_DEBUG, wp.LOG_INFO, wp.LOG_WARNING or wp.LOG_ERROR",
+                             ", expected an int: wp.LOG_DEBUG, wp.LOG_INFO, wp.LOG_WARNING or wp.LOG_ERROR",
                          ErrorCategory::value);
     }
     return level;
@@ -91,7 +91,7 @@ void set_option(const std::string& name, nb::handle value) {
     } else if (name == "verbose") {
         // Older names for the ends of the scale: each moves the level just as far as it says.
         const bool verbose = as_bool(value, name);
-        if (verbose || settings.log_level <= kDebug) settings.log_level = verbose ? kDebug : kWarning;
+        if (verbose || settings.log_level <= kDebug) settings.log_level = verbose ? kDebug : kInfo;
     } else if (name == "quiet") {
         const bool quiet = as_bool(value, name);
         settings.log_level = quiet ? std::max(settings.log_level, kWarning) : std::min(settings.log_level, kInfo);
@@ -111,14 +111,10 @@ void set_option(const std::string& name, nb::handle value) {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
-    } else if (name == "enable_backward" || name == "verify_cuda" || name == "verify_autograd_array_access") {
-        as_bool(value, name);  // accepted, and nothing else to set
     } else if (name == "host_compiler") {
         settings.host_compiler = value.is_none() ? std::string() : as_path(value, name, "the name or path of a clang");
-    } else if (name == "cuda_path" || name == "host_path") {
-        if (!value.is_none()) as_path(value, name, "a path");
     } else {
-        throw UsageError("config." + name, "cannot be set", ErrorCategory::attribute);
+        throw InternalError("the runtime reads no option '" + name + "'");
     }
 }
 

@@ -16,7 +16,7 @@ struct Settings {
     bool cache_kernels = true;
     bool print_launches = false;
     bool verify_fp = false;
-    int log_level = 30;  // config.log_level: bindings/log.h
+    int log_level = 20;  // config.log_level: bindings/log.h
     std::optional<int> optimization_level;  // not set: 3, and 0 in debug mode
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;

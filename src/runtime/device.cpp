@@ -1,5 +1,7 @@
 #include "runtime/device.h"
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "support/error.h"
@@ -25,6 +27,11 @@ std::string processor_name() {
 #endif
 }
 
+std::int64_t pages(int which) {
+    const long count = sysconf(which);
+    return count < 0 ? 0 : static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE);
+}
+
 // Devices are never destroyed: arrays that outlive main() still point at theirs.
 Device& cpu() {
     static Device* device = new Device{"cpu", processor_name(), true, -1};
@@ -40,8 +47,10 @@ bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_wi
 Device& device(std::string_view name) {
     if (name == "cpu") return cpu();
     if (names_cuda(name)) {
-        throw UsageError("get_device()", "there is no device '" + std::string(name) +
-                                             "': this build has no CUDA support, only 'cpu'. help: device=\"cpu\"");
+        throw UsageError("get_device()",
+                         "there is no device '" + std::string(name) +
+                             "': this build has no CUDA support, only 'cpu'. help: device=\"cpu\"",
+                         name == "cuda" ? ErrorCategory::runtime : ErrorCategory::value);
     }
     throw UsageError("get_device()",
                      "there is no device '" + std::string(name) + "': expected a name like 'cpu'. help: device=\"cpu\"",
@@ -49,6 +58,9 @@ Device& device(std::string_view name) {
 }
 
 std::vector<Device*> devices() { return {&cpu()}; }
+
+std::int64_t total_memory(const Device&) { return pages(_SC_PHYS_PAGES); }
+std::int64_t free_memory(const Device&) { return pages(_SC_AVPHYS_PAGES); }
 
 Device& default_device() { return default_of_thread ? *default_of_thread : cpu(); }
 

@@ -1,6 +1,7 @@
 // Devices by name. In this build there is one, "cpu"; asking for a CUDA device is an error that names it and says why.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ struct Device {
 // Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.
 Device& device(std::string_view name);
 std::vector<Device*> devices();
+std::int64_t total_memory(const Device& device);  // bytes; 0 where nobody knows
+std::int64_t free_memory(const Device& device);
 Device& default_device();  // of this thread
 void set_default_device(Device& device);
 

@@ -74,7 +74,13 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
         parameters.push_back(Value::runtime(function->add_argument(&function->body, type, p.name)));
     }
     state.active.push_back({kernel.key, tree.name});
-    FunctionAnalyzer(state, kernel, *function).analyze(parameters);
+    try {
+        FunctionAnalyzer(state, kernel, *function).analyze(parameters);
+    } catch (const CompileError& error) {
+        std::vector<Note> notes = error.notes;
+        notes.push_back(note("in kernel '" + tree.name + "'"));
+        fail(error.span, error.message, std::move(notes), error.category);
+    }
     function->tid_rank = state.tid_rank;
     return module;
 }

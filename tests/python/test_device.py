@@ -67,3 +67,118 @@ def test_counts_and_lists():
     wp.synchronize()
     wp.synchronize_device()
     wp.synchronize_device("cpu")
+
+
+def test_the_cpu_has_what_cuda_devices_have():
+    device = wp.get_device("cpu")
+    flags = "is_uva is_mempool_supported is_mempool_enabled is_ipc_supported is_primary is_capturing has_stream"
+    assert [getattr(device, name) for name in flags.split()] == [False] * 7
+    assert (device.arch, device.sm_count, device.max_shared_memory_per_block) == (0, 0, 0)
+    assert (device.uuid, device.pci_bus_id, device.context) == (None, None, None)
+    assert device.total_memory > device.free_memory > 0
+    assert device.can_access("cpu") and wp.can_access("cpu", wp.zeros(1))
+    assert repr(device) == "'cpu'"
+    with pytest.raises(RuntimeError, match="'cpu' has no streams"):
+        device.stream
+    with pytest.raises(TypeError, match="expected a wp.array"):
+        wp.can_access("cpu", 3)
+
+
+def test_memory_from_the_allocator_of_a_device():
+    allocator = wp.get_device("cpu").get_allocator()
+    address = allocator.allocate(1000)
+    assert address % 64 == 0 and allocator.memory_kind == wp.MemoryKind.HOST
+    a = wp.array(ptr=address, shape=250, dtype=float)
+    a.fill_(2.0)
+    assert a.numpy().sum() == 500.0
+    allocator.deallocate(address, 1000)
+    assert wp.get_device("cpu").get_allocator(pinned=True).memory_kind == wp.MemoryKind.PINNED
+
+
+def test_streams_and_events_of_the_cpu_are_refused():
+    for ask in (
+        lambda: wp.Stream("cpu"),
+        lambda: wp.Event("cpu"),
+        lambda: wp.get_stream("cpu"),
+        lambda: wp.set_stream(None),
+        lambda: wp.record_event(),
+        lambda: wp.wait_event(None),
+        lambda: wp.wait_stream(None),
+    ):
+        with pytest.raises(RuntimeError, match="device 'cpu' has no streams and events"):
+            ask()
+    for ask in (lambda: wp.ScopedStream(3), lambda: wp.synchronize_event(None)):
+        with pytest.raises(TypeError, match="expected a wp.(Stream|Event), got"):
+            ask()
+    with wp.ScopedStream(None):
+        wp.synchronize_stream()
+        wp.synchronize_stream("cpu")
+
+
+def test_memory_pools_are_of_cuda_devices():
+    assert not wp.is_mempool_supported("cpu") and not wp.is_mempool_enabled("cpu")
+    assert not wp.is_mempool_access_supported("cpu", "cpu")
+    wp.set_mempool_enabled("cpu", False)
+    for ask in (
+        lambda: wp.set_mempool_enabled("cpu", True),
+        lambda: wp.get_mempool_release_threshold("cpu"),
+        lambda: wp.set_mempool_release_threshold("cpu", 0),
+        lambda: wp.get_mempool_used_mem_high("cpu"),
+        lambda: wp.set_peer_access_enabled("cpu", "cpu", True),
+        lambda: wp.ScopedMempool("cpu", True).__enter__(),
+        lambda: wp.ScopedPeerAccess("cpu", "cpu", True).__enter__(),
+    ):
+        with pytest.raises(ValueError, match="CUDA devices, and the CPU is none"):
+            ask()
+
+
+def test_graphs_are_refused_until_they_are_there():
+    for ask in (lambda: wp.ScopedCapture().__enter__(), lambda: wp.capture_begin()):
+        with pytest.raises(RuntimeError, match="graphs cannot be recorded yet. help: .*record_cmd=True"):
+            ask()
+    with pytest.raises(RuntimeError, match="nothing is being recorded"):
+        wp.capture_end()
+    with pytest.raises(TypeError, match=r"capture_launch\(\): expected a wp.Graph, got None"):
+        wp.capture_launch(None)
+
+
+def test_conditions_outside_of_a_graph():
+    said = []
+    for value in (2, 0):
+        condition = wp.array([value], dtype=int)
+        wp.capture_if(condition, on_true=lambda n: said.append(n), on_false=lambda n: said.append(-n), n=7)
+    wp.capture_if(wp.array([0], dtype=int), on_true=said.clear)
+    assert said == [7, -7]
+    count = wp.array([4], dtype=int)
+    wp.capture_while(count, lambda: count.assign(count.numpy() - 1))
+    assert count.list() == [0]
+    for wrong in (3, wp.zeros(1), wp.zeros(0, dtype=int)):
+        with pytest.raises(TypeError, match="expected an array of int32 with an element"):
+            wp.capture_while(wrong, said.clear)
+    with pytest.raises(TypeError, match="while_body is None, expected a function"):
+        wp.capture_while(count, None)
+
+
+def test_questions_about_cuda():
+    assert wp.get_cuda_driver_version() is None and wp.get_cuda_toolkit_version() is None
+    assert wp.get_cuda_supported_archs() == [] and wp.is_conditional_graph_supported() is False
+
+    @wp.kernel
+    def kernel(x: wp.array[float]):
+        x[0] = 1.0
+
+    assert wp.get_suggested_block_size(kernel, "cpu") == (1, 1)
+    with pytest.raises(TypeError, match="expected a kernel, got 3"):
+        wp.get_suggested_block_size(3)
+    for ask in (wp.map_cuda_device, wp.unmap_cuda_device):
+        with pytest.raises(RuntimeError, match="'cuda:0': this build has the CPU only"):
+            ask("cuda:0")
+    with pytest.raises(IndexError, match="there is no device 'cuda:0'"):
+        wp.get_cuda_device(0)
+
+
+def test_enumerations_are_ints():
+    assert wp.TextureFilterMode.LINEAR == 1 and wp.TextureAddressMode.BORDER == 3
+    assert wp.CaptureMode(1) is wp.CaptureMode.THREAD_LOCAL and wp.MemoryKind["HOST"] == 1
+    assert [mode.name for mode in wp.DeterministicMode] == ["NOT_GUARANTEED", "RUN_TO_RUN", "GPU_TO_GPU"]
+    assert wp.config.LaunchArrayAccessMode.STRICT == 2

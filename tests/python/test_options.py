@@ -20,7 +20,7 @@ def refused(name, value, builtin, *parts):
 
 @pytest.mark.parametrize(
     "name",
-    "fast_math lineinfo cache_kernels print_launches verbose quiet enable_backward verify_cuda verify_fp".split(),
+    "fast_math lineinfo cache_kernels print_launches verbose quiet verify_fp".split(),
 )
 def test_flags_are_true_or_false(name):
     for value in ("yes", None, 2, 0.5, []):
@@ -38,16 +38,32 @@ def test_values_out_of_range():
     refused("max_unroll", "many", ValueError, "'many'")
     refused("cpu_threads", 0, ValueError, "from 1 to")
     refused("kernel_cache_dir", 3, TypeError, "expected the path of a folder or None")
-    refused("cuda_path", 3, TypeError, "expected a path or None")
+    refused("log_level", "debug", ValueError, "expected an int: wp.LOG_DEBUG")
+    refused("deterministic", "always", ValueError, "expected a member of wp.DeterministicMode")
 
 
-def test_names_that_are_no_options():
-    refused("verify_cud", True, AttributeError, "did you mean verify_cuda")
-    refused("fastmath", True, AttributeError, "did you mean fast_math?")
-    refused("zzz", 1, AttributeError, "no such option")
+def test_names_that_are_no_options_are_kept(monkeypatch, capfd):
+    monkeypatch.setattr(wp.config, "my_flag", [1], raising=False)
+    assert wp.config.my_flag == [1]
+    assert tuple(capfd.readouterr()) == ("", "")
+    monkeypatch.setattr(wp.config, "fastmath", True, raising=False)
+    message = "wp.config.fastmath is no option of Weft; did you mean fast_math? It is kept as it is."
+    assert tuple(capfd.readouterr()) == ("", f"Warp UserWarning: {message}\n")
+    wp.config.other_flag = 1
+    del wp.config.other_flag
+    assert not hasattr(wp.config, "other_flag")
+
+
+def test_what_cannot_be_set_or_deleted():
     refused("version", "2.0", AttributeError, "cannot be set")
     with pytest.raises(AttributeError, match="not deleted"):
         del wp.config.mode
+
+
+def test_options_of_other_machines_are_taken_as_they_are(monkeypatch):
+    for name, value in {"verify_cuda": None, "cuda_path": 3, "cpu_compiler_flags": "-O2", "llvm_cuda": 1}.items():
+        monkeypatch.setattr(wp.config, name, value)
+        assert getattr(wp.config, name) == value
 
 
 def test_the_cache_folder_can_be_chosen(tmp_path):

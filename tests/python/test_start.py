@@ -150,8 +150,6 @@ print(wp.config.version == wp.__version__)
 
 
 def test_a_wrong_option_or_value_is_an_error():
-    with pytest.raises(AttributeError, match="fast_math"):
-        wp.config.fastmath = True
     with pytest.raises(wp.UsageError, match="debug"):
         wp.config.mode = "dbg"
     assert wp.config.mode == "release"

@@ -1,16 +1,14 @@
 """API-1.19, section 7: configuration."""
 
 import warp as wp
-from probing import still_open
+from probing import differs
 
 
-@still_open("section 7")
 def unknown_option():
     wp.config.my_flag = 1
     return wp.config.my_flag
 
 
-@still_open("section 7")
 def defaults():
     names = (
         "enable_cpu_blocks deterministic_max_records deterministic_debug default_grid_stride load_module_max_workers "
@@ -22,37 +20,56 @@ def defaults():
     return {name: getattr(wp.config, name, "absent") for name in names}
 
 
-@still_open("section 7")
 def older_defaults():
     names = (
-        "mode print_launches cache_kernels verify_fp verify_cuda fast_math lineinfo max_unroll enable_backward "
-        "verify_autograd_array_access cuda_path host_compiler optimization_level"
+        "mode print_launches cache_kernels verify_fp verify_cuda lineinfo max_unroll enable_backward "
+        "verify_autograd_array_access optimization_level"
     ).split()
     return {name: getattr(wp.config, name, "absent") for name in names}
 
 
-@still_open("section 7")
 def level_of_the_log():
     return wp.config.log_level
 
 
-@still_open("section 7")
 def access_modes():
     return wp.config.launch_array_access_mode.name, [mode.name for mode in wp.config.LaunchArrayAccessMode]
 
 
-@still_open("section 7")
 def deterministic_modes():
     return wp.config.deterministic.name, [mode.name for mode in wp.DeterministicMode]
 
 
-@still_open("section 7")
 def compiler_flags():
     return type(wp.config.cpu_compiler_flags)
 
 
-@still_open("section 7")
 def any_value_is_taken():
     wp.config.print_launches = 1
     wp.config.cpu_compiler_flags = "-O2"
     return wp.config.print_launches, wp.config.cpu_compiler_flags
+
+
+@differs("raises ValueError")
+def misspelled_value_of_the_mode():
+    wp.config.mode = "fast"
+    return wp.config.mode
+
+
+def deterministic_mode_of_a_wrong_kind():
+    wp.config.deterministic = "always"
+
+
+def deterministic_mode_by_number():
+    wp.config.deterministic = 1
+    return wp.config.deterministic.name
+
+
+def enums_are_ints():
+    return wp.DeterministicMode.GPU_TO_GPU == 2, wp.config.LaunchArrayAccessMode.STRICT == 2
+
+
+def options_of_its_own_can_go():
+    wp.config.my_flag = 1
+    del wp.config.my_flag
+    return hasattr(wp.config, "my_flag")

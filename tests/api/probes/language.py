@@ -60,7 +60,6 @@ def or_of_every_thread_arrives():
     return launched(kernel, 1000, ints(0))
 
 
-@still_open("section 1")
 def one_name_in_a_launch_of_two_dimensions():
     def kernel(out: wp.array(dtype=int)):
         i = wp.tid()
@@ -132,7 +131,6 @@ def names_without_prefix():
     return launched(kernel, 1, floats(0.0))
 
 
-@still_open("section 1")
 def local_of_only_some_paths():
     def kernel(n: int, out: wp.array(dtype=int)):
         for j in range(n):
@@ -142,7 +140,6 @@ def local_of_only_some_paths():
     return launched(kernel, 1, 5, ints(0))
 
 
-@still_open("section 1")
 def function_without_a_return_on_some_path():
     @wp.func
     def above(x: float):

@@ -120,7 +120,6 @@ def groups_of_colours():
     return [group.numpy().tolist() for group in wp.utils.graph_coloring_get_groups(ints(0, 1, 0, 1), 2, device="cpu")]
 
 
-@still_open("section 9")
 def timer():
     with wp.ScopedTimer("name", print=False) as timer:
         pass

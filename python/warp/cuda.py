@@ -1,0 +1,234 @@
+"""What programs ask about CUDA: drivers, memory pools, access between devices. This build has the CPU only.
+
+A question is answered; a setting that would need a CUDA device is an error, one that asks for nothing is accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warp._weft import Kernel, array, get_device
+from warp._weft import usage_error as _usage_error
+
+__all__ = [
+    "ScopedMempool",
+    "ScopedMempoolAccess",
+    "ScopedPeerAccess",
+    "can_access",
+    "get_cuda_driver_version",
+    "get_cuda_max_cluster_dim",
+    "get_cuda_supported_archs",
+    "get_cuda_toolkit_version",
+    "get_mempool_release_threshold",
+    "get_mempool_used_mem_current",
+    "get_mempool_used_mem_high",
+    "get_suggested_block_size",
+    "is_conditional_graph_supported",
+    "is_mempool_access_enabled",
+    "is_mempool_access_supported",
+    "is_mempool_enabled",
+    "is_mempool_supported",
+    "is_peer_access_enabled",
+    "is_peer_access_supported",
+    "map_cuda_device",
+    "set_mempool_access_enabled",
+    "set_mempool_enabled",
+    "set_mempool_release_threshold",
+    "set_peer_access_enabled",
+    "unmap_cuda_device",
+]
+
+
+def get_cuda_driver_version() -> tuple[int, int] | None:
+    """Version of the CUDA driver as (major, minor); None where there is none."""
+    return None
+
+
+def get_cuda_toolkit_version() -> tuple[int, int] | None:
+    """Version of the CUDA toolkit that this build was made with; None where it was made without."""
+    return None
+
+
+def get_cuda_supported_archs() -> list[int]:
+    """The CUDA architectures that code can be compiled for, ascending."""
+    return []
+
+
+def is_conditional_graph_supported() -> bool:
+    """Whether CUDA graphs may have conditional nodes."""
+    return False
+
+
+def get_suggested_block_size(kernel: Any, device: Any = None) -> tuple[int, int]:
+    """The block size that suits a kernel, and the least number of blocks that fill the device: (1, 1) on the CPU."""
+    if not isinstance(kernel, Kernel):
+        raise _usage_error(f"get_suggested_block_size(): expected a kernel, got {kernel!r}", TypeError)
+    get_device(device)
+    return (1, 1)
+
+
+def can_access(device: Any, resource: Any) -> bool:
+    """Whether kernels on a device can read and write the memory of an array.
+
+    Args:
+        device: a device or its name.
+        resource: a ``wp.array``.
+    Raises:
+        UsageError: there is no such device, or ``resource`` is no array.
+    """
+    here = get_device(device)
+    if isinstance(resource, array) or hasattr(resource, "device"):
+        return here.can_access(resource.device)
+    raise _usage_error(f"can_access(): expected a wp.array, got {resource!r}", TypeError)
+
+
+# ---- memory pools ----
+
+
+def _refuse(api: str, what: str) -> Exception:
+    return _usage_error(f"{api}: {what}, and the CPU is none", ValueError)
+
+
+_POOLS = "memory pools are of CUDA devices"
+_POOL_ACCESS = "access to memory pools is between CUDA devices"
+_PEERS = "peer access is between CUDA devices"
+
+
+def is_mempool_supported(device: Any) -> bool:
+    """Whether a device can allocate from a memory pool."""
+    return get_device(device).is_mempool_supported
+
+
+def is_mempool_enabled(device: Any) -> bool:
+    """Whether a device allocates from a memory pool."""
+    return get_device(device).is_mempool_enabled
+
+
+def set_mempool_enabled(device: Any, enable: bool) -> None:
+    """Makes a CUDA device allocate from a memory pool or not; False is accepted for the CPU."""
+    get_device(device)
+    if enable:
+        raise _refuse("set_mempool_enabled()", _POOLS)
+
+
+def get_mempool_release_threshold(device: Any = None) -> int:
+    """Bytes that the memory pool of a CUDA device keeps when they are free."""
+    get_device(device)
+    raise _refuse("get_mempool_release_threshold()", _POOLS)
+
+
+def set_mempool_release_threshold(device: Any, threshold: float) -> None:
+    """Sets how many bytes the memory pool of a CUDA device keeps when they are free."""
+    get_device(device)
+    raise _refuse("set_mempool_release_threshold()", _POOLS)
+
+
+def get_mempool_used_mem_current(device: Any = None) -> int:
+    """Bytes in use of the memory pool of a CUDA device."""
+    get_device(device)
+    raise _refuse("get_mempool_used_mem_current()", _POOLS)
+
+
+def get_mempool_used_mem_high(device: Any = None) -> int:
+    """The most bytes that were in use of the memory pool of a CUDA device."""
+    get_device(device)
+    raise _refuse("get_mempool_used_mem_high()", _POOLS)
+
+
+def is_mempool_access_supported(target_device: Any, peer_device: Any) -> bool:
+    """Whether one CUDA device can reach the memory pool of another."""
+    get_device(target_device), get_device(peer_device)
+    return False
+
+
+def is_mempool_access_enabled(target_device: Any, peer_device: Any) -> bool:
+    """Whether one CUDA device reaches the memory pool of another."""
+    return is_mempool_access_supported(target_device, peer_device)
+
+
+def set_mempool_access_enabled(target_device: Any, peer_device: Any, enable: bool) -> None:
+    """Lets a CUDA device reach the memory pool of another or not; False is accepted for the CPU."""
+    get_device(target_device), get_device(peer_device)
+    if enable:
+        raise _refuse("set_mempool_access_enabled()", _POOL_ACCESS)
+
+
+def is_peer_access_supported(target_device: Any, peer_device: Any) -> bool:
+    """Whether one CUDA device can reach the memory of another directly."""
+    get_device(target_device), get_device(peer_device)
+    return False
+
+
+def is_peer_access_enabled(target_device: Any, peer_device: Any) -> bool:
+    """Whether one CUDA device reaches the memory of another directly."""
+    return is_peer_access_supported(target_device, peer_device)
+
+
+def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) -> None:
+    """Lets a CUDA device reach the memory of another directly or not; False is accepted for the CPU."""
+    get_device(target_device), get_device(peer_device)
+    if enable:
+        raise _refuse("set_peer_access_enabled()", _PEERS)
+
+
+class ScopedMempool:
+    """Whether a CUDA device allocates from a memory pool inside a ``with`` block; False is accepted for the CPU."""
+
+    def __init__(self, device: Any, enable: bool):
+        self.device = get_device(device)
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        set_mempool_enabled(self.device, self.enable)
+
+    def __exit__(self, *error) -> None:
+        pass
+
+
+class _ScopedAccess:
+    _set: Any = None
+
+    def __init__(self, target_device: Any, peer_device: Any, enable: bool):
+        self.target_device = get_device(target_device)
+        self.peer_device = get_device(peer_device)
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        type(self)._set(self.target_device, self.peer_device, self.enable)
+
+    def __exit__(self, *error) -> None:
+        pass
+
+
+class ScopedMempoolAccess(_ScopedAccess):
+    """Whether a CUDA device reaches another's memory pool inside a ``with`` block; False is accepted for the CPU."""
+
+    _set = staticmethod(set_mempool_access_enabled)
+
+
+class ScopedPeerAccess(_ScopedAccess):
+    """Whether a CUDA device reaches another's memory inside a ``with`` block; False is accepted for the CPU."""
+
+    _set = staticmethod(set_peer_access_enabled)
+
+
+# ---- CUDA devices ----
+
+
+def get_cuda_max_cluster_dim(kernel: Any, device: Any = None) -> int:
+    """The most blocks of a cluster for a kernel on a CUDA device."""
+    get_device(device)
+    message = "get_cuda_max_cluster_dim(): clusters are of CUDA devices, and this build has the CPU only"
+    raise _usage_error(message, RuntimeError)
+
+
+def map_cuda_device(alias: str, context: Any = None) -> Any:
+    """Gives a CUDA context a name for ``device=``."""
+    message = f"map_cuda_device(): there is no CUDA context for {alias!r}: this build has the CPU only"
+    raise _usage_error(message, RuntimeError)
+
+
+def unmap_cuda_device(alias: str) -> None:
+    """Takes the name of a CUDA context back."""
+    message = f"unmap_cuda_device(): there is no CUDA device {alias!r}: this build has the CPU only"
+    raise _usage_error(message, RuntimeError)

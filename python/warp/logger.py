@@ -1,0 +1,156 @@
+"""Who writes down what Weft says about its own work: a logger of the program's own, or the one below.
+
+    class Kept:
+        def debug(self, message): ...
+        def info(self, message): ...
+        def warning(self, message, category=None, stacklevel=1): ...
+        def error(self, message): ...
+
+    wp.set_logger(Kept())
+
+Errors of the API are exceptions and go to no logger.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Protocol, runtime_checkable
+
+from warp import config
+from warp._weft import usage_error as _usage_error
+
+__all__ = ["Logger", "ScopedLogLevel", "ScopedLogger", "get_logger", "set_logger"]
+
+
+@runtime_checkable
+class Logger(Protocol):
+    """What ``wp.set_logger`` takes: an object with these four methods."""
+
+    def debug(self, message: str) -> None:
+        """Takes what is only of use for finding a mistake, or time that is lost."""
+
+    def info(self, message: str) -> None:
+        """Takes what happens as it should."""
+
+    def warning(self, message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
+        """Takes what works but is hardly meant. ``category`` is a class of warnings, UserWarning where it is None;
+        ``stacklevel`` counts calls up to the line that is meant, as ``warnings.warn`` does."""
+
+    def error(self, message: str) -> None:
+        """Takes what went wrong."""
+
+
+def _write(stream: Any, text: str) -> None:
+    if stream is not None:  # a process without a console
+        print(text, file=stream)
+
+
+class DefaultLogger:
+    """Writes debug and info to ``sys.stdout``, errors to ``sys.stderr``, and warnings that Python's filters let through
+    as well. It has no level: ``wp.config.log_level`` decides before anything is written down."""
+
+    def debug(self, message: str) -> None:
+        _write(sys.stdout, message)
+
+    def info(self, message: str) -> None:
+        _write(sys.stdout, message)
+
+    def warning(self, message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
+        kind = UserWarning if category is None else category
+        try:
+            frame = sys._getframe(stacklevel)
+            place, line = frame.f_code.co_filename, frame.f_lineno
+        except ValueError:  # fewer callers than that
+            place, line = "<unknown>", 1
+        with warnings.catch_warnings(record=True) as passed:
+            warnings.warn_explicit(message, kind, place, line, registry={})
+        if passed:
+            _write(sys.stderr, f"Warp {kind.__name__}: {message}")
+
+    def error(self, message: str) -> None:
+        _write(sys.stderr, f"Warp Error: {message}")
+
+
+_default = DefaultLogger()
+_current: Logger = _default
+
+
+def _checked(logger: Any, api: str) -> Logger:
+    if logger is None:
+        return _default
+    missing = [name for name in ("debug", "info", "warning", "error") if not callable(getattr(logger, name, None))]
+    if missing:
+        message = f"the logger is {logger!r}, which has no method {' and no '.join(missing)}; expected an object with "
+        message += "debug(message), info(message), warning(message, category=None, stacklevel=1), error(message)"
+        raise _usage_error(f"{api}: {message}", TypeError)
+    return logger
+
+
+def get_logger() -> Logger:
+    """The logger that is in use: what ``wp.set_logger`` was given last, or the default one."""
+    return _current
+
+
+def set_logger(logger: Logger | None) -> None:
+    """Makes an object write down what Weft says; None is the default logger.
+
+    Args:
+        logger: has the four methods of ``wp.Logger``.
+    Raises:
+        UsageError (a TypeError): a method is missing.
+    """
+    global _current
+    _current = _checked(logger, "set_logger()")
+
+
+class ScopedLogger:
+    """Another logger inside a ``with`` block; None is the default one. ``logger`` is the one given.
+
+    Raises:
+        UsageError (a TypeError): a method of ``wp.Logger`` is missing.
+    """
+
+    def __init__(self, logger: Logger | None):
+        _checked(logger, "ScopedLogger()")
+        self.logger = logger
+        self._outer: list[Logger] = []
+
+    def __enter__(self) -> ScopedLogger:
+        self._outer.append(_current)
+        set_logger(self.logger)
+        return self
+
+    def __exit__(self, *error) -> None:
+        set_logger(self._outer.pop())
+
+
+class ScopedLogLevel:
+    """Another ``wp.config.log_level`` inside a ``with`` block.
+
+    Args:
+        log_level: ``wp.LOG_DEBUG``, ``wp.LOG_INFO``, ``wp.LOG_WARNING`` or ``wp.LOG_ERROR``.
+    """
+
+    def __init__(self, log_level: int):
+        self.log_level = log_level
+        self._outer: list[int] = []
+
+    def __enter__(self) -> ScopedLogLevel:
+        self._outer.append(config.log_level)
+        config.log_level = self.log_level
+        return self
+
+    def __exit__(self, *error) -> None:
+        config.log_level = self._outer.pop()
+
+
+def _say(level: str, message: str) -> None:
+    """What machine code has to say: the name of a method of the logger, and a line."""
+    getattr(_current, level)(message)
+
+
+def log_warning(message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
+    """Gives a warning to the logger where ``wp.config.log_level`` lets it through."""
+    if config.log_level <= 30:
+        _current.warning(message, category, stacklevel + 1)
