@@ -33,7 +33,8 @@ THEMES = {
     "S-JAX": "interop", "S-DLP": "interop", "S-PAD": "interop", "S-DST": "interop", "S-BEN": "interop",
     "S-DOC": "documents",
     "S-INI-007": "cuda", "S-INI-009": "cuda", "S-INI-014": "documents", "S-LCH-005": "gradients",
-    "S-LCH-007": "interop", "S-LCH-017": "gradients", "S-ARR-018": "cuda",
+    "S-LCH-007": "interop", "S-LCH-017": "gradients", "S-ARR-018": "cuda", "S-DOC-006": "interop",
+    "S-DOC-007": "interop",
 }  # fmt: skip
 # Of programs and pairs: the last number of each run.
 RUNS = {
@@ -44,7 +45,7 @@ RUNS = {
     ],
     "D": [
         (3, "core"), (5, "gradients"), (6, "core"), (8, "interop"), (10, "geometry"), (11, "language"), (13, "interop"),
-        (16, "core"), (18, "cuda"), (21, "core"), (22, "graphs"), (23, "core"), (24, "graphs"), (25, "geometry"),
+        (16, "core"), (18, "cuda"), (21, "core"), (22, "graphs"), (23, "cuda"), (24, "graphs"), (25, "geometry"),
         (26, "interop"), (27, "geometry"), (28, "gradients"), (29, "tiles"), (32, "core"),
     ],
 }  # fmt: skip

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
+from differences import check_program
 from tapes import doubles, gradients
 
 
@@ -37,6 +38,58 @@ def test_numbers_taken_by_atomics_are_those_of_the_launch(n):
     expected = np.zeros(n)
     expected[order] = 2 * values[order] * np.arange(1, taken + 1) * seed[:taken]
     np.testing.assert_allclose(x.grad.numpy(), expected)
+
+
+@wp.kernel
+def spend(x: wp.array[wp.float64], balance: wp.array[wp.float64]):
+    i = wp.tid()
+    wp.atomic_sub(balance, i % 2, x[i] * x[i])
+
+
+@wp.kernel
+def spend_and_tell(x: wp.array[wp.float64], balance: wp.array[wp.float64], before: wp.array[wp.float64]):
+    i = wp.tid()
+    before[i] = wp.atomic_sub(balance, i, x[i])
+
+
+@pytest.mark.seed("S-BLT-007")
+def test_the_value_and_the_gradient_of_atomic_sub():
+    start = np.array([10.0, 20.0])
+
+    def program(x):
+        balance = doubles(start, requires_grad=True)
+        for _ in range(2):
+            wp.launch(spend, 5, [x, balance])
+        return balance * balance
+
+    values = np.array([1.0, 2.0, 0.5, -1.5, 0.25])
+    spent = np.array([(values[::2] ** 2).sum(), (values[1::2] ** 2).sum()])
+    np.testing.assert_allclose(program(doubles(values)).numpy(), (start - 2.0 * spent) ** 2)
+    check_program(program, [values])
+    balance, before = doubles(np.arange(5.0)), doubles(np.full(5, -9.0))
+    wp.launch(spend_and_tell, 5, [doubles(values), balance, before])
+    np.testing.assert_array_equal(before.numpy(), np.arange(5.0))
+    np.testing.assert_array_equal(balance.numpy(), np.arange(5.0) - values)
+
+
+@wp.kernel
+def count_down(x: wp.array[float], counter: wp.array[int], seen: wp.array[int], total: wp.array[float]):
+    i = wp.tid()
+    seen[i] = wp.atomic_sub(counter, 0, 1)
+    wp.atomic_sub(total, 0, x[i])
+
+
+@pytest.mark.seed("S-BLT-007")
+def test_each_thread_gets_another_old_value():
+    n = 20_000
+    counter, seen, total = wp.full(1, n, dtype=int), wp.zeros(n, dtype=int), wp.zeros(1, requires_grad=True)
+    x = wp.ones(n, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(count_down, n, [x, counter, seen, total])
+    assert counter.numpy()[0] == 0 and total.numpy()[0] == -n
+    assert sorted(seen.numpy().tolist()) == list(range(1, n + 1))
+    tape.backward(grads={total: wp.full(1, 2.0)})
+    assert (x.grad.numpy() == -2.0).all()
 
 
 @wp.kernel

@@ -63,6 +63,7 @@ def test_a_tape_recorded_once_uses_the_present_contents():
 
 
 @pytest.mark.seed("S-DIF-010")
+@pytest.mark.seed("D-04")
 @pytest.mark.seed("P-89")
 def test_gradients_add_up_until_they_are_zeroed():
     a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
@@ -210,14 +211,22 @@ def test_recorded_launches_are_on_the_tape():
     assert x.grad.numpy()[0] == 32.0
 
 
-def test_retained_gradients_stay():
+@pytest.mark.seed("D-28")
+@pytest.mark.parametrize("retained", [True, False])
+def test_gradients_of_what_was_overwritten_are_used_up_unless_retained(retained):
     x, y, z = (doubles([2.0], requires_grad=True) for _ in range(3))
-    y.retain_grad = True
+    y.retain_grad = retained
     with wp.Tape() as tape:
         wp.launch(multiply, dim=1, inputs=[x, x, y])
         wp.launch(multiply, dim=1, inputs=[y, y, z])
     tape.backward(grads={z: doubles([1.0])})
-    assert x.grad.numpy()[0] == 2 * 4 * 2 * 2 and y.grad.numpy()[0] == 8.0
+    assert x.grad.numpy()[0] == 2 * 4 * 2 * 2 and y.grad.numpy()[0] == (8.0 if retained else 0.0)
+    tape.backward(grads={z: doubles([1.0])})
+    assert x.grad.numpy()[0] == 2 * 2 * 4 * 2 * 2  # added up once each, not twice what was left
+    # A launch of the adjoint alone leaves the gradients of its outputs as they are.
+    adj_y, adj_x = doubles([3.0]), doubles([0.0])
+    wp.launch(multiply, dim=1, inputs=[x, y], outputs=[z], adj_inputs=[adj_x], adj_outputs=[adj_y], adjoint=True)
+    assert adj_y.numpy()[0] == 3.0 and adj_x.numpy()[0] == 3.0 * y.numpy()[0]
 
 
 @pytest.mark.seed("S-DIF-006")

@@ -16,6 +16,7 @@ SCALARS = {
 
 
 @pytest.mark.seed("S-ARR-001")
+@pytest.mark.seed("D-03")
 def test_n_and_length_name_the_size():
     assert wp.empty(n=1024, dtype=wp.vec3, device="cpu").shape == (1024,)
     assert wp.zeros(n=3, dtype=float).shape == (3,)
@@ -27,6 +28,7 @@ def test_n_and_length_name_the_size():
 
 
 @pytest.mark.seed("S-ARR-002")
+@pytest.mark.seed("D-03")
 def test_shape_is_an_int_or_a_tuple():
     assert wp.zeros(shape=1024).shape == (1024,)
     assert wp.zeros(shape=(1024, 16)).shape == (1024, 16)
@@ -465,6 +467,7 @@ def test_full_infers_its_dtype():
         wp.full(2, "x", dtype=int)
 
 
+@pytest.mark.seed("D-01", "D-02")
 @pytest.mark.seed("S-ANN-001")
 @pytest.mark.seed("S-ANN-002")
 @pytest.mark.seed("S-ANN-003")

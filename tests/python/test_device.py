@@ -19,6 +19,7 @@ def test_devices_compare_equal_to_their_names():
 
 @pytest.mark.seed("S-INI-011")
 @pytest.mark.seed("S-INI-012")
+@pytest.mark.seed("D-17", waits="cuda")
 def test_the_default_device():
     assert wp.get_device() == "cpu"
     wp.set_device("cpu")
@@ -26,7 +27,7 @@ def test_the_default_device():
     assert wp.get_preferred_device() == wp.get_devices()[-1]
 
 
-@pytest.mark.seed("S-INI-013")
+@pytest.mark.seed("S-INI-013", waits="cuda")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
 def test_a_missing_cuda_device_is_named(name):
     for use in (

@@ -373,6 +373,35 @@ def test_single_index_slices_of_every_rank():
     np.testing.assert_array_equal(a.numpy()[:, 1], np.broadcast_to(np.arange(3)[:, None, None], (3, 2, 2)))
 
 
+@pytest.mark.seed("D-16")
+def test_slices_by_an_index_and_by_bounds_share_memory():
+    @wp.func
+    def total(line: wp.array[float]):
+        s = float(0.0)
+        for k in range(line.shape[0]):
+            s += line[k]
+        return s
+
+    @wp.kernel
+    def k(a: wp.array3d[float], lo: int, hi: int, out: wp.array2d[float]):
+        i = wp.tid()
+        out[i, 0] = total(a[i][1]) + total(a[i, 0])
+        out[i, 1] = total(a[i, 1, lo:hi])
+        out[i, 2] = total(a[i, :, hi]) + total(a[i][0][1:-1])
+        part = a[i, :, lo:hi]
+        part[1, 0] = -1.0
+        out[i, 3] = float(part.shape[0] * 10 + part.shape[1])
+
+    a = np.arange(40, dtype=np.float32).reshape(4, 2, 5)
+    before, out = a.copy(), wp.zeros((4, 4))
+    wp.launch(k, dim=4, inputs=[a, 1, 3, out])
+    expected = [before.sum(axis=(1, 2)), before[:, 1, 1:3].sum(axis=1),
+                before[:, :, 3].sum(axis=1) + before[:, 0, 1:-1].sum(axis=1), np.full(4, 22)]  # fmt: skip
+    np.testing.assert_array_equal(out.numpy(), np.stack(expected, axis=1))
+    before[:, 1, 1] = -1.0
+    np.testing.assert_array_equal(a, before)
+
+
 @pytest.mark.seed("S-MAT-009")
 def test_at_between_matrices_of_fitting_shapes():
     mat23, mat34, mat24 = (wp.types.matrix(shape=s, dtype=float) for s in ((2, 3), (3, 4), (2, 4)))

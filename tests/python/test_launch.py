@@ -49,6 +49,7 @@ def test_dim_as_length_and_numpy_integer():
 
 
 @pytest.mark.seed("S-LCH-003")
+@pytest.mark.seed("D-20")
 def test_missing_dim_is_inferred_from_the_first_array():
     x, y = wp.ones(6), wp.zeros(6)
     wp.launch(kernel=saxpy, inputs=[3.0, x, y], device="cpu")

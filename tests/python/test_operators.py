@@ -285,6 +285,7 @@ def test_float_modulus_has_the_sign_of_the_dividend():
 
 
 @pytest.mark.seed("S-OPR-009")
+@pytest.mark.seed("D-14")
 def test_star_and_at_of_matrices():
     @wp.kernel
     def k(a: wp.mat22, b: wp.mat22, v: wp.vec2, m: wp.array[wp.mat22], w: wp.array[wp.vec2]):
@@ -548,6 +549,26 @@ def test_conversion_between_all_scalar_types(source, target):
 
 
 # ---- constants ----
+
+
+PLAIN_NUMBER = 2.5
+PLAIN_VECTOR = wp.vec3(1.0, 2.0, 4.0)
+
+
+@pytest.mark.seed("D-19")
+def test_constants_and_plain_globals_mean_the_same():
+    declared_number, declared_vector = wp.constant(PLAIN_NUMBER), wp.constant(PLAIN_VECTOR)
+
+    @wp.kernel
+    def k(x: wp.array2d[float]):
+        x[0, 0] = PLAIN_NUMBER * 2.0 + PLAIN_VECTOR[2]
+        x[1, 0] = declared_number * 2.0 + declared_vector[2]
+        x[0, 1] = wp.length_sq(PLAIN_VECTOR)
+        x[1, 1] = wp.length_sq(declared_vector)
+
+    x = wp.zeros((2, 2))
+    wp.launch(k, dim=1, inputs=[x])
+    assert x.numpy().tolist() == [[9.0, 21.0]] * 2
 
 
 @pytest.mark.seed("S-CON-001")

@@ -328,6 +328,7 @@ def test_text_and_copies():
 
 
 @pytest.mark.seed("S-STR-002")
+@pytest.mark.seed("S-STR-003")
 def test_array_fields_keep_their_array():
     s = Arguments()
     a = wp.zeros(10, dtype=wp.vec3)
@@ -615,6 +616,73 @@ def test_kernels_with_structs_come_from_the_disk_cache(tmp_path):
         for _ in range(2)
     ]
     assert [run.stdout.strip() for run in runs] == ["False", "True"], runs[0].stderr + runs[1].stderr
+
+
+@wp.struct
+class Optional:
+    number: int
+    values: wp.array(dtype=float)
+    table: wp.array2d(dtype=wp.vec3)
+
+
+@wp.kernel
+def look(one: Optional, many: wp.array[Optional], out: wp.array2d[int]):
+    i = wp.tid()
+    out[i, 0] = one.values.shape[0] + one.table.shape[0] + one.table.shape[1]
+    if one.values:
+        out[i, 1] = 1
+    s = many[i]
+    out[i, 2] = s.values.shape[0]
+    if s.values:
+        out[i, 3] = int(s.values[0]) + s.number
+
+
+@pytest.mark.seed("S-STR-008")
+def test_an_array_field_that_was_never_set_is_a_null_array():
+    empty, full = Optional(), Optional(number=3, values=wp.array([5.0, 6.0]))
+    assert empty.values is None and empty.table is None
+    many = wp.array([Optional(number=1), full, empty], dtype=Optional)
+    many[2] = Optional()
+    out = wp.full((3, 4), -1, dtype=int)
+    wp.launch(look, dim=3, inputs=[empty, many, out])
+    assert out.numpy().tolist() == [[0, -1, 0, -1], [0, -1, 2, 8], [0, -1, 0, -1]]
+    wp.launch(look, dim=3, inputs=[full, wp.zeros(3, dtype=Optional), out])
+    assert out.numpy().tolist() == [[2, 1, 0, -1], [2, 1, 0, 8], [2, 1, 0, -1]]
+    wp.copy(many, wp.clone(many))
+    assert [s.number for s in many] == [1, 3, 0] and many[1].number == 3
+
+
+@wp.kernel
+def work_through(many: wp.array(dtype=Arguments), out: wp.array[float]):
+    i = wp.tid()
+    s = many[i]
+    total = s.param2 + float(many[i].param1)
+    for k in range(s.param3.shape[0]):
+        total += s.param3[k][1]
+        many[i].param3[k] = 2.0 * many[i].param3[k]
+    s.param3[0][2] = -1.0  # the memory is that of the element's array
+    s.param1 = 1000  # a copy: the element stays
+    many[i].param2 = total
+    out[i] = total
+
+
+@pytest.mark.seed("S-STR-009")
+@pytest.mark.parametrize("n", [1, 37])
+def test_arrays_of_structs_are_parameters_whose_array_fields_are_read_and_written(n):
+    lengths = [1 + i % 3 for i in range(n)]
+    fields = [np.random.default_rng(i).integers(0, 9, (length, 3)).astype(float) for i, length in enumerate(lengths)]
+    arrays = [wp.array(field, dtype=wp.vec3) for field in fields]
+    many = wp.array([Arguments(i, 0.5, a) for i, a in enumerate(arrays)], dtype=Arguments)
+    out = wp.zeros(n)
+    wp.launch(work_through, dim=n, inputs=[many, out])
+    expected = [0.5 + i + field[:, 1].sum() for i, field in enumerate(fields)]
+    np.testing.assert_allclose(out.numpy(), expected)
+    assert [s.param1 for s in many] == list(range(n))
+    np.testing.assert_allclose([s.param2 for s in many], expected)
+    for array, field in zip(arrays, fields, strict=True):
+        field *= 2.0
+        field[0, 2] = -1.0
+        np.testing.assert_array_equal(array.numpy(), field)
 
 
 # ---- arrays of structs ----

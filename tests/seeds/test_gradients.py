@@ -89,7 +89,9 @@ def test_p88_and_p89_a_loss_by_position(load_seed, run_sample, capsys):
     assert not a.grad.numpy().any()  # zero() has run
     tape.backward(names["l"])
     assert capsys.readouterr().out == f"{a.grad}\n"
-    np.testing.assert_allclose(a.grad.numpy(), differences(values), rtol=1e-6, atol=1e-7)
+    expected = differences(values)
+    assert (np.abs(expected) > 1e-6).all()  # a reaches the loss: b and c are one array
+    np.testing.assert_allclose(a.grad.numpy(), expected, rtol=1e-6, atol=1e-7)
     tape.backward(names["l"])  # without zero() it adds up
     np.testing.assert_allclose(a.grad.numpy(), 2.0 * differences(values), rtol=1e-6, atol=1e-7)
 
@@ -129,6 +131,82 @@ def test_p61_a_product_on_a_tape(load_seed, run_sample):
     np.testing.assert_allclose(names["D"].numpy(), product)
     np.testing.assert_allclose(names["A_grad"], 2.0 * product @ values["B"].T)
     np.testing.assert_allclose(names["B"].grad.numpy(), 2.0 * values["A"].T @ product)
+
+    # The same with the operator that the page names: D = A @ B.
+    A, B, total = (wp.array(v, dtype=wp.float64, requires_grad=True) for v in (values["A"], values["B"], [0.0]))
+    with wp.Tape() as tape:
+        D = A @ B
+        wp.launch(loss_kernel, dim=(4, 5), inputs=[D, total])
+    tape.backward(loss=total)
+    np.testing.assert_allclose(D.numpy(), product)
+    np.testing.assert_allclose(total.numpy()[0], (product**2).sum())
+    np.testing.assert_allclose(A.grad.numpy(), 2.0 * product @ values["B"].T)
+    np.testing.assert_allclose(B.grad.numpy(), 2.0 * values["A"].T @ product)
+
+
+@wp.func
+def body(s: wp.float64, x: wp.float64, k: int):
+    return s * wp.cos(x) + wp.float64(k) * x * s
+
+
+@wp.kernel
+def loops_and_sums(
+    x: wp.array[wp.float64],
+    n: int,
+    moved: wp.array[wp.float64],
+    unrolled: wp.array[wp.float64],
+    sums: wp.array[wp.float64],
+):
+    i = wp.tid()
+    s = x[i]
+    for k in range(n):  # dynamic, its body in a function
+        s = body(s, x[i], k)
+    moved[i] = s
+    t = wp.float64(1.0)
+    for k in range(4):  # static, changes a local
+        t = t * x[i] + wp.float64(k)
+        if k == 2:
+            t = t * t
+    unrolled[i] = t
+    wp.atomic_add(sums, 0, s * t)
+    wp.atomic_sub(sums, 1, t * x[i])
+    wp.atomic_add(sums, i % 2, x[i])
+
+
+@pytest.mark.seed("P-95")
+@pytest.mark.seed("S-BLT-007")
+def test_p95_loops_in_functions_static_loops_and_atomic_sums():
+    def outputs(values):
+        x = wp.array(values, dtype=wp.float64, requires_grad=True)
+        results = [wp.zeros(n, dtype=wp.float64, requires_grad=True) for n in (5, 5, 2)]
+        with wp.Tape() as tape:
+            wp.launch(loops_and_sums, dim=5, inputs=[x, 3], outputs=results)
+        return x, results, tape
+
+    values = RNG.uniform(0.3, 1.2, 5)
+    x, results, tape = outputs(values)
+    # The values themselves, in NumPy.
+    s, t = values.copy(), np.ones(5)
+    for k in range(3):
+        s = s * np.cos(values) + k * values * s
+    for k in range(4):
+        t = t * values + k
+        t = t * t if k == 2 else t
+    by_parity = [values[::2].sum(), values[1::2].sum()]
+    np.testing.assert_allclose(results[0].numpy(), s)
+    np.testing.assert_allclose(results[1].numpy(), t)
+    np.testing.assert_allclose(results[2].numpy(), [(s * t).sum() + by_parity[0], by_parity[1] - (t * values).sum()])
+    for index, result in enumerate(results):
+        weights = RNG.standard_normal(result.size)
+        tape.backward(grads={result: wp.array(weights, dtype=wp.float64)})
+        expected = np.zeros(5)
+        for i in range(5):
+            for sign in (1.0, -1.0):
+                ends = outputs(values + sign * 1e-6 * (np.arange(5) == i))[1][index].numpy()
+                expected[i] += sign * (weights * ends).sum() / 2e-6
+        assert (np.abs(expected) > 1e-3).all()
+        np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6)
+        tape.zero()
 
 
 # ---- Jacobians ----

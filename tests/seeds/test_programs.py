@@ -1,6 +1,9 @@
 """Our own counterparts of the seeds' programs (SEEDS.md, section 2): each runs what the sample shows and checks the
 numbers that the contract states. The samples themselves run in test_documents.py where the documents lie beside us."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import warp as wp
@@ -14,26 +17,90 @@ def test_list_to_array_to_numpy(capsys):
     assert capsys.readouterr().out == "[1. 2. 3.]\n"
 
 
-@pytest.mark.seed("P-44")
+@pytest.mark.seed("P-44", waits="cuda")
 @pytest.mark.seed("S-INI-005")
-@pytest.mark.seed("S-INI-006")
-def test_configuration_before_init():
-    wp.config.mode = "debug"
-    wp.config.verify_cuda = True
-    try:
-        wp.init()
-        x = wp.zeros(3)
-        wp.launch(add_one, dim=3, inputs=[x])
-        assert x.numpy().tolist() == [1.0] * 3
-    finally:
-        wp.config.mode = "release"
-        wp.config.verify_cuda = False
+def test_configuration_before_init(tmp_path):
+    program = tmp_path / "debug.py"
+    program.write_text("""
+import warp as wp
 
+wp.config.mode = "debug"
+wp.config.verify_cuda = True
+wp.init()
 
 @wp.kernel
 def add_one(x: wp.array(dtype=float)):
     i = wp.tid()
     x[i] = x[i] + 1.0
+
+x = wp.zeros(3)
+wp.launch(add_one, dim=3, inputs=[x])
+assert x.numpy().tolist() == [1.0] * 3
+try:
+    wp.launch(add_one, dim=4, inputs=[x])
+except IndexError as error:
+    print(error)
+""")
+    result = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "index 3 is out of bounds for axis 0 of 'x'" in result.stdout and "'add_one'" in result.stdout
+
+
+@pytest.mark.seed("P-92")
+@pytest.mark.seed("S-CNV-002")
+def test_a_float_and_an_int_are_not_added():
+    @wp.kernel
+    def as_printed(out: wp.array(dtype=float)):
+        x = float(0.0) + int(4)
+        out[0] = x
+
+    @wp.kernel
+    def converted(out: wp.array(dtype=float)):
+        out[0] = float(0.0) + float(int(4))
+
+    out = wp.zeros(1)
+    with pytest.raises(wp.CompileError, match="float32 and int32"):
+        as_printed.compile()
+    with pytest.raises(wp.CompileError, match="float32 and int32"):
+        wp.launch(as_printed, dim=1, inputs=[out])
+    wp.launch(converted, dim=1, inputs=[out])
+    assert out.numpy()[0] == 4.0
+
+
+@wp.kernel
+def truth_table(a: wp.array(dtype=bool), b: wp.array(dtype=bool), out: wp.array2d(dtype=int)):
+    i = wp.tid()
+    if (a[i] and b[i]):
+        out[i, 0] = 1
+    if (a[i] or b[i]):
+        out[i, 1] = 1
+    if (not a[i]):
+        out[i, 2] = 1
+    out[i, 3] = int(a[i] and not b[i] or not a[i] and b[i])
+
+
+@wp.kernel(module_options={"mode": "debug"}, module="unique")
+def guarded_by_the_first(limits: wp.array(dtype=int), values: wp.array(dtype=float), out: wp.array(dtype=int)):
+    i = wp.tid()
+    n = limits[i]
+    if (n < values.shape[0] and values[n] > 0.5):
+        out[i] = 1
+    if (n >= values.shape[0] or values[n] <= 0.5):
+        out[i] += 10
+
+
+@pytest.mark.seed("P-93")
+@pytest.mark.seed("D-15")
+def test_boolean_operators_over_all_truth_values():
+    a, b = np.array([False, False, True, True] * 5), np.array([False, True, False, True] * 5)
+    out = wp.zeros((20, 4), dtype=int)
+    wp.launch(truth_table, dim=20, inputs=[wp.array(a), wp.array(b), out])
+    np.testing.assert_array_equal(out.numpy(), np.stack([a & b, a | b, ~a, a ^ b], axis=1))
+    # In debug mode an access out of bounds would be an exception.
+    limits, values = wp.array([0, 1, 2, 3, 10**6], dtype=int), wp.array([1.0, 0.0, 0.75], dtype=float)
+    out = wp.zeros(5, dtype=int)
+    wp.launch(guarded_by_the_first, dim=5, inputs=[limits, values, out])
+    assert out.numpy().tolist() == [1, 10, 1, 10, 10]
 
 
 @wp.kernel
@@ -72,7 +139,7 @@ def test_allocation_by_shape():
     assert e.shape == z.shape == (1024,) and not z.numpy().any()
 
 
-@pytest.mark.seed("P-47")
+@pytest.mark.seed("P-47", waits="cuda")
 @pytest.mark.seed("S-ARR-006")
 @pytest.mark.seed("S-ARR-007")
 def test_wrapping_a_numpy_vector():
@@ -84,7 +151,11 @@ def test_wrapping_a_numpy_vector():
     f = r.astype(np.float32)
     alias = wp.array(f, dtype=float, copy=False, device="cpu")
     f[3] = 7.0
-    assert alias.numpy()[3] == 7.0
+    copied = wp.array(f, dtype=float, device="cpu")
+    f[4] = 8.0
+    assert alias.numpy()[3:5].tolist() == [7.0, 8.0] and copied.numpy()[4] == a.numpy()[4]
+    alias.fill_(5.0)
+    assert (f == 5.0).all() and copied.numpy()[4] == a.numpy()[4]
 
 
 @pytest.mark.seed("P-48")
@@ -97,21 +168,27 @@ def test_rows_of_three_become_vectors():
         wp.array(np.zeros((10, 4)), dtype=wp.vec3)
 
 
-@pytest.mark.seed("P-49")
+@pytest.mark.seed("P-49", waits="a second device")
 @pytest.mark.seed("S-USE-005")
+@pytest.mark.seed("S-ARR-014")
 def test_moving_between_devices():
-    host = wp.array([1.0, 2.0], dtype=float, device="cpu")
+    vectors = wp.array(np.arange(3072.0).reshape(1024, 3), dtype=wp.vec3, device="cpu")
+    host = wp.array(vectors, dtype=float, device="cpu")
+    assert host.shape == (1024, 3) and host.dtype is wp.float32 and host.ptr != vectors.ptr
+    np.testing.assert_array_equal(host.numpy(), vectors.numpy())
     assert host.to("cpu") is host
     with pytest.raises(RuntimeError, match="cuda"):
         host.to("cuda")
 
 
-@pytest.mark.seed("P-50")
+@pytest.mark.seed("P-50", waits="a second device")
 @pytest.mark.seed("S-USE-006")
 def test_copy_has_the_destination_first():
     src = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
-    dest = wp.empty_like(src)
+    dest = wp.full(3, 9.0, device="cpu")
     wp.copy(dest, src)
+    assert dest.numpy().tolist() == src.numpy().tolist() == [1.0, 2.0, 3.0]
+    src.zero_()
     assert dest.numpy().tolist() == [1.0, 2.0, 3.0]
 
 
@@ -270,7 +347,7 @@ def test_half_matrix_times_half_vector_and_the_strict_rule():
     out = wp.zeros(1, dtype=wp.vec3h)
     wp.launch(right, dim=1, inputs=[out])
     assert out.numpy()[0].tolist() == [3.0, 7.0, 11.0]
-    with pytest.raises(wp.CompileError, match="float64"):
+    with pytest.raises(wp.CompileError, match=r"dtype=float64\) is float16, expected float64"):
         wp.launch(as_printed, dim=1, inputs=[out])
 
 
@@ -293,7 +370,7 @@ def test_anonymous_matrices_in_one_variable():
         m = wp.identity(n=5, dtype=wp.float64)
         last[0] = m
 
-    first, last = wp.zeros(2, dtype=real_mat32h), wp.zeros(1, dtype=mat55d)
+    first, last = wp.full(2, 9.0, dtype=real_mat32h), wp.full(1, 9.0, dtype=mat55d)
     wp.launch(compute, dim=1, inputs=[first, last])
     assert first.numpy().tolist() == [[[1.0, 2.0]] * 3, [[0.0, 0.0]] * 3]
     np.testing.assert_array_equal(last.numpy()[0], np.eye(5))
@@ -352,8 +429,9 @@ def test_constants_choose_what_is_printed(capsys):
         if (t == TYPE_CAPSULE):
             print("capsule")
 
-    wp.launch(collide, dim=3, inputs=[wp.array([0, 1, 2], dtype=int)])
-    assert capsys.readouterr().out == "sphere\ncube\ncapsule\n"
+    shapes = np.array([0, 1, 2, 2, 7, 0], dtype=np.int32)
+    wp.launch(collide, dim=6, inputs=[wp.array(shapes)])
+    assert sorted(capsys.readouterr().out.splitlines()) == ["capsule"] * 2 + ["cube"] + ["sphere"] * 2
 
 
 @pytest.mark.seed("S-BLT-001")

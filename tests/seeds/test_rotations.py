@@ -21,10 +21,10 @@ def rotate_about_x(angle: float, out: wp.array(dtype=wp.vec3)):
 @pytest.mark.seed("S-QUA-005")
 def test_degrees_gives_degrees_and_rotations_take_radians():
     out = wp.zeros(1, dtype=wp.vec3)
-    wp.launch(rotate_about_x, dim=1, inputs=[float(np.degrees(30.0)), out])
-    np.testing.assert_allclose(out.numpy()[0], [0, -0.91218, -0.40978], atol=2e-5)
-    wp.launch(rotate_about_x, dim=1, inputs=[float(np.radians(30.0)), out])
-    np.testing.assert_allclose(out.numpy()[0], [0, 0.866025, 0.5], atol=1e-6)
+    for given in (np.degrees(30.0), np.radians(30.0), -2.0):
+        angle = float(np.float32(given))  # as the kernel gets it
+        wp.launch(rotate_about_x, dim=1, inputs=[angle, out])
+        np.testing.assert_allclose(out.numpy()[0], [0.0, np.cos(angle), np.sin(angle)], atol=5e-7)
     degrees = wp.zeros(1)
     wp.launch(in_degrees, dim=1, inputs=[degrees])
     np.testing.assert_allclose(degrees.numpy()[0], 1718.8734, rtol=1e-6)
@@ -116,11 +116,12 @@ def test_a_transform_from_a_rotation_of_four_scalars(angle):
     out, back = wp.zeros(2, dtype=wp.vec3), wp.zeros(1, dtype=wp.transform)
     wp.launch(transforms, dim=1, inputs=[wp.vec3(10.0, 0.5, 1.0), angle, out, back])
     point, vector = out.numpy()
-    expected = Rotation.from_rotvec([0, np.float32(angle), 0]).apply([10.0, 0.5, 1.0])
-    np.testing.assert_allclose(vector, expected, atol=2e-4)
-    np.testing.assert_allclose(point, expected + [1, 2, 3], atol=2e-4)
-    half = np.float32(angle) / 2
-    np.testing.assert_allclose(back.numpy()[0], [1, 2, 3, 0, np.sin(half), 0, np.cos(half)], atol=1e-4)
+    given = float(np.float32(angle))  # as the kernel gets it
+    expected = Rotation.from_rotvec([0, given, 0]).apply([10.0, 0.5, 1.0])
+    np.testing.assert_allclose(vector, expected, atol=5e-6)
+    np.testing.assert_allclose(point, expected + [1, 2, 3], atol=5e-6)
+    half = given / 2.0
+    np.testing.assert_allclose(back.numpy()[0], [1, 2, 3, 0, np.sin(half), 0, np.cos(half)], atol=5e-7)
 
 
 @wp.kernel
