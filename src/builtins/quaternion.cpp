@@ -30,14 +30,15 @@ E quaternion_from_matrix(E m) {
         return make_quaternion((m.at(2, 1) - m.at(1, 2)) * scale, (m.at(0, 2) - m.at(2, 0)) * scale,
                                (m.at(1, 0) - m.at(0, 1)) * scale, 0.5 * root);
     };
-    return branch(trace >= 0, type, from_trace, [&] {
+    // Of a matrix that is no rotation the components have another length.
+    return unit_quaternion(branch(trace >= 0, type, from_trace, [&] {
         return branch((m.at(0, 0) >= m.at(1, 1)) && (m.at(0, 0) >= m.at(2, 2)), type, [&] { return from_diagonal(0); },
                       [&] {
                           return branch(
                               m.at(1, 1) >= m.at(2, 2), type, [&] { return from_diagonal(1); },
                               [&] { return from_diagonal(2); });
                       });
-    });
+    }));
 }
 
 namespace {
@@ -113,46 +114,32 @@ ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
 ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
 
-// sin(t angle) / sin(angle) of a small angle, without either: t F(1 + t, 1 - t; 3/2; (1 - cosine) / 2), the series of
-// Gauss, smooth in the cosine up to 1 and beyond.
-E weight_of_close(E t, E cosine) {
-    const int terms = t.scalar().bits == 64 ? 8 : 4;
-    const E y = 0.5 * (1 - cosine), square = t * t;
-    E sum = t.number(1);
-    for (int k = terms; k > 0; --k) sum = 1 + sum * y * ((k * k - square) * (1.0 / (k * (k + 0.5))));
-    return t * sum;
-}
-
-// Shoemake, "Animating Rotation with Quaternion Curves", 1985, along the shorter arc.
+// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle. The imaginary part of
+// that turn is u sin(t half) / |u|, which is smooth where u is zero: t u / |w| there.
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
-    const E direct = dot(a, argument(call, 1));
-    const E b = argument(call, 1) * select(direct < 0, direct.number(-1), direct.number(1));
-    const E cosine = abs(direct);
-    return branch(
-        cosine > 0.98, a.type(), [&] { return a * weight_of_close(1 - t, cosine) + b * weight_of_close(t, cosine); },
-        [&] {
-            const E angle = acos(cosine);
-            const E scale = 1 / sin(angle);
-            return a * (sin((1 - t) * angle) * scale) + b * (sin(t * angle) * scale);
-        });
+    const E turn = quaternion_product(conjugate(a), argument(call, 1));
+    const E u = imaginary(turn), size = length(u), w = abs(turn[3]);
+    const E zero = size.number(0), one = size.number(1);
+    const E angle = t * atan2(size, w);  // half of it
+    const E is_turned = size > 0;
+    const E slope = select(is_turned, sin(angle) / select(is_turned, size, one), t / select(w > 0, w, one));
+    return quaternion_product(a, make_quaternion(u * select(turn[3] < zero, -slope, slope), cos(angle)));
 }
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }
 
 // The factor of q that turns about the axis (swing-twist decomposition).
-E twist(E axis, E q) { return normalize(make_quaternion(axis * dot(imaginary(q), axis), q[3])); }
+E twist(E axis, E q) { return unit_quaternion(make_quaternion(axis * dot(imaginary(q), axis), q[3])); }
 ir::Value* expand_twist(Call& call) { return twist(argument(call, 0), argument(call, 1)); }
+// q and -q turn by angles that differ by a whole turn: the sign of w counts.
 ir::Value* expand_twist_angle(Call& call) {
-    const E q = twist(argument(call, 0), argument(call, 1));
-    return 2 * atan2(length(imaginary(q)), abs(q[3]));
+    const E axis = argument(call, 0), q = argument(call, 1);
+    return 2 * atan2(abs(dot(imaginary(q), axis)), q[3]);
 }
-// In [-pi, pi]: of q and -q the one with w >= 0.
 ir::Value* expand_twist_angle_signed(Call& call) {
-    const E axis = argument(call, 0);
-    const E q = twist(axis, argument(call, 1));
-    const E sine = dot(imaginary(q), axis);
-    return 2 * atan2(select(q[3] < 0, -sine, sine), abs(q[3]));
+    const E axis = argument(call, 0), q = argument(call, 1);
+    return 2 * atan2(dot(imaginary(q), axis), q[3]);
 }
 
 // ---- Euler angles, about any three axes ----
@@ -247,9 +234,9 @@ constexpr Entry kEntries[] = {
      expand_to_axis_angle},
     {"quat_to_axis_angle", "(quat: Quat[F], axis: inout Vec[3,F], angle: inout F) -> none",
      "Assigns axis, and angle in [0, pi], of a rotation.", expand_to_axis_angle_out},
-    {"quat_from_matrix", "(mat: Mat[3,3,F]) -> Quat[F]", "Quaternion of a rotation matrix.", expand_from_matrix},
-    {"quat_from_matrix", "(mat: Mat[4,4,F]) -> Quat[F]", "Quaternion of the rotation in the upper left 3x3 entries.",
-     expand_from_matrix},
+    {"quat_from_matrix", "(mat: Mat[3,3,F]) -> Quat[F]", "Unit quaternion of a rotation matrix.", expand_from_matrix},
+    {"quat_from_matrix", "(mat: Mat[4,4,F]) -> Quat[F]",
+     "Unit quaternion of the rotation in the upper left 3x3 entries.", expand_from_matrix},
     {"quat_rpy", "(roll: F, pitch: F, yaw: F) -> Quat[F]", "Rotation about x by roll, then y by pitch, then z by yaw.",
      expand_rpy},
     {"quat_to_rpy", "(q: Quat[F]) -> Vec[3,F]", "Roll, pitch and yaw in radians, as quat_rpy takes them.",
@@ -268,14 +255,17 @@ constexpr Entry kEntries[] = {
     {"quat_rotate", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector.", expand_rotate},
     {"quat_rotate_inv", "(quat: Quat[F], vec: Vec[3,F]) -> Vec[3,F]", "Rotates a vector backwards.", expand_rotate_inv},
     {"quat_slerp", "(a: Quat[F], b: Quat[F], t: F) -> Quat[F]",
-     "Rotation on the shorter arc from a to b, at the fraction t.", expand_slerp},
-    {"quat_to_matrix", "(quat: Quat[F]) -> Mat[3,3,F]", "Rotation matrix.", expand_to_matrix},
+     "Rotation on the shorter arc from a to b, at the fraction t, of the length of a.", expand_slerp},
+    {"quat_to_matrix", "(quat: Quat[F]) -> Mat[3,3,F]",
+     "Rotation matrix: its columns are quat_rotate(quat, e_i), whatever the length of the quaternion.",
+     expand_to_matrix},
     {"quat_twist", "(axis: Vec[3,F], q: Quat[F]) -> Quat[F]", "The part of a rotation about an axis of length 1.",
      expand_twist},
     {"quat_twist_angle", "(axis: Vec[3,F], q: Quat[F]) -> F",
-     "Angle in [0, pi] of the part of a rotation about an axis.", expand_twist_angle},
+     "Angle in [0, 2 pi] of the part of a rotation about an axis of length 1.", expand_twist_angle},
     {"quat_twist_angle_signed", "(axis: Vec[3,F], q: Quat[F]) -> F",
-     "Angle in [-pi, pi] of the part of a rotation about an axis.", expand_twist_angle_signed},
+     "Angle in [-2 pi, 2 pi] of the part of a rotation about an axis of length 1, negative where it turns backwards.",
+     expand_twist_angle_signed},
 };
 
 }  // namespace

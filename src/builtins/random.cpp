@@ -21,10 +21,10 @@ public:
     // Uniform in [0, 1): the upper 24 bits, all that a float32 holds.
     E unit() { return cast(bits() >> 8, Scalar::f32) * 0x1p-24; }
     E angle() { return unit() * (2.0 * std::numbers::pi); }
-    // Two independent standard normal numbers come out of two uniform ones (Box and Muller, 1958); the first is used.
-    // 1 - unit() is in (0, 1], where the logarithm is finite.
+    // Two independent standard normal numbers come out of two uniform ones (Box and Muller, 1958); the first is used. A
+    // uniform number of 0 has no logarithm: the smallest that programs of release 1.19 see stands for it.
     E normal() {
-        const E radius = sqrt(-2.0 * log(1 - unit()));
+        const E radius = sqrt(-2.0 * log(max(unit(), 5.96e-8)));
         return radius * cos(angle());
     }
 

@@ -1,5 +1,5 @@
 // Quaternions (x, y, z, w) and rigid transforms (p, q) as staged expressions, shared by the operators and by the
-// Quaternions, Transforms and Spatial groups. Rotations take unit quaternions.
+// Quaternions, Transforms and Spatial groups. Quaternions of length 1 are rotations; formulas hold for others too.
 #pragma once
 
 #include "builtins/expression.h"
@@ -17,6 +17,14 @@ inline E quaternion_product(E a, E b) {
 }
 inline E conjugate(E q) { return make_quaternion(-q[0], -q[1], -q[2], q[3]); }
 
+// Of length 1; of zero the identity.
+inline E unit_quaternion(E q) {
+    const E unit = normalize(q);
+    E is_zero = unit[0] == 0;  // of numbers so small that their squares vanish too
+    for (int i = 1; i < 4; ++i) is_zero = is_zero && (unit[i] == 0);
+    return unit.with_component(3, select(is_zero, q.number(1), unit[3]));
+}
+
 // q v q* of a unit quaternion, written out: (2 w^2 - 1) v + 2 (u . v) u + 2 w (u x v) with u the imaginary part.
 inline E rotate(E q, E v) {
     const E u = imaginary(q);
@@ -24,14 +32,15 @@ inline E rotate(E q, E v) {
     return v * (2 * w * w - 1) + u * (2 * dot(u, v)) + cross(u, v) * (2 * w);
 }
 
+// Its columns are rotate(q, e_i), of quaternions of any length.
 inline E rotation_matrix(E q) {
     const E x = q[0], y = q[1], z = q[2], w = q[3];
     return make_matrix(3, 3,
-                       {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),  //
-                        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),  //
-                        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)});
+                       {2 * (w * w + x * x) - 1, 2 * (x * y - w * z), 2 * (x * z + w * y),  //
+                        2 * (x * y + w * z), 2 * (w * w + y * y) - 1, 2 * (y * z - w * x),  //
+                        2 * (x * z - w * y), 2 * (y * z + w * x), 2 * (w * w + z * z) - 1});
 }
-// Of a rotation matrix, or of the one in the upper left 3x3 entries of a larger matrix.
+// Of length 1: of a rotation matrix, or of the upper left 3x3 entries of a larger matrix.
 E quaternion_from_matrix(E m);
 
 inline E position(E transform) { return make_vector({transform[0], transform[1], transform[2]}); }

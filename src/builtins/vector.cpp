@@ -2,6 +2,7 @@
 // in matrix.cpp.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
+#include "builtins/rotation.h"
 
 namespace weft::builtins {
 
@@ -18,6 +19,7 @@ ir::Value* expand_dot(Call& call) { return dot(argument(call, 0), argument(call,
 ir::Value* expand_length(Call& call) { return length(argument(call, 0)); }
 ir::Value* expand_length_sq(Call& call) { return dot(argument(call, 0), argument(call, 0)); }
 ir::Value* expand_normalize(Call& call) { return normalize(argument(call, 0)); }
+ir::Value* expand_normalize_quaternion(Call& call) { return unit_quaternion(argument(call, 0)); }
 ir::Value* expand_cross(Call& call) { return cross(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_transpose(Call& call) { return transpose(argument(call, 0)); }
 
@@ -114,7 +116,8 @@ constexpr Entry kEntries[] = {
     {"length_sq", "(a: Quat[F]) -> F", "Square of the length of a quaternion.", expand_length_sq},
     {"normalize", "(a: Vec[n,F]) -> Vec[n,F]", "Vector of length 1 in the same direction; zero stays zero.",
      expand_normalize},
-    {"normalize", "(a: Quat[F]) -> Quat[F]", "Unit quaternion; zero stays zero.", expand_normalize},
+    {"normalize", "(a: Quat[F]) -> Quat[F]", "Unit quaternion; of zero the identity (0, 0, 0, 1).",
+     expand_normalize_quaternion},
     {"transpose", "(a: Mat[r,c,S]) -> Mat[c,r,S]", "Rows and columns exchanged.", expand_transpose},
     {"trace", "(a: Mat[n,n,S]) -> S", "Sum of the diagonal.", expand_trace},
     {"diag", "(vec: Vec[n,S]) -> Mat[n,n,S]", "Matrix with that diagonal, zero elsewhere.", expand_diag},

@@ -415,9 +415,31 @@ def axis_angle(q, *_):
 
 
 def slerp(a, b, t):
-    first, second = rotation(a), rotation(b)
-    turned = first * Rotation.from_rotvec((first.inv() * second).as_rotvec() * np.asarray(t, np.float64)[:, None])
-    return like(turned.as_quat(), np.asarray(a, np.float64))
+    """a times a power of the rotation conj(a) b, of quaternions of any length."""
+    a, b, t = (np.asarray(x, np.float64) for x in (a, b, t))
+    turn = rotation(hamilton(a * [-1, -1, -1, 1], b)).as_rotvec() * t[:, None]
+    return hamilton(a, Rotation.from_rotvec(turn).as_quat(canonical=False))
+
+
+def turned(q, v):
+    """q v q* by products of quaternions, and what quat_rotate adds for quaternions of another length than 1."""
+    q, v = np.asarray(q, np.float64), np.asarray(v, np.float64)
+    product = hamilton(hamilton(q, np.concatenate([v, np.zeros((len(v), 1))], axis=1)), q * [-1, -1, -1, 1])
+    return product[:, :3] + (np.sum(q * q, axis=1, keepdims=True) - 1) * v
+
+
+def turning_matrix(q):
+    return np.stack([turned(q, np.tile(axis, (len(q), 1))) for axis in np.eye(3)], axis=2)
+
+
+def quaternions(rng, types, rows):
+    """Of any length, half of them 1; other arguments are ordinary numbers."""
+    arrays = [rng.normal(size=(rows, *kind.shape)) for kind in types]
+    for kind, values in zip(types, arrays):
+        if kind.kind in ("quaternion", "transform"):
+            values[::2, -4:] /= np.linalg.norm(values[::2, -4:], axis=1, keepdims=True)
+            values[0, -4:], values[1, -4:] = [0, 0, 0, 2], 0
+    return [values.astype(kind.numpy) for kind, values in zip(types, arrays)]
 
 
 def twist(axis, q):
@@ -428,14 +450,13 @@ def twist(axis, q):
 
 
 def twist_angle(axis, q):
-    along = np.sum(axis * q[:, :3], axis=1)
-    angle = 2 * np.arctan2(along, q[:, 3])
-    return (angle + np.pi) % (2 * np.pi) - np.pi
+    """In [-2 pi, 2 pi]: twice that of the complex number which the twist is."""
+    return 2 * np.angle(q[:, 3] + 1j * np.sum(axis * q[:, :3], axis=1))
 
 
 def matrix4(t):
     m = np.zeros((len(t), 4, 4))
-    m[:, :3, :3] = rotation(t[:, 3:]).as_matrix()
+    m[:, :3, :3] = turning_matrix(t[:, 3:])
     m[:, :3, 3] = t[:, :3]
     m[:, 3, 3] = 1
     return m
@@ -455,13 +476,43 @@ def decomposed(m):
     return m[:, :3, 3], canonical(Rotation.from_matrix(linear / scale[:, None, :]).as_quat()), scale
 
 
+def products_of_components(m):
+    """The matrix 4 q q^T, of a rotation matrix."""
+    n = np.zeros((len(m), 4, 4))
+    diagonal = m[:, [0, 1, 2], [0, 1, 2]]
+    trace = np.sum(diagonal, axis=1)
+    n[:, :3, :3] = m + m.transpose(0, 2, 1)
+    n[:, [0, 1, 2], [0, 1, 2]] = 1 + 2 * diagonal - trace[:, None]
+    n[:, 3, :3] = n[:, :3, 3] = m[:, [2, 0, 1], [1, 2, 0]] - m[:, [1, 2, 0], [2, 0, 1]]
+    n[:, 3, 3] = 1 + trace
+    return n
+
+
+def leading_component(m):
+    """Which row of these products is taken: w, or the greatest of the diagonal."""
+    diagonal = m[:, [0, 1, 2], [0, 1, 2]]
+    return np.where(np.sum(diagonal, axis=1) >= 0, 3, np.argmax(diagonal, axis=1))
+
+
 def from_matrix(m):
-    return canonical(Rotation.from_matrix(np.asarray(m[:, :3, :3], np.float64)).as_quat())
+    m = np.asarray(m[:, :3, :3], np.float64)
+    row = products_of_components(m)[np.arange(len(m)), leading_component(m)]
+    return row / np.linalg.norm(row, axis=1, keepdims=True)
 
 
 def from_matrix4(m):
     """A transform from m @ 4x4 products: its matrix entries tell position and rotation."""
-    return np.concatenate([m[:, :3, 3], canonical(Rotation.from_matrix(m[:, :3, :3]).as_quat())], axis=1)
+    return np.concatenate([m[:, :3, 3], from_matrix(m)], axis=1)
+
+
+def any_matrices(rng, types, rows):
+    """Rotations, and matrices that are none: where rounding cannot change the row that is taken."""
+    found = rigid(rng, types, rows)[0].astype(np.float64)
+    others = rng.normal(size=(rows // 2, 3, 3))
+    diagonal = np.sort(others[:, [0, 1, 2], [0, 1, 2]], axis=1)
+    others[(np.abs(np.sum(diagonal, axis=1)) < 0.1) | (diagonal[:, 2] - diagonal[:, 1] < 0.1)] = np.diag([1, -2, -3])
+    found[: rows // 2, :3, :3] = others
+    return [found.astype(types[0].numpy)]
 
 
 def transform_product(a, b):
@@ -744,6 +795,11 @@ oracle(
 oracle("skew", skew)
 oracle("length norm_l2", length, ulp=4)
 oracle("normalize", normalized, ulp=6)
+oracle(
+    ["normalize(a: Quat"],
+    lambda q: np.where(length(q)[:, None] == 0, np.eye(4, dtype=q.dtype)[3], normalized(q)),
+    ulp=6,
+)
 oracle("transpose", lambda a: a.transpose(0, 2, 1), signed_zero=True)
 oracle("inverse inverse_approx", inverse, ulp=16, scale=inverse_scale, inputs=invertible)
 oracle("determinant", lambda m: np.linalg.det(m.astype(np.float64)), ulp=16, scale=hadamard_bound, inputs=invertible)
@@ -807,7 +863,8 @@ oracle(
     scale=lambda q, *_: 1 / np.maximum(np.sqrt(sum_of(q[:, :3] ** 2)), 1e-3),
     unit=True,
 )
-oracle("quat_from_matrix", from_matrix, ulp=_rounding, scale=size_product, inputs=rigid, unit=True)
+_of_matrices = {"ulp": 4 * _rounding, "scale": size_product, "inputs": any_matrices}
+oracle("quat_from_matrix", from_matrix, **_of_matrices)
 oracle(
     "quat_rpy",
     lambda *angles: like_rpy(*angles),
@@ -916,12 +973,21 @@ oracle(
     inputs=lambda rng, types, rows: [rng.normal(size=(rows, 3)).astype(t.numpy) for t in types],
 )
 oracle("quat_inverse", lambda q: q * np.array([-1, -1, -1, 1], dtype=q.dtype), signed_zero=True)
-oracle("quat_rotate", lambda q, v: rotation(q).apply(np.float64(v)), ulp=_rounding, scale=size_product, unit=True)
+_of_quaternions = {
+    "ulp": _rounding,
+    "scale": lambda q, *more: (1 + np.sum(np.float64(q) ** 2, axis=1)) * (size_product(*more) if more else 1),
+    "inputs": quaternions,
+}
+oracle("quat_rotate", turned, **_of_quaternions)
+oracle("quat_rotate_inv", lambda q, v: turned(q * np.array([-1, -1, -1, 1], q.dtype), v), **_of_quaternions)
 oracle(
-    "quat_rotate_inv", lambda q, v: rotation(q).inv().apply(np.float64(v)), ulp=_rounding, scale=size_product, unit=True
+    "quat_slerp",
+    slerp,
+    ulp=8 * _rounding,
+    scale=lambda a, b, t: (1 + np.sum(np.float64(a) ** 2, axis=1)) * (1 + np.abs(t)),
+    inputs=quaternions,
 )
-oracle("quat_slerp", slerp, ulp=4 * _rounding, scale=size_product, inputs=within(None, None, (0, 1)), unit=True)
-oracle("quat_to_matrix", lambda q: rotation(q).as_matrix(), ulp=_rounding, scale=size_product, unit=True)
+oracle("quat_to_matrix", turning_matrix, **_of_quaternions)
 oracle(
     "quat_twist",
     lambda axis, q: twist(axis, q),
@@ -977,16 +1043,15 @@ oracle(
 oracle(["transform_point(mat"], lambda m, v: apply4(m, v, 1), ulp=_rounding, scale=size_product, unit=True)
 oracle(["transform_vector(mat"], lambda m, v: apply4(m, v, 0), ulp=_rounding, scale=size_product, unit=True)
 oracle("transform_inverse", transform_inverse, ulp=_rounding, scale=size_product, unit=True)
+oracle("transform_from_matrix", lambda m: from_matrix4(np.float64(m)), **_of_matrices)
+oracle("transform_to_matrix", matrix4, **_of_quaternions)
 oracle(
-    "transform_from_matrix",
-    lambda m: from_matrix4(np.float64(m)),
+    "transform_compose",
+    composed,
     ulp=_rounding,
-    scale=size_product,
-    inputs=rigid,
-    unit=True,
+    scale=lambda p, q, s: (1 + np.sum(np.float64(q) ** 2, axis=1)) * (1 + size_product(p) + size_product(s)),
+    inputs=quaternions,
 )
-oracle("transform_to_matrix", matrix4, ulp=_rounding, scale=size_product, unit=True)
-oracle("transform_compose", composed, ulp=_rounding, scale=size_product, unit=True)
 oracle("transform_decompose", decomposed, ulp=2 * _rounding, scale=size_product, inputs=scaled_rigid, unit=True)
 
 # Spatial algebra, by 6x6 matrices.
@@ -1033,9 +1098,9 @@ oracle(
 _about_one = {"ulp": 16, "scale": lambda state: np.ones(len(state))}
 oracle(
     "randn",
-    draws(2, lambda u, v: np.sqrt(-2 * np.log(1 - u)) * np.cos(2 * np.pi * v)),
+    draws(2, lambda u, v: np.sqrt(-2 * np.log(np.where(u == 0, 5.96e-8, u))) * np.cos(2 * np.pi * v)),
     ulp=16,
-    scale=lambda state: np.full(len(state), 4.0),
+    scale=lambda state: np.full(len(state), 6.0),
 )
 oracle("sample_triangle", draws(2, lambda u, v: np.stack([1 - np.sqrt(u), v * np.sqrt(u)], axis=1)), **_about_one)
 oracle("sample_unit_ring", draws(1, ring), **_about_one)

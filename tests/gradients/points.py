@@ -159,10 +159,14 @@ def rotations(rng, types, rows):
 
 
 def two_rotations(rng, types, rows):
-    a, b = unit(rng.normal(size=(rows, 4))), unit(rng.normal(size=(rows, 4)))
-    apart = np.abs(np.sum(a * b, axis=1))
-    b[(apart < 0.1) | (apart > 0.95)] = a[(apart < 0.1) | (apart > 0.95)] @ np.diag([1, -1, 1, 1]) + [0.3, 0, 0.2, 0.1]
-    return [a, b, rng.uniform(0, 1, rows)]
+    """Of any length; the same one twice in a quarter of the rows; none half a turn apart, where the arc changes."""
+    a, b = rng.normal(size=(rows, 4)), rng.normal(size=(rows, 4))
+    b[: rows // 4] = a[: rows // 4] * rng.uniform(0.5, 2, (rows // 4, 1))
+    b = np.where(np.abs(np.sum(unit(a) * unit(b), axis=1, keepdims=True)) < 0.2, b + a, b)
+    a[::2], b[::2] = unit(a[::2]), unit(b[::2])
+    t = rng.uniform(-0.5, 1.5, rows)
+    t[: rows // 8 : 2] = 0.0
+    return [a, b, t]
 
 
 def near_the_origin(rng, types, rows):
@@ -193,7 +197,7 @@ POINTS = {
     **dict.fromkeys("svd2 svd3".split(), decided(_singular)),
     "eig3": decided(_symmetric),
     "qr3": decided(_triangular),
-    **dict.fromkeys("quat_from_matrix transform_from_matrix".split(), from_oracle(oracle.rigid)),
+    **dict.fromkeys("quat_from_matrix transform_from_matrix".split(), from_oracle(oracle.any_matrices)),
     "transform_decompose": from_oracle(oracle.scaled_rigid),
     "quat_to_axis_angle": rotations,
     "quat_to_rpy": from_oracle(oracle._away_from_the_poles),
