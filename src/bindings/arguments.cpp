@@ -1,7 +1,6 @@
 #include "bindings/arguments.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "bindings/array.h"
@@ -92,9 +91,7 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             return;
         case ParameterPlan::Filler::f32:
             if (PyFloat_CheckExact(value)) {
-                const double wide = PyFloat_AS_DOUBLE(value);
-                const auto number = static_cast<float>(wide);
-                if (std::isfinite(number) != std::isfinite(wide)) break;  // too large
+                const auto number = static_cast<float>(PyFloat_AS_DOUBLE(value));
                 std::memcpy(to, &number, sizeof number);
                 return;
             }

@@ -150,15 +150,16 @@ nb::object numpy_view(PyObject* self) {
     return numpy_view(memory_of(self, "array.numpy()").array, self, "array.numpy()");
 }
 
-// As NumPy has it for Python's numbers; a fraction is cut off, as there.
+// As NumPy has it for Python's ints; a fraction is cut off, as there, and a float too large for an int is an error too.
 void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, const char* help) {
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) return;
     const Scalar to = dtype.scalar();
+    if (!info(to).is_int()) return;
     const auto refuse = [&](const std::string& number) {
         throw UsageError(api, number + " does not fit " + info(to).python + help, ErrorCategory::overflow);
     };
     const auto fits_cut = [&](Number number, Scalar from) {
-        if (!number.is_float || !info(to).is_int()) return is_in_range(number, from, to);
+        if (!number.is_float) return is_in_range(number, from, to);
         const double whole = std::trunc(number.f);
         if (!(whole >= -0x1p63 && whole < 0x1p64)) return false;
         if (whole < 0) return is_in_range(Number::integer(static_cast<std::int64_t>(whole)), Scalar::i64, to);
@@ -167,7 +168,7 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
     };
     const std::optional<Scalar> from = numpy::scalar_of(numbers);
     if (!from) {  // objects: ints beyond 64 bits among them
-        if (numbers.descriptor->kind != 'O' || !info(to).is_int()) return;
+        if (numbers.descriptor->kind != 'O') return;
         auto* objects = reinterpret_cast<PyObject* const*>(numbers.data);
         for (std::int64_t i = 0; i < numbers.size(); ++i) {
             Number number;
@@ -178,7 +179,7 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
         }
         return;
     }
-    if (*from == to || *from == Scalar::boolean || to == Scalar::boolean) return;
+    if (*from == to || *from == Scalar::boolean) return;
     const char* at = numbers.data;
     for (std::int64_t i = 0; i < numbers.size(); ++i, at += info(*from).bytes()) {
         const Number number = read_scalar(*from, at);

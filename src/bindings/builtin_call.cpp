@@ -2,8 +2,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "bindings/array.h"
 #include "bindings/fastcall.h"
@@ -34,6 +36,7 @@ PyObject* call_builtin(PyObject* self, PyObject* arguments, PyObject* keywords) 
         nb::list names;
         PyObject *key, *value;
         for (Py_ssize_t at = 0; PyDict_Next(keywords, &at, &key, &value);) {
+            if (value == Py_None) continue;  // dtype=None: the default
             names.append(nb::handle(key));
             all.push_back(value);
         }
@@ -73,13 +76,35 @@ bool is_numpy_float(PyObject* object) { return PyFloat_Check(object) && !PyFloat
 
 std::string subject(std::size_t index) { return "argument " + std::to_string(index + 1); }
 
-builtins::Argument offer(PyObject* object, const std::string& name, std::size_t index, bool numpy_adapts) {
+bool wraps(PyObject* object, Type type) {
+    Number number;
+    Scalar from;
+    if (!PyLong_Check(object) || PyBool_Check(object)) return false;
+    return !read_number(object, number, from) || !is_in_range(number, from, type.scalar());
+}
+// A plain number that its type, int32 or float32, has no room for.
+bool is_too_large(PyObject* object) {
+    if (!PyFloat_CheckExact(object)) return wraps(object, i32_type());
+    const double number = PyFloat_AS_DOUBLE(object);
+    return std::isfinite(number) && !std::isfinite(static_cast<float>(number));
+}
+
+// What is tried where no overload takes the arguments as they are.
+enum class Leniency { none, numpy_adapts, as_in_c };
+
+builtins::Argument offer(PyObject* object, const std::string& name, std::size_t index, Leniency leniency) {
     builtins::Argument argument;
+    const bool numpy_adapts = leniency == Leniency::numpy_adapts;
     const auto take_literal = [&] {
-        Scalar from;
-        if (!read_number(object, argument.literal, from)) {
-            throw UsageError("wp." + name + "()", subject(index) + " is an int of more than 64 bits",
-                             ErrorCategory::value);
+        Scalar from = Scalar::i64;
+        if (leniency == Leniency::as_in_c && is_too_large(object)) {
+            const bool is_int = PyLong_Check(object);
+            std::byte number[4];
+            write_component(object, is_int ? Scalar::i32 : Scalar::f32, number);
+            argument.literal = read_scalar(is_int ? Scalar::i32 : Scalar::f32, number);
+            if (!is_int) from = Scalar::f64;
+        } else if (!read_number(object, argument.literal, from)) {
+            from = Scalar::u64;  // more than 64 bits: fits nothing as it is
         }
         argument.type = from == Scalar::u64 ? u64_type() : from == Scalar::f64 ? f32_type() : i32_type();
         argument.is_literal = argument.is_constant = from != Scalar::u64;
@@ -110,13 +135,6 @@ builtins::Argument offer(PyObject* object, const std::string& name, std::size_t 
         argument.type = *dtype_from_python(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object))));
     }
     return argument;
-}
-
-// A plain number whose type has not room for it (1e300 as float32) is refused here as in kernels.
-bool is_finite_or_fits(std::uintptr_t key, PyObject* object, Type type) {
-    if (key != kFloatLiteral || type == f64_type() || !type.is_float()) return true;
-    const double given = PyFloat_AS_DOUBLE(object);
-    return !std::isfinite(given) || std::isfinite(convert(Number::real(given), Scalar::f64, type.scalar()).f);
 }
 
 std::vector<std::string> keyword_names(PyObject* keywords) {
@@ -156,7 +174,7 @@ nb::object HostBuiltin::call(PyObject* const* arguments, std::size_t count, PyOb
     if (is_keyed) {
         if (const Plan* plan = find({keys, all}, count, keywords)) {
             std::byte* block = block_for(*plan);
-            if (fill(*plan, arguments, block)) return run(*plan, arguments, block);
+            if (fill(*plan, arguments, block, true)) return run(*plan, arguments, block);
         }
     }
     if (name_ == "printf") return call_printf(arguments, count, keywords);
@@ -168,7 +186,7 @@ nb::object HostBuiltin::call(PyObject* const* arguments, std::size_t count, PyOb
     }
     Plan plan = resolve(arguments, count, keywords);
     std::byte* block = block_for(plan);
-    if (!fill(plan, arguments, block)) throw_no_overload(arguments, all, keywords, {});
+    if (!fill(plan, arguments, block, false)) throw_no_overload(arguments, all, keywords, {});
     if (is_keyed && plan.is_reusable && !find({keys, all}, count, keywords)) plans_.push_back(plan);
     return run(plan, arguments, block);
 }
@@ -188,16 +206,17 @@ const HostBuiltin::Plan* HostBuiltin::find(std::span<const Key> key, std::size_t
 HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t count, PyObject* keywords) {
     const std::vector<std::string> names = keyword_names(keywords);
     const std::size_t all = count + names.size();
-    bool has_numpy_float = false;
-    for (std::size_t i = 0; i < all; ++i) has_numpy_float |= is_numpy_float(arguments[i]);
     builtins::Resolution resolution;
-    for (const bool numpy_adapts : {false, true}) {
+    const auto try_with = [&](Leniency leniency) {
         std::vector<builtins::Given> given;
         for (std::size_t i = 0; i < all; ++i)
-            given.push_back({i < count ? "" : names[i - count], offer(arguments[i], name_, i, numpy_adapts)});
+            given.push_back({i < count ? "" : names[i - count], offer(arguments[i], name_, i, leniency)});
         resolution = builtins::resolve(name_, given);
-        if (resolution.match.ok || !has_numpy_float) break;
-    }
+    };
+    const std::span<PyObject* const> objects(arguments, all);
+    try_with(Leniency::none);
+    if (!resolution.match.ok && std::ranges::any_of(objects, is_numpy_float)) try_with(Leniency::numpy_adapts);
+    if (!resolution.match.ok && std::ranges::any_of(objects, is_too_large)) try_with(Leniency::as_in_c);
     if (!resolution.match.ok) throw_no_overload(arguments, all, keywords, resolution.refusals);
 
     // The machine code depends on the overload, what its variables stand for, and which parameters are given.
@@ -248,8 +267,9 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     return plan;
 }
 
-// False where a plain number does not fit the type that it took at the first call with these types.
-bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* block) const {
+// False where a plain number does not fit the type that it took at the first call with these types; `in_range` takes
+// none that would wrap, for which another overload may be right.
+bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* block, bool in_range) const {
     const program::HostFunction& function = *plan.function;
     function.prepare(block);
     for (std::size_t i = 0; i < plan.slots.size(); ++i) {
@@ -258,8 +278,8 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
         PyObject* argument = arguments[plan.slots[i]];
         if (place.type.is_array()) {
             std::memcpy(block + place.offset, &array_pointer(argument)->array.view, sizeof(ArrayView));
-        } else if (!write_value(argument, place.type, block + place.offset) ||
-                   !is_finite_or_fits(key_of(argument), argument, place.type)) {
+        } else if ((in_range && place.type.is_int() && wraps(argument, place.type)) ||
+                   !write_value(argument, place.type, block + place.offset)) {
             return false;
         }
     }
@@ -325,7 +345,7 @@ nb::object HostBuiltin::call_printf(PyObject* const* arguments, std::size_t coun
             key += "\"" + text + "\"" + std::to_string(text.size());
             printed.emplace_back(text);
         } else if (read_number(arguments[i], number, from)) {
-            if (PyLong_CheckExact(arguments[i]) && fits(number, from, Scalar::i32)) from = Scalar::i32;
+            if (PyLong_CheckExact(arguments[i]) && is_in_range(number, from, Scalar::i32)) from = Scalar::i32;
             printed.emplace_back(Type::scalar(from));
             key += info(from).ir;
         } else {

@@ -39,7 +39,7 @@ private:
 
     const Plan* find(std::span<const Key> key, std::size_t count, PyObject* keywords) const;
     Plan resolve(PyObject* const* arguments, std::size_t count, PyObject* keywords);
-    bool fill(const Plan& plan, PyObject* const* arguments, std::byte* block) const;
+    bool fill(const Plan& plan, PyObject* const* arguments, std::byte* block, bool in_range) const;
     nb::object run(const Plan& plan, PyObject* const* arguments, std::byte* block) const;
     nb::object call_printf(PyObject* const* arguments, std::size_t count, PyObject* keywords);
     [[noreturn]] void throw_no_overload(PyObject* const* arguments, std::size_t count, PyObject* keywords,

@@ -47,7 +47,7 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t item_bytes
 }
 
 bool store_number(Number number, Scalar from, Scalar to, std::byte* place) {
-    if (!fits(number, from, to)) return false;
+    if (!converts(number, to)) return false;
     write_scalar(to, convert(number, from, to), place);
     return true;
 }
@@ -71,7 +71,7 @@ bool write_from_buffer(const Py_buffer& buffer, Type type, std::byte* to) {
     return true;
 }
 
-// A constructor converts another type as a cast does; elsewhere integers must be in range, and stay integers.
+// A constructor converts another type as a cast does; elsewhere integers do not become of floats.
 bool write_from_value(const Value& value, Type type, std::byte* to, bool explicit_conversion) {
     const Type from = value.type();
     if (from.is_scalar() || from.components() != type.components()) return false;
@@ -121,10 +121,7 @@ bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, boo
 
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion) {
     PyObject* object = value.ptr();
-    if (const Value* typed = value_pointer(value)) {
-        if (!explicit_conversion && typed->type() != type) return false;
-        return write_from_value(*typed, type, to, explicit_conversion);
-    }
+    if (const Value* typed = value_pointer(value)) return write_from_value(*typed, type, to, explicit_conversion);
     if (PyTuple_Check(object) || PyList_Check(object)) {
         // A copy: converting an item may run Python code, which may change a list.
         nb::tuple items = nb::steal<nb::tuple>(PySequence_Tuple(object));

@@ -1,7 +1,6 @@
 // Single numbers between Python and C++. On the launch path: exact int, float and bool come first and take nanoseconds.
 #include <nanobind/stl/string.h>
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -35,6 +34,21 @@ bool read_integer(PyObject* object, Number& number, Scalar& from) {
     from = Scalar::u64;
     number = Number::integer(static_cast<std::int64_t>(large));
     return true;
+}
+
+// The number in any int object as C converts it to `to`: its low 64 bits, or for floats the nearest double.
+bool read_any_integer(PyObject* object, Scalar to, Number& number, Scalar& from) {
+    if (read_integer(object, number, from)) return true;
+    if (info(to).is_float()) {
+        number = Number::real(PyLong_AsDouble(object));
+        from = Scalar::f64;
+    } else {
+        number = Number::integer(static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(object)));
+        from = Scalar::u64;
+    }
+    if (!PyErr_Occurred()) return true;
+    PyErr_Clear();  // an int beyond the range of double
+    return false;
 }
 
 bool read_index(PyObject* object, Number& number, Scalar& from) {
@@ -115,11 +129,11 @@ bool read_number(nb::handle value, Number& number, Scalar& from) {
     return PyIndex_Check(object) && read_index(object, number, from);
 }
 
-bool fits(Number number, Scalar from, Scalar to) {
-    const ScalarInfo& target = info(to);
-    if (target.is_float()) return true;
-    if (number.is_float) return false;
-    if (target.kind == ScalarKind::boolean) return number.i == 0 || number.i == 1;
+bool converts(Number number, Scalar to) { return !number.is_float || !info(to).is_int(); }
+
+bool is_in_range(Number number, Scalar from, Scalar to) {
+    if (!converts(number, to)) return false;
+    if (!info(to).is_int()) return true;
     const bool beyond_signed = from == Scalar::u64 && number.i < 0;
     switch (to) {
         case Scalar::i8:
@@ -143,13 +157,6 @@ bool fits(Number number, Scalar from, Scalar to) {
     }
 }
 
-bool is_in_range(Number number, Scalar from, Scalar to) {
-    if (!fits(number, from, to)) return false;
-    if (!info(to).is_float()) return true;
-    const double wide = number.is_float ? number.f : static_cast<double>(number.i);
-    return !std::isfinite(wide) || std::isfinite(convert(number, from, to).f);
-}
-
 nb::object number_to_python(Number number, Scalar scalar) {
     const ScalarInfo& row = info(scalar);
     if (row.is_float()) return nb::float_(number.f);
@@ -168,9 +175,7 @@ bool write_component(nb::handle value, Scalar scalar, void* to) {
         int overflow = 0;
         const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
         if (!overflow) {
-            if (scalar == Scalar::i32) {
-                return in_range<std::int32_t>(number) && store(static_cast<std::int32_t>(number), to);
-            }
+            if (scalar == Scalar::i32) return store(static_cast<std::int32_t>(number), to);
             if (scalar == Scalar::f32) return store(static_cast<float>(number), to);
             if (scalar == Scalar::i64) return store(static_cast<std::int64_t>(number), to);
         }
@@ -179,33 +184,21 @@ bool write_component(nb::handle value, Scalar scalar, void* to) {
     }
     Number number;
     Scalar from;
-    if (!read_number(value, number, from) || !fits(number, from, scalar)) return false;
+    const bool is_int = PyLong_Check(object) && !PyBool_Check(object);
+    const bool is_read = is_int ? read_any_integer(object, scalar, number, from) : read_number(value, number, from);
+    if (!is_read || !converts(number, scalar)) return false;
     write_scalar(scalar, convert(number, from, scalar), to);
     return true;
 }
 
 bool write_value(nb::handle value, Type type, void* to) {
-    if (!type.is_scalar()) {
-        if (const Value* typed = value_pointer(value); typed && typed->type() == type) {
-            std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
-            return true;
-        }
-        if (type.is_struct()) return write_struct(value, type, to);
-        if (!type.is_numeric_aggregate()) return false;
-        return write_components(value, type, static_cast<std::byte*>(to), false);
+    if (type.is_scalar()) return write_component(value, type.scalar(), to);
+    if (const Value* typed = value_pointer(value); typed && typed->type() == type) {
+        std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
+        return true;
     }
-    const Scalar scalar = type.scalar();
-    if (!info(scalar).is_float()) return write_component(value, scalar, to);
-    std::byte written[sizeof(double)];
-    if (!write_component(value, scalar, written)) return false;
-    if (!std::isfinite(read_scalar(scalar, written).f)) {
-        Number number;
-        Scalar from;
-        // Infinity and NaN stay what they are.
-        if (!read_number(value, number, from) || !is_in_range(number, from, scalar)) return false;
-    }
-    std::memcpy(to, written, static_cast<std::size_t>(info(scalar).bytes()));
-    return true;
+    if (type.is_struct()) return write_struct(value, type, to);
+    return type.is_numeric_aggregate() && write_components(value, type, static_cast<std::byte*>(to), false);
 }
 
 nb::object value_to_python(Type type, const void* from) {
@@ -216,17 +209,8 @@ nb::object value_to_python(Type type, const void* from) {
     return made;
 }
 
-bool is_out_of_range(nb::handle value, Type type) {
-    if (!type.is_scalar()) return false;
-    if (PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr())) return true;  // only its size can be wrong
-    Number number;
-    Scalar from;
-    if (!read_number(value, number, from) || is_in_range(number, from, type.scalar())) return false;
-    return info(type.scalar()).is_float() || !number.is_float;
-}
-
 void throw_unfit(std::string_view api, const std::string& what, nb::handle value, Type type) {
-    const bool out_of_range = is_out_of_range(value, type);
+    const bool out_of_range = type.is_scalar() && PyLong_Check(value.ptr());  // an int beyond the range of double
     throw UsageError(api, what + (out_of_range ? ": it does not fit" : ""),
                      out_of_range ? ErrorCategory::overflow : ErrorCategory::type);
 }

@@ -28,11 +28,11 @@ void register_dtype(nb::handle python_class, Type type);
 std::optional<Type> annotation_from_python(nb::handle object);
 
 // Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values, and for numeric
-// aggregates also tuples, lists and NumPy arrays of the right number of components (nested for matrices). Integers do
-// not become from floats, and must be in range; a Weft vector or matrix must have just this type. Returns false, with
-// nothing raised, where it does not fit. A finite number must not become infinite: this is how numbers get to memory.
+// aggregates also tuples, lists, NumPy arrays and Weft values of the right number of components (nested for matrices).
+// Numbers convert as in C: integers wrap to the width, floats may become infinite, every number is a truth value; but a
+// float does not become an integer. Returns false, with nothing raised, where it does not fit.
 bool write_value(nb::handle value, Type type, void* to);
-// A scalar in the same way, but float types take any number, as in NumPy: for the components of typed values.
+// The same of one scalar.
 bool write_component(nb::handle value, Scalar scalar, void* to);
 // Scalars as Python int, float and bool; aggregates as instances of their class.
 nb::object value_to_python(Type type, const void* from);

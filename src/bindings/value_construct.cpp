@@ -57,6 +57,7 @@ bool fill_aggregate(Value& self, Arguments arguments) {
 // Explicit conversion of one number, by the rules of casts in kernels.
 bool fill_scalar(Value& self, Arguments arguments) {
     if (arguments.size() == 0) return true;
+    if (arguments.size() == 1 && write_component(arguments[0], self.type().scalar(), self.data())) return true;
     Number number;
     Scalar from;
     if (arguments.size() != 1 || !read_number(arguments[0], number, from)) return false;
@@ -97,7 +98,7 @@ void fill_value(Value& value, Arguments arguments, const Keywords& keywords) {
         if (fill_scalar(value, arguments)) return;
         throw UsageError(
             type.python_name() + "()",
-            "expected one number of at most 64 bits, got " +
+            "expected one number, got " +
                 (arguments.size() == 1 ? describe(arguments[0]) : std::to_string(arguments.size()) + " arguments"),
             ErrorCategory::type);
     } else if (!fill_aggregate(value, arguments)) {

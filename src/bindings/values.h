@@ -61,13 +61,11 @@ void finish_value_class(nb::handle python_class);
 // A Python or NumPy number, a typed scalar, or anything 0-dimensional with item(). `from` is i64, u64, f64 or boolean,
 // or the type of a typed scalar. False, with nothing raised, where it is no number or an integer beyond 64 bits.
 bool read_number(nb::handle value, Number& number, Scalar& from);
-// Whether a number may become a `to` without an explicit conversion: integers in range, no integer from a float.
-bool fits(Number number, Scalar from, Scalar to);
-// The same for memory: neither may a finite number become infinite there.
+// Whether a number becomes a `to` by itself, as C converts it: all do, but a float never becomes an integer.
+bool converts(Number number, Scalar to);
+// The same without wrapping: an integer type has to hold the number.
 bool is_in_range(Number number, Scalar from, Scalar to);
-// A number of the right kind for `type`, too large for it.
-bool is_out_of_range(nb::handle value, Type type);
-// For a value that write_value() refused: a TypeError, or an OverflowError where the number is only too large.
+// For a value that write_value() refused: a TypeError, or an OverflowError for an int beyond the range of double.
 [[noreturn]] void throw_unfit(std::string_view api, const std::string& what, nb::handle value, Type type);
 nb::object number_to_python(Number number, Scalar scalar);
 // A NumPy array (of any number of dimensions), without importing NumPy.

@@ -66,8 +66,8 @@ def test_python_numbers_adapt_as_literals_do():
     with pytest.raises(TypeError, match="literal 300, which does not fit uint8"):
         wp.max(wp.uint8(3), 300)
     assert wp.max(wp.uint8(3), 7) == 7  # after a number that did not fit
-    with pytest.raises(TypeError, match="does not fit float32"):
-        wp.sin(1e300)
+    assert wp.abs(-1e300) == math.inf and wp.add(2**31, 1) == 1 - 2**31 and wp.mul(3, 2**33 + 1) == 3, "as in C"
+    assert wp.abs(-(2**40)) == 0 and wp.add(5, 3) == 8 and wp.add(wp.int64(1), 2**40) == 2**40 + 1
     assert wp.max(wp.uint64(1), 2**64 - 1) == 2**64 - 1
 
 
@@ -198,7 +198,6 @@ def test_what_only_kernels_can_call_says_so(name):
         (lambda: wp.sin(0.1, 0.2), "takes 1 argument, 2 given"),
         (lambda: wp.sin(y=0.5), "no parameter 'y'"),
         (lambda: wp.sin(0.5, x=0.5), "given twice|takes 1"),
-        (lambda: wp.sin(2**70), "more than 64 bits"),
         (lambda: wp.lerp(wp.vec3(), wp.vec3(), wp.float64(0.5)), "float64"),
         (lambda: wp.sin(wp.array(dtype=float)), "argument 1 is array"),
     ],

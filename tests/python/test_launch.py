@@ -251,7 +251,7 @@ def test_conversion_of_arguments():
     assert run(1, 2, (1.0, 2.0, 3.0), ((1, 2), (3, 4))) == [1.0, 2.0, 6.0, 2.0]
     assert run(np.float32(1.5), np.int64(2), [1, 2, 3], np.eye(2) + 1.0) == [1.5, 2.0, 6.0, 1.0]
     assert run(np.float64(1.5), True, np.arange(3.0), m) == [1.5, 1.0, 3.0, 2.0]
-    for bad in ((1.0, 2.5, (1, 2, 3), m), (1.0, 2**31, (1, 2, 3), m), (1.0, 2, (1, 2), m), (1.0, 2, (1, 2, 3), (1, 2))):
+    for bad in ((1.0, 2.5, (1, 2, 3), m), (1.0, 2, (1, 2), m), (1.0, 2, (1, 2, 3), (1, 2))):
         with pytest.raises(wp.UsageError, match="expected"):
             run(*bad)
 

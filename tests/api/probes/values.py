@@ -62,7 +62,6 @@ def components_of_wide_vectors():
     return type(wp.vec3d(1, 2, 3)[0])
 
 
-@still_open("section 4")
 def components_wrap():
     v = wp.vec3ub()
     v[0] = -1
