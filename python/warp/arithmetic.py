@@ -1,7 +1,7 @@
 """a + b, 2.0 * a, a < b, a += b of arrays: each operator is a function that is mapped over the elements (mapping.py).
 
-They mean what they mean in a kernel: `/` and `%` of integers are C's, `*` of matrices is their product, `==` of vectors
-compares all components.
+They mean what they mean in a kernel: `/` and `%` of integers are C's, `*` of matrices is their product. `==` is none of
+them: arrays are equal where they are the same object.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ _BINARY = {
     "<=": ("less_equal", operator.le),
     ">": ("greater", operator.gt),
     ">=": ("greater_equal", operator.ge),
-    "==": ("equal", operator.eq),
-    "!=": ("not_equal", operator.ne),
 }
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
 _MOST_POWER = 64  # a ** n with a larger n is pow()
-_COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+_COMPARISONS = {"<", "<=", ">", ">="}
 _functions: dict[str, Callable] = {}
 
 

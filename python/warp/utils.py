@@ -426,12 +426,10 @@ _casts: dict[Any, Any] = {}
 
 
 def _numbers(value: array) -> array:
-    """The same memory as scalars: components lie along the last axis."""
+    """The same memory as scalars, in a row where elements have several; a copy where it has gaps."""
     if type_is_scalar(value.dtype):
         return value
-    if value.ndim and value.shape[-1] > 1 and not value[(0,) * (value.ndim - 1)].is_contiguous:
-        value = value.contiguous()
-    return value.view(type_scalar_type(value.dtype))
+    return value.contiguous().flatten().view(type_scalar_type(value.dtype)).flatten()
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
@@ -472,4 +470,5 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
         _casts[target] = _make("def cast(a):\n    return target(a)\n", "cast", {"target": target})
     launch_map(_casts[target], _casts[target], "cast", [source], to, api)
     if to.ptr != out_array.ptr:
-        _weft.copy(out_array, to.view(out_array.dtype))
+        elements = to.reshape((out_array.size, *out_array.dtype._shape_)).view(out_array.dtype)
+        _weft.copy(out_array, elements.reshape(out_array.shape))

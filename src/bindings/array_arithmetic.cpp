@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bindings/array_object.h"
+#include "bindings/numpy_api.h"
 
 namespace weft::bindings {
 namespace {
@@ -133,8 +134,14 @@ std::vector<PyType_Slot> arithmetic_slots() {
     };
 }
 
-// Annotations are equal where they mean one type; arrays are compared element by element.
+// Annotations are equal where they mean one type, arrays where they are the same object (which is what Python does with
+// a comparison that is not implemented here). NumPy's arrays compare element by element, and so do `<` and its kin.
 PyObject* array_compare(PyObject* a, PyObject* b, int op) {
+    if (has_memory(a) && (op == Py_EQ || op == Py_NE)) {
+        if (a == b) return PyBool_FromLong(op == Py_EQ);
+        if (!numpy::ndarray_pointer(b)) Py_RETURN_NOTIMPLEMENTED;
+        return guarded([&] { return PyObject_RichCompare(numpy_view(a).ptr(), b, op); });
+    }
     if (has_memory(a)) {
         static constexpr const char* kSymbols[] = {"<", "<=", "==", "!=", ">", ">="};
         return guarded(

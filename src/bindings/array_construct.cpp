@@ -154,13 +154,9 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
         runtime::checked_size(*shape, dtype.size_bytes(), kApi);
         array = runtime::empty(dtype, *shape, *options.device);
     }
-    if (ndim != 0 && array.ndim != ndim) {
-        throw UsageError(kApi,
-                         "expected " + std::to_string(ndim) + " dimensions, the data of shape " +
-                             runtime::shape_text(array.shape()) + " (in elements of " + array.dtype.python_name() +
-                             ") has " + std::to_string(array.ndim),
-                         ErrorCategory::value);
-    }
+    // Data and shape say how many dimensions there are, except those of nothing.
+    if (has_data && array.ndim == 1 && array.size() == 0 && ndim > 1)
+        array = runtime::empty(array.dtype, Shape(static_cast<std::size_t>(ndim), 0), *options.device);
     bool has_gradient = is_given(given[kGrad]);
     options.requires_grad = options.requires_grad && !has_gradient;
     runtime::BufferPtr buffer = array.buffer;

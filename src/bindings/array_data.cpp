@@ -5,10 +5,14 @@
 //   lists of Weft values (wp.vec3 ...)     element by element
 //   anything else                          numpy.asarray, then as a NumPy array
 //
+// Without a dtype the elements are the scalars that NumPy sees: [1.0] is float64, [1] int64, an array of n vec3 (n, 3)
+// floats.
+//
 // A NumPy array of shape S becomes elements with inner shape I, (3,) for vec3, like this (S-ARR-009 to S-ARR-011):
 //
 //   S ends with I                          the rest is the shape           (1024, 3) as vec3 -> (1024,)
 //   the last of S is k times product(I)    it becomes k, dropped if 1      (5, 6) as vec3 -> (5, 2)
+//   S ends with I and then ones            the ones are dropped            (5, 3, 1) as vec3 -> (5,)
 //   otherwise                              an error that names I
 //
 // A shape that is left without dimensions becomes (1,).
@@ -36,6 +40,16 @@ std::string inner_text(Type dtype) {
     return runtime::shape_text({inner, static_cast<std::size_t>(count)});
 }
 
+// One dimension may be -1: what `count` elements leave for it.
+Shape inferred(Shape shape, std::int64_t count) {
+    const auto open = std::ranges::find(shape, -1);
+    if (open == shape.end() || std::ranges::count(shape, -1) > 1) return shape;
+    std::int64_t others = 1;
+    for (std::int64_t extent : shape) others *= extent == -1 ? 1 : extent;
+    *open = others > 0 ? count / others : 0;
+    return shape;
+}
+
 struct Grouping {
     Shape shape;
     Shape strides;           // of elements, in bytes, in the memory of the data
@@ -48,8 +62,16 @@ Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
     std::int64_t scalar_bytes = info(dtype.scalar()).bytes();
     std::int64_t inner[2];
     auto inner_count = static_cast<std::size_t>(inner_shape(dtype, inner));
+    const auto ends_with_inner = [&] {
+        return shape.size() >= inner_count && std::equal(inner, inner + inner_count, shape.end() - inner_count);
+    };
+    const auto is_multiple = [&] { return !shape.empty() && shape.back() % dtype.components() == 0; };
+    while (!ends_with_inner() && !is_multiple() && shape.size() > 1 && shape.back() == 1) {
+        shape.pop_back();
+        strides.pop_back();
+    }
     Grouping result;
-    if (shape.size() >= inner_count && std::equal(inner, inner + inner_count, shape.end() - inner_count)) {
+    if (ends_with_inner()) {
         result.is_packed = true;
         std::int64_t expected = scalar_bytes;
         for (std::size_t i = 0; i < inner_count; ++i) {
@@ -59,7 +81,7 @@ Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
         }
         shape.resize(shape.size() - inner_count);
         strides.resize(shape.size());
-    } else if (!shape.empty() && shape.back() % dtype.components() == 0) {
+    } else if (is_multiple()) {
         result.is_packed = shape.back() <= 1 || strides.back() == scalar_bytes;
         shape.back() /= dtype.components();
         strides.back() = dtype.size_bytes();
@@ -68,7 +90,8 @@ Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
             strides.pop_back();
         }
     } else {
-        throw UsageError(api, "data of shape " + runtime::shape_text(shape) + " does not fit elements of type " +
+        const Shape found(data.shape().begin(), data.shape().end());
+        throw UsageError(api, "data of shape " + runtime::shape_text(found) + " does not fit elements of type " +
                                   dtype.python_name() + ": expected inner dimensions " + inner_text(dtype) +
                                   ", or a last dimension that is a multiple of " + std::to_string(dtype.components()));
     }
@@ -159,7 +182,8 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
     }
     Grouping grouping;
     if (wanted) {
-        std::int64_t size = runtime::checked_size(*wanted, dtype.size_bytes(), api);
+        grouping.shape = inferred(*wanted, data.size() / dtype.components());
+        std::int64_t size = runtime::checked_size(grouping.shape, dtype.size_bytes(), api);
         if (size * dtype.components() != data.size()) {
             throw UsageError(api,
                              "data of shape " + runtime::shape_text({data.shape().begin(), data.shape().end()}) +
@@ -168,7 +192,6 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
                                  " numbers, got " + std::to_string(data.size()),
                              ErrorCategory::value);
         }
-        grouping.shape = *wanted;
         grouping.is_packed = data.is_contiguous();
     } else {
         grouping = group(data, dtype, api);
@@ -215,6 +238,12 @@ std::optional<Type> weft_value_type(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
     if (PyLong_Check(object) || PyFloat_Check(object) || std::strncmp(type->tp_name, "numpy.", 6) == 0) return {};
     return dtype_from_python(reinterpret_cast<PyObject*>(type));
+}
+
+bool is_number(PyObject* object) {
+    if (PyFloat_Check(object) || PyLong_Check(object)) return true;
+    const std::optional<Type> type = dtype_from_python(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    return type && type->is_scalar();
 }
 
 // Writes nested lists of Weft values in C order. `depth` counts the dimensions above.
@@ -273,19 +302,27 @@ nb::object as_rectangle(PyObject* data, Type dtype, const char* api) {
     }
 }
 
-// Numbers in lists: Python's int and float have no width, ours are 32 bits where nothing else is said.
 Array from_numbers(PyObject* data, Type dtype, const std::optional<Shape>& shape, Device& device, const char* api) {
     nb::object array = as_rectangle(data, dtype, api);
     const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
-    std::optional<Scalar> scalar = numpy::scalar_of(numbers);
-    if (dtype.is_none() && scalar == Scalar::f64) dtype = f32_type();
-    if (dtype.is_none() && scalar == Scalar::i64) {
-        dtype = i32_type();
-        require_fit(numbers, dtype, api, ". help: dtype=wp.int64");
-    } else if (!dtype.is_none()) {
-        require_fit(numbers, dtype, api);
-    }
+    if (!dtype.is_none()) require_fit(numbers, dtype, api);
     return from_ndarray(array, numbers, dtype, shape, true, device, api);
+}
+
+// Elements as NumPy sees them: vectors add an axis of their components, and so do matrices.
+Array as_scalars(const Array& array, const char* api) {
+    if (!array.dtype.is_numeric_aggregate()) return array;
+    if (array.ndim == kMaxDims) {
+        throw UsageError(api, "data of shape " + runtime::shape_text(array.shape()) + " in elements of " +
+                                  array.dtype.python_name() +
+                                  " has more than 4 dimensions as scalars. help: dtype=wp." +
+                                  array.dtype.python_name());
+    }
+    Array result = array;
+    result.dtype = array.dtype.scalar_type();
+    result.view.shape[result.ndim] = array.dtype.components();
+    result.view.strides[result.ndim++] = result.dtype.size_bytes();
+    return result;
 }
 
 Array reshaped(Array array, const std::optional<Shape>& shape) {
@@ -295,9 +332,9 @@ Array reshaped(Array array, const std::optional<Shape>& shape) {
 Array from_array(const Array& source, Type dtype, const std::optional<Shape>& shape, bool copy, Device& device,
                  const char* api) {
     if (dtype.is_none() || dtype == source.dtype) {
-        Array result = source;
+        Array result = dtype.is_none() ? as_scalars(source, api) : source;
         result.view.grad = nullptr;
-        if (copy) moving(source.size_bytes(), [&] { result = runtime::clone(source); });
+        if (copy) moving(source.size_bytes(), [&] { result = runtime::clone(result); });
         return reshaped(std::move(result), shape);
     }
     if (source.dtype.is_struct() || dtype.is_struct()) {
@@ -316,13 +353,26 @@ Array from_array(const Array& source, Type dtype, const std::optional<Shape>& sh
 runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> shape, bool copy, Device& device,
                                const char* api) {
     if (array_pointer(data)) return from_array(memory_of(data, api).array, dtype, shape, copy, device, api);
+    if (is_indexed(data)) {
+        const nb::object elements = chosen_elements(data);
+        return from_array(memory_of(elements.ptr(), api).array, dtype, shape, false, device, api);
+    }
     if (const numpy::NdArray* array = numpy::ndarray_pointer(data)) {
         return from_ndarray(data, *array, dtype, shape, copy, device, api);
     }
     PyObject* leaf = first_leaf(data);
+    if (leaf == data && is_number(data)) {
+        throw UsageError(api,
+                         "data is one number, " + describe(data) +
+                             ", expected an array or a list. help: wp.full(1, value), wp.array([value])",
+                         ErrorCategory::type);
+    }
     if (std::optional<Type> type = leaf ? weft_value_type(leaf) : std::nullopt) {
-        bool direct = !dtype.is_none() && !dtype.is_scalar();
-        return from_array(from_values(data, direct ? dtype : *type, device, api), dtype, shape, false, device, api);
+        Array values = from_values(data, dtype.is_struct() ? dtype : *type, device, api);
+        if (dtype.is_none() || dtype.is_scalar()) values = as_scalars(values, api);
+        // One vector alone is its components.
+        if (leaf == data && dtype.is_none() && values.ndim > 1) values = runtime::pick(values, 0, 0);
+        return from_array(values, dtype, shape, false, device, api);
     }
     if (is_list(data)) {
         if (dtype.is_struct()) return reshaped(from_values(data, dtype, device, api), shape);
@@ -333,7 +383,6 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
                          "data is " + describe(data) +
                              " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
     }
-    if (PyFloat_Check(data) || PyLong_Check(data)) return from_numbers(data, dtype, shape, device, api);
     nb::object array = numpy::as_array(data);
     const numpy::NdArray& found = *numpy::ndarray_pointer(array);
     if (!numpy::scalar_of(found) && std::strchr("OSU", found.descriptor->kind)) {

@@ -14,19 +14,17 @@ using runtime::Shape;
 
 // ---- element values ----
 
-// What dtype a value has by itself: 1 int32, 1.0 float32, True bool, wp.vec3(...) vec3f, [1.0, 2.0] a vector of 2.
+// What dtype a value has by itself: 1 int32, 1.0 float32, True bool, wp.vec3(...) vec3f. A sequence is what NumPy makes
+// of it: [1.0, 2.0] a vector of two float64, [[1, 2], [3, 4]] a matrix of int64.
 Type dtype_of_value(PyObject* value, const char* api) {
     if (PyBool_Check(value)) return bool_type();
-    if (PyLong_CheckExact(value)) return i32_type();
     if (PyFloat_CheckExact(value)) return f32_type();
     if (std::optional<Type> type = dtype_from_python(reinterpret_cast<PyObject*>(Py_TYPE(value)))) return *type;
+    if (PyLong_Check(value)) return i32_type();  // members of IntEnum too
     nb::object array = numpy::as_array(value);
     const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
     std::optional<Scalar> scalar = numpy::scalar_of(numbers);
-    bool is_python = PyList_Check(value) || PyTuple_Check(value);
     if (scalar && numbers.size() > 0) {
-        if (is_python && scalar == Scalar::f64) scalar = Scalar::f32;
-        if (is_python && scalar == Scalar::i64) scalar = Scalar::i32;
         if (numbers.ndim == 0) return Type::scalar(*scalar);
         if (numbers.ndim == 1) return Type::vector(*scalar, static_cast<int>(numbers.dimensions[0]));
         if (numbers.ndim == 2) {
@@ -40,6 +38,40 @@ Type dtype_of_value(PyObject* value, const char* api) {
 
 // ---- new arrays ----
 
+// Strides in bytes, one for each dimension: the memory reaches from the first byte to the last that they lead to.
+Array new_strided(Type dtype, const Shape& shape, PyObject* strides, bool zeroed, const Options& options,
+                  const char* api) {
+    const std::int64_t count = runtime::checked_size(shape, dtype.size_bytes(), api);
+    const Shape steps = shape_argument(strides, api);
+    const std::int64_t alignment = dtype.alignment();
+    std::int64_t bytes = count > 0 ? dtype.size_bytes() : 0;
+    bool fits = steps.size() == shape.size();
+    for (std::size_t i = 0; fits && i < steps.size(); ++i) {
+        std::int64_t reach = 0;
+        fits = steps[i] >= 0 && steps[i] % alignment == 0;
+        if (count == 0 || !fits) continue;
+        fits = !__builtin_mul_overflow(shape[i] - 1, steps[i], &reach) && !__builtin_add_overflow(bytes, reach, &bytes);
+    }
+    if (!fits) {
+        throw UsageError(api,
+                         "the strides " + runtime::shape_text(steps) + " do not fit the shape " +
+                             runtime::shape_text(shape) +
+                             ": expected one for each dimension, in bytes, none negative, " + "multiples of " +
+                             std::to_string(alignment) + " for " + dtype.python_name(),
+                         ErrorCategory::value);
+    }
+    Array array;
+    array.dtype = dtype;
+    array.ndim = static_cast<int>(shape.size());
+    array.device = options.device;
+    std::ranges::copy(shape, array.view.shape);
+    std::ranges::copy(steps, array.view.strides);
+    array.buffer =
+        zeroed ? runtime::allocate_zeroed(bytes, *options.device) : runtime::allocate(bytes, *options.device);
+    array.view.data = array.buffer->data;
+    return array;
+}
+
 PyObject* new_empty(Type dtype, const Shape& shape, const Options& options, const char* api) {
     runtime::checked_size(shape, dtype.size_bytes(), api);
     return finish(runtime::empty(dtype, shape, *options.device), options);
@@ -52,24 +84,29 @@ PyObject* new_zeros(Type dtype, const Shape& shape, const Options& options, cons
     return finish(std::move(array), options);
 }
 
-PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Options& options, const char* api) {
-    nb::object result = nb::steal(new_empty(dtype, shape, options, api));
+PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Options& options, const char* api,
+                     PyObject* strides = nullptr) {
+    nb::object result =
+        nb::steal(is_given(strides) ? finish(new_strided(dtype, shape, strides, true, options, api), options)
+                                    : new_empty(dtype, shape, options, api));
     fill_array(value_of(result.ptr()), value, api);
     return result.release().ptr();
 }
 
-// empty, zeros and ones share one list of parameters.
-enum Creation { kShape, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kCreationCount };
+// empty, zeros and ones share one list of parameters. `ndim` is accepted: the shape says it.
+enum Creation { kShape, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kStrides, kNdim, kCreationCount };
 using CreationSignature = Signature<kCreationCount>;
 
 CreationSignature creation_signature(const char* api) {
-    return CreationSignature(api, {"shape", "dtype", "device", "requires_grad", "pinned", "n", "length"}, 0, kN);
+    return CreationSignature(
+        api, {"shape", "dtype", "device", "requires_grad", "pinned", "n", "length", "strides", "ndim"}, 0, kN);
 }
 
 struct Creating {
     Type dtype;
     Shape shape;
     Options options;
+    PyObject* strides;
 };
 
 Creating read_creation(const CreationSignature& signature, PyObject* const* args, Py_ssize_t count,
@@ -78,14 +115,18 @@ Creating read_creation(const CreationSignature& signature, PyObject* const* args
     const char* api = signature.api();
     return {dtype_argument(given[kDtype], api), shape_argument(given[kShape], given[kN], given[kLength], api),
             Options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
-                    flag(given[kPinned], false)}};
+                    flag(given[kPinned], false)},
+            given[kStrides]};
 }
 
 PyObject* empty(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         static const CreationSignature signature = creation_signature("empty()");
         Creating creating = read_creation(signature, args, count, keywords);
-        return new_empty(creating.dtype, creating.shape, creating.options, signature.api());
+        const auto& [dtype, shape, options, strides] = creating;
+        if (is_given(strides))
+            return finish(new_strided(dtype, shape, strides, false, options, signature.api()), options);
+        return new_empty(dtype, shape, options, signature.api());
     });
 }
 
@@ -93,7 +134,10 @@ PyObject* zeros(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
     return guarded([&] {
         static const CreationSignature signature = creation_signature("zeros()");
         Creating creating = read_creation(signature, args, count, keywords);
-        return new_zeros(creating.dtype, creating.shape, creating.options, signature.api());
+        const auto& [dtype, shape, options, strides] = creating;
+        if (is_given(strides))
+            return finish(new_strided(dtype, shape, strides, true, options, signature.api()), options);
+        return new_zeros(dtype, shape, options, signature.api());
     });
 }
 
@@ -106,15 +150,16 @@ PyObject* ones(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
     return guarded([&] {
         static const CreationSignature signature = creation_signature("ones()");
         Creating creating = read_creation(signature, args, count, keywords);
-        return new_filled(creating.dtype, creating.shape, one(), creating.options, signature.api());
+        return new_filled(creating.dtype, creating.shape, one(), creating.options, signature.api(), creating.strides);
     });
 }
 
 PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kShape, kValue, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kCount };
+        enum { kShape, kValue, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kStrides, kNdim, kCount };
         static const Signature<kCount> signature(
-            "full()", {"shape", "value", "dtype", "device", "requires_grad", "pinned", "n", "length"}, 0, kN);
+            "full()",
+            {"shape", "value", "dtype", "device", "requires_grad", "pinned", "n", "length", "strides", "ndim"}, 0, kN);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         static PyObject* zero = PyLong_FromLong(0);
@@ -123,7 +168,8 @@ PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
         Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
         Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
                         flag(given[kPinned], false)};
-        return new_filled(dtype, shape_argument(given[kShape], given[kN], given[kLength], api), value, options, api);
+        return new_filled(dtype, shape_argument(given[kShape], given[kN], given[kLength], api), value, options, api,
+                          given[kStrides]);
     });
 }
 
@@ -238,6 +284,23 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
     });
 }
 
+// What the rows of an array without a dtype are: numbers in one dimension, vectors in two, matrices in three.
+Type row_type(const numpy::NdArray& data, const char* api) {
+    const std::optional<Scalar> scalar = numpy::scalar_of(data);
+    if (!scalar || data.ndim < 2 || data.ndim > 3) return Type::none();
+    const std::int64_t rows = data.dimensions[1], cols = data.ndim == 3 ? data.dimensions[2] : 1;
+    if (rows == 0 || cols == 0) return Type::none();
+    if (rows > kMostComponents || cols > kMostComponents / rows) {
+        throw UsageError(api,
+                         "rows of " + std::to_string(rows * cols) + " numbers are too long for vectors, which have " +
+                             std::to_string(kMostComponents) + " components at most. help: dtype=wp." +
+                             info(*scalar).python,
+                         ErrorCategory::value);
+    }
+    if (data.ndim == 2) return Type::vector(*scalar, static_cast<int>(rows));
+    return Type::matrix(*scalar, static_cast<int>(rows), static_cast<int>(cols));
+}
+
 PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         enum { kData, kDtype, kShape, kDevice, kRequiresGrad, kCount };
@@ -249,7 +312,8 @@ PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
             throw UsageError(api, "'arr' must be a NumPy array, got " + describe(given[kData]), ErrorCategory::type);
         }
         bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
-        Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : Type::none();
+        Type dtype =
+            has_dtype ? dtype_argument(given[kDtype], api) : row_type(*numpy::ndarray_pointer(given[kData]), api);
         std::optional<Shape> shape;
         if (is_given(given[kShape])) shape = shape_argument(given[kShape], api);
         Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false), false};
@@ -265,27 +329,31 @@ PyMethodDef entry(const char* name, Function* function, const char* doc) {
 PyMethodDef functions[] = {
     entry("empty", &empty,
           "empty($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None)\n--\n\n"
+          "length=None, strides=None, ndim=None)\n--\n\n"
           "An array whose elements are not set.\n\n"
           "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
           "    dtype: type of the elements.\n    device: where the memory lies.\n"
           "    requires_grad: makes an array of gradients, of zeros.\n"
-          "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n\n"
+          "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
+          "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
+          "    ndim: accepted; the shape says it.\n\n"
           "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory."),
     entry("zeros", &zeros,
           "zeros($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None)\n--\n\n"
+          "length=None, strides=None, ndim=None)\n--\n\n"
           "An array of zeros. The arguments are those of empty()."),
     entry("ones", &ones,
           "ones($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None)\n--\n\n"
-          "An array of ones, also in all components of vectors and matrices. The arguments are those of empty()."),
+          "length=None, strides=None, ndim=None)\n--\n\n"
+          "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The arguments "
+          "are those of empty()."),
     entry("full", &full,
           "full($module, shape=None, value=0, dtype=Any, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None)\n--\n\n"
+          "length=None, strides=None, ndim=None)\n--\n\n"
           "An array of equal elements.\n\n"
-          "Args:\n    value: the element; a number fills all components of a vector or matrix.\n"
-          "    dtype: where not given, what the value has: int32 for ints, float32 for floats.\n"
+          "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
+          "    dtype: where not given, what the value has: int32 for an int, float32 for a float; for a sequence a\n"
+          "        vector or matrix of what NumPy makes of it, int64 or float64.\n"
           "The others are those of empty()."),
     entry("empty_like", &empty_like,
           "empty_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
@@ -315,7 +383,8 @@ PyMethodDef functions[] = {
           "Raises: UsageError where `dest` is too small or the dtypes differ."),
     entry("from_numpy", &from_numpy,
           "from_numpy($module, arr, dtype=None, shape=None, device=None, requires_grad=False)\n--\n\n"
-          "A copy of a NumPy array. Without dtype, that of the NumPy array."),
+          "A copy of a NumPy array. Without dtype, an array (n, k) becomes n vectors of k of its numbers, and one of\n"
+          "(n, r, c) n matrices; others keep their shape."),
 };
 
 }  // namespace

@@ -19,8 +19,9 @@ using runtime::Shape;
 std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype) {
     std::vector<std::byte> element(static_cast<std::size_t>(dtype.size_bytes()));
     if (write_value(value, dtype, element.data())) return element;
-    // A number for all components of a vector or matrix.
-    if (dtype.is_vector() || dtype.is_matrix()) {
+    if (dtype.is_struct() && PyLong_CheckExact(value) && PyLong_AsLong(value) == 0) return element;  // zeros
+    // A number for all components.
+    if (dtype.is_numeric_aggregate()) {
         auto scalar_bytes = static_cast<std::size_t>(info(dtype.scalar()).bytes());
         if (write_value(value, dtype.scalar_type(), element.data())) {
             for (int i = 1; i < dtype.components(); ++i) {
@@ -35,8 +36,8 @@ std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype)
 void fill_array(PyArray& array, PyObject* value, const char* api) {
     auto element = element_bytes(value, array.array.dtype);
     if (!element) {
-        throw_unfit(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
-                    value, array.array.dtype);
+        throw UsageError(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
+                         ErrorCategory::value);
     }
     record_write(array);
     moving(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
@@ -113,14 +114,15 @@ namespace {
 
 // ---- views ----
 
-PyObject* reshape(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+PyObject* reshape(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        PyArray& array = memory_of(self, "array.reshape()");
+        static const Signature<1> signature("array.reshape()", {"shape"}, 1);
+        PyArray& array = memory_of(self, signature.api());
         Shape shape;
-        if (count == 1) {
-            shape = shape_argument(args[0], "array.reshape()");
+        if (count > 1 && !keywords) {
+            for (Py_ssize_t i = 0; i < count; ++i) shape.push_back(integer(args[i], signature.api(), "shape"));
         } else {
-            for (Py_ssize_t i = 0; i < count; ++i) shape.push_back(integer(args[i], "array.reshape()", "shape"));
+            shape = shape_argument(signature.parse(args, count, keywords)[0], signature.api());
         }
         return make_view(array, [&](const Array& of) { return runtime::reshape(of, shape); });
     });
@@ -151,11 +153,11 @@ PyObject* transpose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
     });
 }
 
-PyObject* view(PyObject* self, PyObject* dtype) {
+PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        constexpr const char* kApi = "array.view()";
-        PyArray& array = memory_of(self, kApi);
-        Type type = require_dtype(dtype, kApi);
+        static const Signature<1> signature("array.view()", {"dtype"}, 1);
+        PyArray& array = memory_of(self, signature.api());
+        Type type = require_dtype(signature.parse(args, count, keywords)[0], signature.api());
         if (type == array.array.dtype) return make_view(array, [](const Array& of) { return of; });
         auto reinterpreted = [&](const Array& of) { return runtime::reinterpret(of, type); };
         bool same_numbers = array.array.dtype.is_numeric_aggregate() || array.array.dtype.is_scalar();
@@ -418,18 +420,19 @@ PyObject* array_repr(PyObject* self) {
 
 PyMethodDef array_methods[] = {
     {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "wp.array[dtype]: the annotation of an array."},
-    {"reshape", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(reshape)), METH_FASTCALL,
-     "reshape($self, *shape)\n--\n\n"
-     "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."},
+    fast("reshape", reshape,
+         "reshape($self, *shape)\n--\n\n"
+         "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."),
     {"flatten", flatten, METH_NOARGS,
      "flatten($self)\n--\n\n"
      "A one-dimensional view. The array must be contiguous."},
     fast("transpose", transpose,
          "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; reversed where `axes` is not "
          "given."),
-    {"view", view, METH_O,
-     "view($self, dtype)\n--\n\n"
-     "A view of the same bytes as another dtype. Where the size of elements differs, the last dimension is regrouped."},
+    fast("view", view,
+         "view($self, dtype)\n--\n\n"
+         "A view of the same bytes as another dtype of the same size. Vectors and matrices as scalars add their\n"
+         "dimensions at the end: vec4 of shape (n,) as float is (n, 4), and the other way round."),
     {"contiguous", contiguous, METH_NOARGS,
      "contiguous($self)\n--\n\n"
      "The array itself if its elements lie in C order without gaps, else a copy."},

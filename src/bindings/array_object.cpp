@@ -239,22 +239,11 @@ Py_ssize_t array_length(PyObject* self) {
                    Py_ssize_t{-1});
 }
 
-// An annotation is always true, so that `annotation or other` works; an array is true where it has a first element.
-// What a comparison gives is neither true nor false: `a == b` in an `if` is a mistake that must not go unseen.
+// An annotation is always true, so that `annotation or other` works; an array is true where it has a first element,
+// whatever that is: `if mask:` asks whether there is a mask.
 int array_bool(PyObject* self) {
-    return guarded(
-        [&] {
-            PyArray& array = value_of(self);
-            if (array.is_annotation) return 1;
-            if (!array.array.dtype.is_bool()) return static_cast<int>(array.array.view.shape[0] > 0);
-            if (array.array.size() == 1) return static_cast<int>(*static_cast<const char*>(array.array.view.data) != 0);
-            throw UsageError("bool()",
-                             "an array of " + std::to_string(array.array.size()) +
-                                 " bools is neither true nor false. help: a.numpy().all(), a.numpy().any(), or "
-                                 "a is b for the array itself",
-                             ErrorCategory::value);
-        },
-        -1);
+    PyArray& array = value_of(self);
+    return static_cast<int>(array.is_annotation || array.array.view.shape[0] > 0);
 }
 
 Py_hash_t array_hash(PyObject* self) {
@@ -273,8 +262,9 @@ constexpr const char* kDoc =
     "Args:\n"
     "    data: numbers in lists or tuples, a NumPy array, another array, or an object with __array_interface__ or the\n"
     "        buffer protocol. Inner dimensions become the components of a vector or matrix dtype.\n"
-    "    dtype: type of the elements; taken from the data where it is not given (Python ints are int32, floats "
-    "float32).\n"
+    "    dtype: type of the elements; where it is not given the scalars that NumPy sees in the data: [1.0] is "
+    "float64,\n"
+    "        [1] int64, a list of n vec3 becomes (n, 3) floats.\n"
     "    shape: of the result, in elements.\n"
     "    strides: in bytes, of the memory at ptr.\n"
     "    length: the shape of a one-dimensional array.\n"
@@ -283,7 +273,7 @@ constexpr const char* kDoc =
     "    device: where the memory lies; the default device where it is not given.\n"
     "    copy: False uses the memory of the data where its type and layout allow it, else copies.\n"
     "    owner: False means that deleter is not to be called.\n"
-    "    ndim: number of dimensions, which the data must have.\n"
+    "    ndim: number of dimensions of an annotation, or of empty data; other data say it themselves.\n"
     "    grad: the array of gradients.\n"
     "    requires_grad: makes an array of gradients, of zeros.\n"
     "    deleter: function of (address, bytes), called when the last view of the memory at ptr is gone.\n\n"
@@ -441,7 +431,7 @@ runtime::Shape shape_argument(PyObject* shape, PyObject* n, PyObject* length, co
         }
         given = candidate;
     }
-    if (!given) throw UsageError(api, "argument 'shape' is missing", ErrorCategory::type);
+    if (!given) return {0};
     return shape_argument(given, api);
 }
 

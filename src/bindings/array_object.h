@@ -66,7 +66,7 @@ Type dtype_argument(PyObject* dtype, const char* api);
 // typing.Any, which means "take it from the data".
 bool is_any(PyObject* dtype);
 runtime::Shape shape_argument(PyObject* shape, const char* api);
-// `shape`, or one of its old names `n` and `length`: exactly one.
+// `shape`, or one of its old names `n` and `length`: one of them, or none for an array without elements.
 runtime::Shape shape_argument(PyObject* shape, PyObject* n, PyObject* length, const char* api);
 // An argument that has to be an array with memory.
 PyArray& array_argument(PyObject* object, const char* api, const char* name);

@@ -169,8 +169,8 @@ bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
 }
 
 bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block) {
-    // All that the launch may touch, arrays in structs too, in the order of memory. Two of these may show the same bytes
-    // only if both are read.
+    // All that the launch may touch, arrays in structs too, in the order of memory. Two of these may show the same
+    // bytes only if both are read.
     enum Use { read, written, gradient, use_count };
     struct Touched {
         Extent extent;

@@ -63,29 +63,58 @@ Array with_shape(Type dtype, std::span<const std::int64_t> shape, Device& device
     return array;
 }
 
-// The same bytes as elements `ratio` times as small (or large): the last axis is regrouped.
-Array regroup(const Array& array, Type dtype) {
-    std::int64_t old_size = array.dtype.size_bytes();
-    std::int64_t new_size = dtype.size_bytes();
-    int last = array.ndim - 1;
-    auto fail = [&](const std::string& why) {
-        throw UsageError("array.view()",
-                         "an array of " + array.dtype.python_name() + " with shape " + shape_text(array.shape()) +
-                             " cannot be seen as " + dtype.python_name() + ": " + why,
-                         ErrorCategory::value);
-    };
-    if (array.view.shape[last] > 1 && array.view.strides[last] != old_size) {
-        fail("its last dimension has gaps. help: contiguous()");
-    }
-    std::int64_t bytes = array.view.shape[last] * old_size;
-    if (bytes % new_size != 0) {
-        fail("the last dimension holds " + std::to_string(bytes) + " bytes, no multiple of " +
-             std::to_string(new_size));
-    }
+// Extents inside an element: none for scalars, (3,) for vec3, (2, 2) for mat22.
+Shape inner_extents(Type dtype) {
+    if (dtype.is_matrix()) return {dtype.rows(), dtype.cols()};
+    return dtype.is_numeric_aggregate() ? Shape{dtype.components()} : Shape{};
+}
+
+// Elements of several numbers as arrays of them: their dimensions come last.
+Array split(const Array& array, Type dtype) {
+    const Shape inner = inner_extents(array.dtype);
     Array result = array;
     result.dtype = dtype;
-    result.view.shape[last] = bytes / new_size;
-    result.view.strides[last] = new_size;
+    result.ndim += static_cast<int>(inner.size());
+    if (result.ndim > kMaxDims) {
+        throw UsageError("array.view()", "an array of " + array.dtype.python_name() + " with shape " +
+                                             shape_text(array.shape()) + " would have " + std::to_string(result.ndim) +
+                                             " dimensions as numbers; at most 4 are possible. help: flatten()");
+    }
+    std::int64_t stride = dtype.size_bytes();
+    for (int axis = result.ndim - 1; axis >= array.ndim; --axis) {
+        result.view.shape[axis] = inner[static_cast<std::size_t>(axis - array.ndim)];
+        result.view.strides[axis] = stride;
+        stride *= result.view.shape[axis];
+    }
+    return result;
+}
+
+// The other way: the last dimensions become those of the elements. One element alone is an array of one.
+Array join(const Array& array, Type dtype) {
+    const Shape inner = inner_extents(dtype);
+    const auto count = static_cast<int>(inner.size());
+    const auto fail = [&](const std::string& why) {
+        throw UsageError("array.view()", "an array of " + array.dtype.python_name() + " with shape " +
+                                             shape_text(array.shape()) + " cannot be seen as " + dtype.python_name() +
+                                             ": " + why);
+    };
+    Array result = array;
+    result.dtype = dtype;
+    result.ndim -= count;
+    if (result.ndim < 0 || !std::equal(inner.begin(), inner.end(), array.view.shape + result.ndim))
+        fail("its last dimensions must be " + shape_text(inner));
+    std::int64_t stride = array.dtype.size_bytes();
+    for (int axis = array.ndim - 1; axis >= result.ndim; --axis) {
+        if (array.view.shape[axis] > 1 && array.view.strides[axis] != stride)
+            fail("its last dimension has gaps. help: contiguous()");
+        stride *= array.view.shape[axis];
+        result.view.shape[axis] = result.view.strides[axis] = 0;
+    }
+    if (result.ndim == 0) {
+        result.ndim = 1;
+        result.view.shape[0] = 1;
+        result.view.strides[0] = dtype.size_bytes();
+    }
     return result;
 }
 
@@ -359,7 +388,18 @@ Array reinterpret(const Array& array, Type dtype) {
         result.dtype = dtype;
         return result;
     }
-    return regroup(array, dtype);
+    const auto number_bytes = [](Type type) {
+        return type.is_scalar() || type.is_numeric_aggregate() ? type.scalar_type().size_bytes() : 0;
+    };
+    if (number_bytes(dtype) > 0 && number_bytes(dtype) == number_bytes(array.dtype)) {
+        if (dtype.is_scalar()) return split(array, dtype);
+        if (array.dtype.is_scalar()) return join(array, dtype);
+    }
+    throw UsageError("array.view()",
+                     "elements of " + array.dtype.python_name() + " have " + std::to_string(array.dtype.size_bytes()) +
+                         " bytes, those of " + dtype.python_name() + " " + std::to_string(dtype.size_bytes()) +
+                         ": expected as many, or numbers of as many and vectors of them",
+                     ErrorCategory::type);
 }
 
 Array contiguous(const Array& array) { return array.is_contiguous() ? array : clone(array); }

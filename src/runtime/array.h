@@ -75,8 +75,10 @@ Array pick(const Array& array, int axis, std::int64_t index);            // the 
 Array new_axis(const Array& array, int axis);                            // of one element, before `axis`
 Array reshape(const Array& array, std::span<const std::int64_t> shape);  // contiguous only; -1 is inferred
 Array transpose(const Array& array, std::span<const int> axes);
-Array reinterpret(const Array& array, Type dtype);  // same element size, or contiguous last axis regrouped
-Array contiguous(const Array& array);               // itself where it already is
+// The same bytes as another dtype: of the same size; or numbers of vectors and matrices, which add their dimensions at
+// the end; or the other way round.
+Array reinterpret(const Array& array, Type dtype);
+Array contiguous(const Array& array);  // itself where it already is
 Array clone(const Array& array);
 // Whether the bytes from the lowest to the highest element of one meet those of the other.
 bool overlap(const Array& a, const Array& b);

@@ -332,7 +332,7 @@ def test_views_share_gradients_with_their_array():
         y = wp.clone(x)
         grid = y.reshape((3, 4))
         turned = grid.T.contiguous()
-        vectors = y.view(wp.vec3d)
+        vectors = y.reshape((4, 3)).view(wp.vec3d)
         vectors *= wp.float64(2.0)
         return turned.flatten() * y + wp.array(grid[::-1], shape=(12,), requires_grad=True)
 

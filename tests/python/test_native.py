@@ -397,7 +397,7 @@ def kernel_of(function, expression="x[i]", result=True):
 
 
 def run(kernel):
-    x, y = wp.array([1.0, 2.0, 3.0]), wp.zeros(3)
+    x, y = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(3)
     wp.launch(kernel, dim=3, inputs=[x, y])
     return y.numpy().tolist()
 

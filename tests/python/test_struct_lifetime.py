@@ -123,7 +123,7 @@ def test_arrays_that_no_struct_can_point_to_are_let_go():
 
 def test_structs_can_be_copied_and_pickled():
     outer = Outer()
-    outer.item.data = wp.array([1.0, 2.0])
+    outer.item.data = wp.array([1.0, 2.0], dtype=float)
     outer.item.weight = 3.0
     shallow, deep = copy.copy(outer), copy.deepcopy(outer)
     outer.item.data.fill_(9.0)

@@ -7,12 +7,10 @@ import warp as wp
 from probing import floats, still_open
 
 
-@still_open("section 3")
 def floats_without_dtype():
     return wp.array([1.0, 2.0])
 
 
-@still_open("section 3")
 def ints_without_dtype():
     return wp.array([1, 2])
 
@@ -21,64 +19,52 @@ def bools_without_dtype():
     return wp.array([True])
 
 
-@still_open("section 3")
 def vectors_without_dtype():
     return wp.array([wp.vec3(1.0, 2.0, 3.0)])
 
 
-@still_open("section 3")
 def nothing_without_dtype():
     return wp.array([])
 
 
-@still_open("section 3")
 def rows_of_numpy_are_vectors():
     a = wp.from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3))
     return a.shape, a.dtype
 
 
-@still_open("section 3")
 def view_of_vectors_as_floats():
     return wp.zeros(2, dtype=wp.vec4).view(float).shape
 
 
-@still_open("section 3")
 def view_of_rows_as_vectors():
     return wp.zeros((2, 4), dtype=float).view(wp.vec4).shape
 
 
-@still_open("section 3")
 def view_of_another_size():
     return wp.zeros(2, dtype=float).view(wp.float64)
 
 
-@still_open("section 3")
 def equality_is_identity():
     a, b = floats(1.0), floats(1.0)
     return a == b, a == a, a != b, a in [b, a], [b, a].index(a), len({a: 1, b: 2})
 
 
-@still_open("section 3")
 def full_wraps_ints():
     return wp.full(2, -1, dtype=wp.uint8)
 
 
-@still_open("section 3")
 def full_of_bool():
     return wp.full(2, 42, dtype=wp.bool)
 
 
-@still_open("section 3")
 def full_infers_its_type():
     return [wp.full(1, value).dtype for value in (1, 1.5, True, wp.float64(2.0), (1.0, 2.0))]
 
 
-@still_open("section 3")
 def ones_of_quaternions():
     return wp.ones(1, dtype=wp.quat).numpy().tolist()
 
 
-@still_open("section 3")
 def lone_number_as_data():
     return wp.array(3.0, dtype=float)
 
@@ -108,7 +94,6 @@ def text_of_an_annotation():
     return repr(wp.array[float])
 
 
-@still_open("section 3")
 def strides_of_zeros():
     return wp.zeros((2, 3), dtype=float, strides=(16, 4)).strides
 

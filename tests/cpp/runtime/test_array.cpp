@@ -114,6 +114,7 @@ TEST(Array, ReinterpretRegroupsTheLastAxis) {
     Array array = counting(f32_type(), {4, 6});
     Array vectors = reinterpret(array, Type::vector(Scalar::f32, 3));
     EXPECT_EQ(vectors.view.shape[1], 2);
+    EXPECT_EQ(reinterpret(vectors, f32_type()).shape()[1], 3);
     EXPECT_EQ(elements(reinterpret(vectors, f32_type())), elements(array));
     EXPECT_THROW(reinterpret(array, Type::vector(Scalar::f32, 4)), UsageError);
     EXPECT_THROW(reinterpret(slice(array, 1, 0, 3, 2), Type::vector(Scalar::f32, 3)), UsageError);
