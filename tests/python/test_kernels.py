@@ -249,7 +249,7 @@ def test_tid_is_used_inline_and_more_than_once():
         i = wp.tid()
         out[i, 1] = float(i - wp.tid())
 
-    geometry, out = wp.array([3.0, 4.0, 5.0]), wp.full((3, 2), -1.0)
+    geometry, out = wp.array([3.0, 4.0, 5.0], dtype=float), wp.full((3, 2), -1.0)
     wp.launch(inline, dim=3, inputs=[geometry, out])
     assert out.numpy().tolist() == [[6.0, 0.0], [8.0, 0.0], [10.0, 0.0]]
 

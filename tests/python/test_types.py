@@ -73,7 +73,7 @@ def test_constructors_convert_explicitly():
     assert wp.float32(np.int16(5)).value == 5.0
 
 
-@pytest.mark.parametrize("value", ["1", None, [1], 2**70])
+@pytest.mark.parametrize("value", ["1", None, [1], 10**400])
 def test_a_scalar_cannot_be_made_of(value):
     with pytest.raises(TypeError, match="float32"):
         wp.float32(value)

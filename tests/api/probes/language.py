@@ -190,7 +190,6 @@ def gradient_of_a_builtin_function():
     return launched(kernel, 1, floats(0.0, 0.0))
 
 
-@still_open("section 1")
 def matrix_of_a_quaternion_off_the_sphere():
     def kernel(out: wp.array(dtype=wp.mat33)):
         out[0] = wp.quat_to_matrix(wp.quat(0.0, 0.0, 0.0, 2.0))
@@ -198,7 +197,6 @@ def matrix_of_a_quaternion_off_the_sphere():
     return launched(kernel, 1, wp.zeros(1, dtype=wp.mat33)).numpy().tolist()
 
 
-@still_open("section 1")
 def normalized_zero_quaternion():
     def kernel(out: wp.array(dtype=wp.quat)):
         out[0] = wp.normalize(wp.quat(0.0, 0.0, 0.0, 0.0))
@@ -206,7 +204,6 @@ def normalized_zero_quaternion():
     return launched(kernel, 1, wp.zeros(1, dtype=wp.quat)).numpy().tolist()
 
 
-@still_open("section 1")
 def first_normal_number():
     def kernel(out: wp.array(dtype=float)):
         state = wp.rand_init(42, 0)
