@@ -85,6 +85,12 @@ std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowe
     return count;
 }
 
+int count_operations(const ir::Function& kernel) {
+    int count = 0;
+    ir::for_each_operation(kernel.body, [&](const Operation&) { ++count; });
+    return count;
+}
+
 bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
 
 // Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
@@ -123,9 +129,11 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
 // short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
-// little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others.
+// little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
+// kernels so large that lanes would take seconds to compile; few of these would gain by them.
 int preferred_lanes(const ir::Function& kernel, const Machine& machine) {
-    constexpr int kFewest = 4, kNextToNothing = 8;
+    constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
+    if (count_operations(kernel) > kMostOperations) return 1;
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
     if (plan.lanes == 1) return 1;
     bool wide = computes_in_f64(kernel, plan);

@@ -3,8 +3,11 @@
 #include "jit/jit.h"
 #include "jit/machine.h"
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/InstructionSimplify.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
@@ -20,12 +23,14 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopDeletion.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LCSSA.h"
+#include "llvm/Transforms/Utils/LoopRotationUtils.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/SimplifyCFGOptions.h"
 
 namespace weft::jit {
@@ -51,6 +56,27 @@ Size size_of(llvm::Function& function) {
     return {loops > kManyLoops, stores > kManyStores, loops > over_threads};
 }
 
+// Makes loops test at their end. LLVM's own pass keeps its knowledge of memory and of counters up to date meanwhile,
+// which takes time with the square of the number of loops; here nobody has asked for either yet.
+struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
+    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+        constexpr unsigned kMostCopied = 16;  // instructions of a loop's test that are written twice
+        auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+        auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+        auto& assumptions = analyses.getResult<llvm::AssumptionAnalysis>(function);
+        auto& costs = analyses.getResult<llvm::TargetIRAnalysis>(function);
+        const llvm::SimplifyQuery query(function.getDataLayout(), nullptr, &dominators, &assumptions);
+        const llvm::SmallVector<llvm::Loop*, 4> outer_first = loops.getLoopsInPreorder();
+        for (auto loop = outer_first.rbegin(); loop != outer_first.rend(); ++loop)
+            llvm::LoopRotation(*loop, &loops, &costs, &assumptions, &dominators, nullptr, nullptr, query,
+                               /*RotationOnly=*/false, kMostCopied, /*IsUtilMode=*/false);
+        llvm::PreservedAnalyses kept;
+        kept.preserve<llvm::LoopAnalysis>();
+        kept.preserve<llvm::DominatorTreeAnalysis>();
+        return kept;
+    }
+};
+
 llvm::FunctionPassManager make_pipeline(int level, Size size) {
     llvm::FunctionPassManager passes;
     // Into registers, then the cheap and most fruitful clean-up.
@@ -62,8 +88,10 @@ llvm::FunctionPassManager make_pipeline(int level, Size size) {
 
     // Loops: bottom-tested, what does not change moved out (address arithmetic, loads of array descriptors, uniform
     // loads).
+    passes.addPass(llvm::LoopSimplifyPass());
+    passes.addPass(llvm::LCSSAPass());
+    passes.addPass(RotateLoops());
     llvm::LoopPassManager hoisting;
-    hoisting.addPass(llvm::LoopRotatePass());
     hoisting.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoisting), /*UseMemorySSA=*/true));
 
