@@ -140,6 +140,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else if (pass == "finite") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::note_finite_writes(*function);
+        } else if (pass == "storage") {
+            for (const auto& function : module->functions) transform::keep_large_values_in_memory(*function);
         } else if (pass == "adjoint") {
             for (auto& function : module->functions) {
                 if (!function->is_kernel) continue;
@@ -161,7 +163,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else {
             throw UsageError("weft-opt", "there is no pass '" + pass +
                                              "'; there are inline, opaque, split, simplify, record, adjoint, jvp, "
-                                             "finite and vectorize:LANES");
+                                             "finite, storage and vectorize:LANES");
         }
         ir::verify(*module);
     }

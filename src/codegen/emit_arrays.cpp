@@ -73,7 +73,7 @@ void Emitter::emit_local_array(const Operation& operation) {
     const std::int64_t size = element.size_bytes();
     std::int64_t count = 1;
     for (const std::int64_t extent : operation.ints) count *= extent;
-    local_bytes_ += count * size;
+    if (!operation.unset) local_bytes_ += count * size;  // those of the compiler's own have their bound there
     if (local_bytes_ > kMostLocalBytes) {
         throw CompileError(operation.span,
                            "the arrays made in kernel '" + kernel_.name + "' need " + std::to_string(local_bytes_) +
@@ -88,7 +88,9 @@ void Emitter::emit_local_array(const Operation& operation) {
     const Leaf data = lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
 
     // Zeros, in the lanes that run: another lane may still use what it has made in an earlier iteration.
-    if (!mask_) {
+    if (operation.unset) {
+        // Written before it is read.
+    } else if (!mask_) {
         builder_.CreateMemSet(memory, builder_.getInt8(0), static_cast<std::uint64_t>(count * size * lanes_),
                               llvm::Align(64));
     } else {

@@ -94,6 +94,7 @@ struct Operation {
     std::string text;                                // print, assert_
     bool guarded = false;                            // for_
     bool likely = false;                             // if_: the second arm hardly ever runs
+    bool unset = false;                              // local_array: holds anything at first
     Function* function = nullptr;                    // call
     std::shared_ptr<const LibraryFunction> library;  // call_library
 

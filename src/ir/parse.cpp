@@ -445,6 +445,7 @@ private:
                 break;
             case Op::local_array:
                 static_path(operation);
+                operation.unset = accept_word("unset");
                 break;
             case Op::insert:
             case Op::slice:

@@ -391,6 +391,7 @@ void Printer::plain(const Operation& operation) {
         case Op::local_array:
             out_ += ' ';
             static_path(operation.ints);
+            if (operation.unset) out_ += " unset";
             break;
         case Op::insert:
         case Op::slice:

@@ -65,6 +65,7 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map) {
     copy->text = operation.text;
     copy->guarded = operation.guarded;
     copy->likely = operation.likely;
+    copy->unset = operation.unset;
     copy->function = operation.function;
     copy->library = operation.library;
     for (const Region* region : operation.regions) clone_region(into, *region, copy, map);

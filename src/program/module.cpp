@@ -207,6 +207,7 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
         pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
     pipeline.record = options.record;
     pipeline.finite = options.finite;
+    pipeline.checks_parts = options.debug;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && deeds.effects.empty())

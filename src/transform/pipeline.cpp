@@ -53,11 +53,18 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
             return;
     }
     if (options.finite) {
-        pass("finite", [&] {
+        const auto note = [&] {
             for (const auto& function : module.functions)
                 if (function->is_kernel) note_finite_writes(*function);
-        });
+        };
+        if (!pass("finite", note)) return;
     }
+    if (options.checks_parts) return;
+    bool moved = false;
+    const auto store = [&] {
+        for (const auto& function : module.functions) moved |= keep_large_values_in_memory(*function);
+    };
+    if (pass("storage", store) && moved) pass("simplify", simplify_all);
 }
 
 }  // namespace weft::transform

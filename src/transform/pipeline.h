@@ -30,6 +30,10 @@ ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value*
 // Makes atomics of local arrays what they are: a load and a store.
 void split_local_atomics(ir::Function& function);
 
+// Gives large vectors that are indexed at run time a place in memory (storage/). True where there was one.
+inline constexpr int kMostInRegisters = 16;  // components
+bool keep_large_values_in_memory(ir::Function& function, int most_in_registers = kMostInRegisters);
+
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
 void note_finite_writes(ir::Function& kernel);
 
@@ -54,7 +58,8 @@ struct PipelineOptions {
     bool record = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
-    bool finite = false;  // last of all: note_finite_writes()
+    bool finite = false;        // note_finite_writes()
+    bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

@@ -129,6 +129,16 @@ private:
             }
             case Op::tid:
                 return give_leaves({Number::integer(operation.ints[0] ? 0 : thread_)});
+            case Op::local_array: {
+                // What is unset may hold anything.
+                const Number first = operation.unset ? Number::integer(-12345) : Number::integer(0);
+                Type element = operation.results[0]->type.element();
+                locals_.push_back(std::make_unique<Memory>());
+                locals_.back()->elements.assign(
+                    static_cast<std::size_t>(operation.ints[0]),
+                    {info(element.scalar()).is_float() ? Number::real(static_cast<double>(first.i)) : first});
+                return give({{}, locals_.back().get()});
+            }
             case Op::print:
                 printed += operation.text;
                 for (std::size_t i = 0; i < operation.operands.size(); ++i) {
@@ -197,6 +207,20 @@ private:
                 for (std::size_t i = 0; i < leaves(1).size(); ++i) out[at + i] = leaves(1)[i];
                 return out;
             }
+            case Op::extract_at: {
+                const std::size_t at = chosen(leaves(1)[0]);
+                return {at < leaves(0).size() ? leaves(0)[at] : leaves(0)[0]};
+            }
+            case Op::insert_at: {
+                out = leaves(0);
+                const std::size_t at = chosen(leaves(2)[0]);
+                if (at < out.size()) out[at] = leaves(1)[0];
+                return out;
+            }
+            case Op::bitcast:  // of 32-bit integers
+                return {Number::integer(type.scalar() == Scalar::u32
+                                            ? static_cast<std::int64_t>(static_cast<std::uint32_t>(leaves(0)[0].i))
+                                            : static_cast<std::int32_t>(leaves(0)[0].i))};
             case Op::fma:
                 return {scalar_binary(Op::add, type.scalar(),
                                       scalar_binary(Op::mul, type.scalar(), leaves(0)[0], leaves(1)[0]), leaves(2)[0])};
@@ -204,6 +228,9 @@ private:
                 throw std::logic_error(std::string("the evaluator does not know ") + ir::op_name(operation.op));
         }
     }
+
+    // The component that an index chooses; one that is negative chooses none.
+    static std::size_t chosen(const Number& index) { return static_cast<std::size_t>(index.i); }
 
     // Walks the declared layout one leaf at a time.
     static std::size_t offset(Type type, const std::vector<std::int64_t>& path) {
@@ -333,6 +360,7 @@ private:
     }
 
     int steps_;
+    std::vector<std::unique_ptr<Memory>> locals_;
     std::int64_t thread_ = 0;
 };
 

@@ -10,7 +10,8 @@ namespace weft::transform {
 
 class RandomKernel {
 public:
-    explicit RandomKernel(unsigned seed) : random_(seed) {}
+    // `chooses`: components of vectors are chosen at run time, branches and loops carry vectors.
+    explicit RandomKernel(unsigned seed, bool chooses = false) : random_(seed), chooses_(chooses) {}
 
     std::unique_ptr<ir::Module> make() {
         auto module = std::make_unique<ir::Module>();
@@ -86,6 +87,17 @@ private:
                                       Op::min, Op::max, Op::shl, Op::shr,  Op::div};
         static constexpr Op kBool[] = {Op::and_, Op::or_, Op::xor_};
         static constexpr Op kCompare[] = {Op::cmp_lt, Op::cmp_le, Op::cmp_gt, Op::cmp_ge, Op::cmp_eq, Op::cmp_ne};
+        if (chooses_ && pick(4) == 0) {
+            ir::Value* const at = value(i32_type(), builder);
+            switch (pick(5)) {
+                case 0:
+                    return define(builder.extract_at(get(vec_), {at}));
+                case 1:
+                    return define(builder.select(get(bool_type()), get(vec_), get(vec_)));
+                default:
+                    return define(builder.insert_at(get(vec_), get(f32_type()), {at}));
+            }
+        }
         switch (pick(20)) {
             case 0:
             case 1:
@@ -169,7 +181,7 @@ private:
     void control(ir::Builder& builder, int depth) {
         std::vector<Type> types;
         for (unsigned i = pick(4); i > 0; --i)
-            types.push_back(pick(2) ? f32_type() : pick(2) ? i32_type() : bool_type());
+            types.push_back(chooses_ && pick(2) ? vec_ : pick(2) ? f32_type() : pick(2) ? i32_type() : bool_type());
         const auto inits = [&] {
             std::vector<ir::Value*> made;
             for (Type type : types) made.push_back(value(type, builder));
@@ -218,6 +230,7 @@ private:
     }
 
     std::mt19937 random_;
+    const bool chooses_;
     const Type array_ = Type::array(f32_type(), 1);
     const Type vec_ = Type::vector(Scalar::f32, 3);
     ir::Function* callee_ = nullptr;

@@ -72,6 +72,27 @@ TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
     EXPECT_GT(compared, 1600);
 }
 
+// With every vector a large one.
+TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
+    int compared = 0, moved = 0;
+    for (unsigned seed = 0; seed < 800; ++seed) {
+        const std::unique_ptr<ir::Module> module = RandomKernel(seed, /*chooses=*/true).make();
+        const Outcome wanted = outcome(*module->find("kernel"), false);
+        if (!wanted.finished) continue;
+        inline_calls(*module);
+        if (seed % 2) simplify(*module->find("kernel"));
+        const std::string before = ir::print(*module);
+        moved += keep_large_values_in_memory(*module->find("kernel"), /*most_in_registers=*/2);
+        ASSERT_NO_THROW(ir::verify(*module)) << seed << "\n" << before << "\n" << print(*module);
+        const Outcome found = outcome(*module->find("kernel"), false);
+        if (!found.finished) continue;  // moves are steps of their own
+        ASSERT_EQ(found.text, wanted.text) << "seed " << seed << "\n" << before << "\n" << print(*module);
+        ++compared;
+    }
+    EXPECT_GT(compared, 500);
+    EXPECT_GT(moved, 400);
+}
+
 TEST(Meaning, simplify_finds_nothing_more_in_what_it_made) {
     int unsettled = 0;
     for (unsigned seed = 0; seed < 300; ++seed) {

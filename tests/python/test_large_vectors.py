@@ -1,0 +1,125 @@
+"""Vectors and matrices that are too large for registers, indexed by computed numbers."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+vec40 = wp.types.vector(length=40, dtype=float)
+mat78 = wp.types.matrix(shape=(7, 8), dtype=wp.float64)
+THREADS = 37
+
+
+def counting(lanes):
+    @wp.kernel(module_options={"lanes": lanes})
+    def histogram(data: wp.array2d(dtype=int), least: int, best: wp.array(dtype=int), total: wp.array(dtype=vec40)):
+        i = wp.tid()
+        counts = vec40(0.0)
+        for k in range(data.shape[1]):
+            at = data[i, k]
+            if at < least:
+                continue
+            before = counts
+            counts[at] = counts[at] + 1.0
+            if before[at] >= 3.0:
+                counts = before
+                break
+        largest = int(0)
+        for k in range(40):
+            if counts[k] > counts[largest]:
+                largest = k
+        best[i] = largest
+        total[i] = counts
+
+    return histogram
+
+
+def counted(data, least):
+    best, totals = [], []
+    for row in data:
+        counts = np.zeros(40)
+        for at in row:
+            if at < least:
+                continue
+            if counts[at] >= 3:
+                break
+            counts[at] += 1
+        best.append(int(np.argmax(counts)))
+        totals.append(counts)
+    return best, totals
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_a_large_vector_is_a_variable_in_loops_and_branches(lanes):
+    data = np.random.default_rng(5).integers(0, 40, (THREADS, 60), dtype=np.int32)
+    data[:, 20:30] = data[:, 20:21]
+    best, total = wp.zeros(THREADS, dtype=int), wp.zeros(THREADS, dtype=vec40)
+    wp.launch(counting(lanes), dim=THREADS, inputs=[wp.array(data), 4, best, total])
+    expected_best, expected_total = counted(data, 4)
+    np.testing.assert_array_equal(best.numpy(), expected_best)
+    np.testing.assert_array_equal(total.numpy(), expected_total)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_rows_and_entries_of_a_large_matrix_are_chosen_at_run_time(lanes):
+    @wp.kernel(module_options={"lanes": lanes})
+    def shuffled(order: wp.array2d(dtype=int), out: wp.array(dtype=mat78)):
+        i = wp.tid()
+        m = mat78(wp.float64(0.0))
+        for k in range(order.shape[1]):
+            r = order[i, k]
+            m[r, k] = wp.float64(10 * r + k)
+            m[6 - r] = m[r] * wp.float64(2.0)
+        out[i] = m + m
+
+    order = np.random.default_rng(6).integers(0, 7, (THREADS, 8), dtype=np.int32)
+    out = wp.zeros(THREADS, dtype=mat78)
+    wp.launch(shuffled, dim=THREADS, inputs=[wp.array(order), out])
+    expected = np.zeros((THREADS, 7, 8))
+    for i in range(THREADS):
+        for k in range(8):
+            r = order[i, k]
+            expected[i, r, k] = 10 * r + k
+            expected[i, 6 - r] = expected[i, r] * 2
+    np.testing.assert_array_equal(out.numpy(), 2 * expected)
+
+
+def test_the_gradient_goes_through_a_large_vector():
+    @wp.kernel
+    def chosen(at: wp.array2d(dtype=int), x: wp.array2d(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        v = vec40(0.0)
+        for k in range(at.shape[1]):
+            v[at[i, k]] = v[at[i, k]] * 0.5 + x[i, k] * x[i, k]
+        s = float(0.0)
+        for k in range(at.shape[1]):
+            s += v[at[i, k]] * float(k)
+        out[i] = s
+
+    numbers = np.random.default_rng(7)
+    at = numbers.integers(0, 40, (THREADS, 12), dtype=np.int32)
+    x = wp.array(numbers.uniform(-1, 1, (THREADS, 12)).astype(np.float32), requires_grad=True)
+    out = wp.zeros(THREADS, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(chosen, dim=THREADS, inputs=[wp.array(at), x, out])
+    tape.backward(grads={out: wp.ones(THREADS, dtype=float)})
+    expected = np.zeros((THREADS, 12))
+    for i in range(THREADS):
+        weight = np.zeros(40)
+        np.add.at(weight, at[i], np.arange(12.0))
+        for k in reversed(range(12)):
+            expected[i, k] = weight[at[i, k]] * 2 * x.numpy()[i, k]
+            weight[at[i, k]] *= 0.5
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_component_outside_is_an_error_in_debug_mode():
+    @wp.kernel(module_options={"mode": "debug"})
+    def outside(at: int, out: wp.array(dtype=float)):
+        v = vec40(1.0)
+        v[at] = 2.0
+        out[0] = v[0]
+
+    with pytest.raises(Exception, match="40"):
+        wp.launch(outside, dim=1, inputs=[41, wp.zeros(1, dtype=float)])
+        wp.synchronize()
