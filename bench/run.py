@@ -68,6 +68,7 @@ PROGRAMS = tuple(
         for name in ("saxpy", "chain", "laplacian", "particles", "nbody", "mandelbrot", "spmv", "reduce", "histogram")
     ]
     + [
+        Program("bodies", BENCH / "throughput" / "bodies.py", (WEFT, PEER)),
         Program("whole", BENCH / "throughput" / "whole.py", (WEFT, NUMPY)),
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),
@@ -76,6 +77,7 @@ PROGRAMS = tuple(
         Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
         Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),
         Program("loops", BENCH / "compile" / "loops.py", (WEFT, PEER)),
+        Program("sets", BENCH / "compile" / "sets.py", (WEFT, PEER)),
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),

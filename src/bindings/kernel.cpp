@@ -46,8 +46,8 @@ void log_compile(const program::CompiledKernel& compiled) {
         char took[32];
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
         log(LogLevel::debug, "kernel '" + entry.name + "' " +
-                                (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " +
-                                took + ", " + std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
+                                 (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " +
+                                 took + ", " + std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
     }
     for (const std::string& remark : compiled.remarks) log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
     static bool has_warned = false;
@@ -212,6 +212,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.exclusive = variant.exclusive;
     result.rank = variant.rank;
     result.null_arrays = variant.nulls;
+    result.short_rows = variant.short_rows;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;
     result.cache_folder = program::settings().cache_folder;
@@ -257,6 +258,15 @@ const program::CompiledKernel& PyKernel::newly_compiled(Variant variant) {
         for (const auto& [at, compiled] : std::vector(variants_)) {
             other.rank = Variant::rank_in(at);
             if (at != other.index() || other.rank.of(tid_rank_) != rank) continue;
+            variants_.emplace_back(index, compiled);
+            return *compiled;
+        }
+    }
+    if (variant.short_rows) {  // code for one lane serves rows of any length
+        Variant other = variant;
+        other.short_rows = false;
+        for (const auto& [at, compiled] : std::vector(variants_)) {
+            if (at != other.index() || compiled->description.lanes != 1) continue;
             variants_.emplace_back(index, compiled);
             return *compiled;
         }

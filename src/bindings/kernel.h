@@ -34,17 +34,18 @@ struct ParameterPlan {
 // Which machine code a launch needs. Each combination is compiled when first asked for.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false, strided = false, overlapping = false;
-    bool records = false;    // keeps what its atomics give, for its adjoint
-    bool finite = false;     // notes who writes what is not finite
-    bool exclusive = false;  // adjoints only: scattered gradients are of one worker
-    bool nulls = false;      // some array is None
+    bool records = false;     // keeps what its atomics give, for its adjoint
+    bool finite = false;      // notes who writes what is not finite
+    bool exclusive = false;   // adjoints only: scattered gradients are of one worker
+    bool nulls = false;       // some array is None
+    bool short_rows = false;  // codegen::Options::short_rows
     transform::LaunchRank rank;
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
-               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12;
+               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12 | short_rows << 15;
     }
     static transform::LaunchRank rank_in(std::size_t index) {
-        return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12)};
+        return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12 & 7)};
     }
 };
 

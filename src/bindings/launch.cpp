@@ -34,6 +34,7 @@
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "codegen/codegen.h"
 #include "program/settings.h"
 #include "runtime/print.h"
 #include "support/error.h"
@@ -47,8 +48,7 @@ constexpr double kReleaseGilNs = 5000.0;
 // ---- running ----
 
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
-    say(LogLevel::info,
-        "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
+    say(LogLevel::info, "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
 }
 
 bool interrupted() {
@@ -62,6 +62,7 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
     Variant variant = kernel.configured();
     variant.rank = program::launch_rank(dims.span());
     variant.nulls = kernel.has_null(block);
+    variant.short_rows = dims.span().size() > 1 && dims.span().back() <= codegen::kShortRow;
     variant.records = records;
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);

@@ -20,15 +20,19 @@ class TargetMachine;
 
 namespace weft::codegen {
 
+// Lanes are neighbours on the last axis of a launch, so that rows of so few threads leave most of them idle.
+inline constexpr int kShortRow = 4;
+
 struct Options {
-    bool debug = false;      // bounds, division and assert checks that write a Fault
-    bool fast_math = false;  // allow reassociation and approximations
-    bool line_info = false;  // debug information with the user's lines
-    int lanes = 0;           // 0: what the target prefers
-    bool dense = true;       // the arrays named by KernelEntry::dense_parameters have packed innermost dimensions
-    bool noalias = true;     // array parameters do not overlap each other
+    bool debug = false;        // bounds, division and assert checks that write a Fault
+    bool fast_math = false;    // allow reassociation and approximations
+    bool line_info = false;    // debug information with the user's lines
+    int lanes = 0;             // 0: what the target prefers
+    bool short_rows = false;   // launches have at most kShortRow threads on the last of several axes
+    bool dense = true;         // the arrays named by KernelEntry::dense_parameters have packed innermost dimensions
+    bool noalias = true;       // array parameters do not overlap each other
     bool null_arrays = false;  // array parameters may be None: each access asks, and a fault ends the launch
-    bool exclusive = false;  // transform::scattered_gradients() are of this worker alone
+    bool exclusive = false;    // transform::scattered_gradients() are of this worker alone
 };
 
 // What the target machine offers that emission depends on.

@@ -80,9 +80,12 @@ double weight(Op op) {
     }
 }
 
-// A gather is one load after the other (single_access.cpp); under a mask the pointers are chosen before. See
-// docs/performance.md, CSR matrix-vector.
-constexpr double kGather = 0.5, kMaskedGather = 0.8;
+// An access that finds the lanes' elements apart takes them one by one, and each has its way into and out of the
+// register besides: several times a scalar one, whose address the processor has ready. Under a mask the pointers are
+// chosen before. bench/throughput/bodies.py has kernels where this decides.
+constexpr double kApart = 1.2, kMaskedApart = 2.0;
+// One after the other in lanes, an operation costs its loop too.
+constexpr double kOneByOne = 1.2;
 // Of the lanes of a loop that each leaves after its own number of iterations, this part works on average.
 constexpr double kBusyLanes = 0.6;
 // A branch that threads take in no order is predicted wrongly now and then.
@@ -132,10 +135,25 @@ private:
         }
     }
 
-    bool gathers(const Operation& load) const {
-        for (const ir::Value* operand : load.operands)
-            if (varying(operand) && !plan_.shape(operand).runs) return true;
-        return false;
+    // Whether the lanes' elements of a load or store do not lie side by side.
+    bool is_apart(const Operation& access) const {
+        constexpr int kMostPacked = 4;  // components that are loaded together (interleave.cpp)
+        const ir::Value* array = access.operands[0];
+        const int ndim = array->type.ndim();
+        // A thread's own arrays lie interleaved: side by side where the lanes agree on the index.
+        const ir::Operation* made = ir::root_of(array)->definition;
+        const bool is_own = made && (made->op == Op::local_array || made->op == Op::trail);
+        if (varying(array) && !is_own) return true;
+        bool differ = false;
+        for (int axis = 1; axis <= ndim; ++axis) {
+            const transform::LaneShape shape = plan_.shape(access.operands[static_cast<std::size_t>(axis)]);
+            if (shape.kind == transform::LaneShape::Kind::uniform) continue;
+            const bool is_next = shape.runs || (shape.kind == transform::LaneShape::Kind::linear &&
+                                                (shape.stride == 1 || shape.stride == -1));
+            if (is_own || axis < ndim || !is_next) return true;
+            differ = true;
+        }
+        return differ && leaf_count(array->type.element()) > kMostPacked;
     }
 
     // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
@@ -157,10 +175,11 @@ private:
         double each = weight(operation.op);
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
-        if (operation.op == Op::load && lanes_ > 1 && gathers(operation))
-            each = lanes_ * (masked ? kMaskedGather : kGather);
-        else if (one_by_one && !is_summed(operation))
-            each *= lanes_;
+        const bool accesses = operation.op == Op::load || operation.op == Op::store;
+        if (accesses && lanes_ > 1 && is_apart(operation))
+            each = lanes_ * (masked ? kMaskedApart : kApart);
+        else if (one_by_one && lanes_ > 1 && !is_summed(operation))
+            each *= kOneByOne * lanes_;
         return each * leaves;
     }
 

@@ -131,11 +131,16 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
 // little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
 // kernels so large that lanes would take seconds to compile; few of these would gain by them.
-int preferred_lanes(const ir::Function& kernel, const Machine& machine) {
+int preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
     if (count_operations(kernel) > kMostOperations) return 1;
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
     if (plan.lanes == 1) return 1;
+    if (short_rows && kernel.tid_rank > 1) {
+        constexpr double kTypicalRow = 0.5 * (1 + kShortRow);
+        const double row = estimate_cost(kernel, plan) * kFewest;  // one group is a row
+        return row > estimate_scalar_cost(kernel, plan) * kTypicalRow ? 1 : kFewest;
+    }
     bool wide = computes_in_f64(kernel, plan);
     int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
     plan.lanes = lanes;

@@ -7,7 +7,7 @@
 
 namespace weft::codegen {
 
-// A power of two. 1 where lanes would cost more than they save.
-int preferred_lanes(const ir::Function& kernel, const Machine& machine);
+// A power of two. 1 where lanes would cost more than they save. `short_rows`: Options::short_rows.
+int preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows);
 
 }  // namespace weft::codegen

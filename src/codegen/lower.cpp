@@ -44,7 +44,9 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         const ir::Function& kernel = *module.functions[number];
         WEFT_CHECK(kernel.is_kernel,
                    "codegen: '" + kernel.name + "' is not a kernel; user functions are inlined before");
-        int lanes = options.debug ? 1 : options.lanes > 0 ? options.lanes : preferred_lanes(kernel, machine);
+        int lanes = options.debug       ? 1
+                    : options.lanes > 0 ? options.lanes
+                                        : preferred_lanes(kernel, machine, options.short_rows);
         transform::VectorPlan plan = transform::vectorize(kernel, lanes);
         KernelEntry entry;
         entry.name = kernel.name;

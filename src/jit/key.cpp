@@ -25,6 +25,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add("vector_bits", std::to_string(target.vector_bits));
     add("optimization_level", std::to_string(options.optimization_level));
     add("lanes", std::to_string(options.codegen.lanes));
+    add_flag("short_rows", options.codegen.short_rows);
     add_flag("debug", options.codegen.debug);
     add_flag("fast_math", options.codegen.fast_math);
     add_flag("line_info", options.codegen.line_info);

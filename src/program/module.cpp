@@ -69,6 +69,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.fast_math = options.fast_math;
     result.codegen.line_info = options.line_info;
     result.codegen.lanes = options.finite ? 1 : options.lanes;  // a fault names the thread of a lane only there
+    result.codegen.short_rows = options.short_rows;
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
     result.codegen.null_arrays = options.null_arrays;

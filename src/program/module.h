@@ -28,6 +28,7 @@ struct CompileOptions {
     bool cache = true;
     int optimization_level = 3;
     int lanes = 0;
+    bool short_rows = false;  // codegen::Options::short_rows
     bool dense = true;    // false: for launches with strided arrays
     bool noalias = true;  // false: for launches whose arrays overlap
     bool null_arrays = false;  // for launches that pass None for an array

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+LANES = {"lanes": 8}
+"""One lane would be chosen for most of these kernels."""
 FAR = 2_000_000_000
 """An index that no array has: an access there is a crash."""
 
@@ -26,7 +28,7 @@ def indices(size):
 @pytest.mark.parametrize("size", [1, 7, 8, 333])
 @pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.int8, wp.bool, wp.vec3, wp.mat33d])
 def test_threads_behind_a_condition_touch_nothing(size, dtype):
-    @wp.kernel(module="unique")
+    @wp.kernel(module="unique", module_options=LANES)
     def move(index: wp.array(dtype=int), x: wp.array(dtype=dtype), y: wp.array(dtype=dtype)):
         i = wp.tid()
         k = index[i]
@@ -46,7 +48,7 @@ def test_threads_behind_a_condition_touch_nothing(size, dtype):
 
 
 def test_structs_behind_a_condition():
-    @wp.kernel
+    @wp.kernel(module_options=LANES)
     def move(index: wp.array(dtype=int), x: wp.array(dtype=Mixed), y: wp.array(dtype=Mixed)):
         i = wp.tid()
         k = index[i]
@@ -78,7 +80,7 @@ def test_structs_behind_a_condition():
 
 
 def test_of_threads_that_store_in_one_place_the_last_wins():
-    @wp.kernel
+    @wp.kernel(module_options=LANES)
     def store(index: wp.array(dtype=int), y: wp.array(dtype=int)):
         i = wp.tid()
         if i % 3 != 2:
