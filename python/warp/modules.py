@@ -39,7 +39,15 @@ _CODE_OPTIONS = {
     "optimization_level": "optimization_level",
 }
 # Kept and given back: they shape code for CUDA devices.
-_CUDA_OPTIONS = ("block_dim", "cuda_output", "strip_hash")
+_CUDA_OPTIONS = (
+    "block_dim",
+    "cuda_output",
+    "default_grid_stride",
+    "enable_mathdx_fft",
+    "enable_mathdx_gemm",
+    "enable_mathdx_solver",
+    "strip_hash",
+)
 
 
 def check_options(options: Any, api: str) -> dict[str, Any]:

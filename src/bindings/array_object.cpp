@@ -86,8 +86,32 @@ PyObject* get_dtype(PyObject* self, void*) {
 
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(value_of(self).array.ndim); }
 
+// Programs note at annotations what shape they want: it is an attribute like any other there.
+constexpr const char* kNotedShape = "shape";
+
 PyObject* get_shape(PyObject* self, void*) {
+    if (value_of(self).is_annotation) {
+        PyObject* attributes = reinterpret_cast<ArrayObject*>(self)->attributes;
+        PyObject* noted = attributes ? PyDict_GetItemString(attributes, kNotedShape) : nullptr;
+        return noted ? Py_NewRef(noted) : Py_BuildValue("(i)", 0);
+    }
     return read(self, "array.shape", [](PyArray& a) { return tuple_of(a.array.shape()); });
+}
+
+int set_shape(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            if (!value_of(self).is_annotation || !value)
+                throw UsageError("array.shape",
+                                 "the shape of an array is that of its memory; it can be set of an annotation only. "
+                                 "help: a.reshape(shape) is another view",
+                                 ErrorCategory::attribute);
+            const nb::object attributes = nb::steal(PyObject_GenericGetDict(self, nullptr));
+            if (!attributes.is_valid() || PyDict_SetItemString(attributes.ptr(), kNotedShape, value) != 0)
+                throw nb::python_error();
+            return 0;
+        },
+        -1);
 }
 
 PyObject* get_strides(PyObject* self, void*) {
@@ -199,7 +223,8 @@ int set_retain_grad(PyObject* self, PyObject* value, void*) {
 PyGetSetDef attributes[] = {
     {"dtype", get_dtype, nullptr, "Type of an element.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions, without those of an element.", nullptr},
-    {"shape", get_shape, nullptr, "Number of elements along each dimension.", nullptr},
+    {"shape", get_shape, set_shape,
+     "Number of elements along each dimension. Of an annotation it can be set, and is what was set.", nullptr},
     {"strides", get_strides, nullptr, "Distance in bytes between neighbours along each dimension.", nullptr},
     {"size", get_size, nullptr, "Number of elements.", nullptr},
     {"length", get_length, nullptr, "Number of elements along the first dimension: len(a).", nullptr},

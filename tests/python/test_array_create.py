@@ -501,7 +501,7 @@ def test_generic_annotations():
 
 def test_annotations_have_no_memory():
     annotation = wp.array(dtype=float)
-    for use in (len, lambda a: a[0], lambda a: a.numpy(), lambda a: a.shape, list, lambda a: a.zero_(), np.asarray):
+    for use in (len, lambda a: a[0], lambda a: a.numpy(), list, lambda a: a.zero_(), np.asarray):
         with pytest.raises((RuntimeError, BufferError)):
             use(annotation)
     assert annotation
@@ -524,3 +524,12 @@ def test_dtypes_of_numpy():
         assert wp.dtype_from_numpy(np.dtype(dtype)) is getattr(wp, name)
     with pytest.raises(RuntimeError, match="complex128"):
         wp.dtype_from_numpy(complex)
+
+
+def test_the_shape_of_an_annotation_can_be_noted():
+    annotation = wp.array(ndim=2, dtype=float)
+    assert annotation.shape == (0,)
+    annotation.shape = ("nworld", 3)
+    assert annotation.shape == ("nworld", 3) and annotation.ndim == 2
+    with pytest.raises(AttributeError, match="reshape"):
+        wp.zeros(6).shape = (2, 3)
