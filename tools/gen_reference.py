@@ -61,7 +61,10 @@ SECTIONS = {
         "matmul batched_matmul adj_matmul adj_batched_matmul",
     ),
     "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
-    "Types": ("See [values](../guide/values.md).", "types. dtype_from_numpy dtype_to_numpy int float Any"),
+    "Types": (
+        "See [values](../guide/values.md).",
+        "types. dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar",
+    ),
     "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
     "Logging": (
         "See [profiling](../guide/profiling.md).",
@@ -83,6 +86,9 @@ DOCSTRINGS = {
     "Any": "`typing.Any`: annotates a parameter of a generic kernel or function, which takes the argument's type.",
     "int": "Python's `int`, which kernels read as `int32`: `wp.int(x)` converts.",
     "float": "Python's `float`, which kernels read as `float32`: `wp.float(x)` converts.",
+    "Int": "Annotates a parameter that takes any integer type.",
+    "Float": "Annotates a parameter that takes any floating-point type.",
+    "Scalar": "Annotates a parameter that takes any scalar type.",
     "DeviceLike": "Annotation of what names a device: a `Device`, its name, or None for the default one.",
 }
 

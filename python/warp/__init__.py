@@ -117,6 +117,7 @@ _LATER = {
             synchronize_event synchronize_stream wait_event wait_stream""",
         "warp.tangents": "jvp",
         "warp.tape": "Tape",
+        "warp.types": "Float Int Scalar",
     }.items()
     for name in names.split()
 }

@@ -5,7 +5,7 @@ Scalar types and the named vector types (``float64``, ``vec3``, ``mat33d``, ...)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -44,8 +44,19 @@ __all__ = [
 ]
 
 
+_CLASSES = {
+    "Int": ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"],
+    "Float": ["float16", "bfloat16", "float32", "float64"],
+}
+_CLASSES["Scalar"] = [*_CLASSES["Int"], *_CLASSES["Float"], "bool"]
+
+
 def __getattr__(name: str) -> Any:
-    value = named_type(name)
+    # Int, Float, Scalar: annotations for any type of such numbers.
+    if name in _CLASSES:
+        value = TypeVar(name, *map(named_type, _CLASSES[name]))
+    else:
+        value = named_type(name)
     if value is None:
         raise AttributeError(f"module 'warp.types' has no attribute {name!r}")
     globals()[name] = value
@@ -53,7 +64,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *type_names()})
+    return sorted({*globals(), *_CLASSES, *type_names()})
 
 
 def type_is_value(dtype: Any) -> bool:

@@ -27,6 +27,11 @@ std::optional<TypedConstant> typed_constant(nb::handle object) {
     return TypedConstant{*type, {convert(number, from, type->scalar())}};
 }
 
+std::optional<Type> struct_type(nb::handle object) {
+    const auto type = bindings::dtype_from_python(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))));
+    return type && type->is_struct() ? type : std::nullopt;
+}
+
 nb::object constant_to_python(const TypedConstant& constant) {
     if (constant.type.is_scalar()) return bindings::number_to_python(constant.numbers[0], constant.type.scalar());
     nb::object made = bindings::new_value(constant.type);

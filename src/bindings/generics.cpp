@@ -49,7 +49,10 @@ bool is_integer_enumeration(nb::handle object) {
 TypePattern variable_pattern(nb::handle variable) {
     TypePattern pattern;
     pattern.variable = nb::cast<std::string>(nb::str(variable.attr("__name__")));
-    pattern.variable_identity = variable.inc_ref().ptr();  // for good: another must not get its address
+    // wp.Float and its kin are another type each time.
+    const bool is_ours =
+        nb::cast<std::string>(nb::str(nb::getattr(variable, "__module__", nb::none()))) == "warp.types";
+    if (!is_ours) pattern.variable_identity = variable.inc_ref().ptr();  // for good: another must not get its address
     const auto choose = [&](nb::handle choice) {
         std::optional<TypePattern> read = pattern_from_python(choice);
         if (!read) {
@@ -125,6 +128,26 @@ ArgumentType foreign_type(nb::handle value, const TypePattern& pattern) {
 
 }  // namespace
 
+// tuple[float, wp.vec3], tuple[float, ...], (float, wp.vec3); empty for other objects.
+static std::optional<TypePattern> tuple_pattern(nb::handle annotation) {
+    const nb::handle tuple(reinterpret_cast<PyObject*>(&PyTuple_Type));
+    const bool is_alias = typing("get_origin")(annotation).is(tuple);
+    if (!is_alias && !PyTuple_Check(annotation.ptr())) return std::nullopt;
+    const nb::object parts = is_alias ? typing("get_args")(annotation) : nb::borrow(annotation);
+    TypePattern pattern;
+    pattern.shape = Shape::tuple;
+    for (nb::handle part : parts) {
+        if (part.is(nb::handle(Py_Ellipsis)) && pattern.parts.size() == 1) {
+            pattern.rows = -1;
+            break;
+        }
+        std::optional<TypePattern> read = pattern_from_python(part);
+        if (!read) return std::nullopt;
+        pattern.parts.push_back(std::move(*read));
+    }
+    return pattern;
+}
+
 bool is_type_variable(nb::handle object) { return object.is(typing("Any")) || is_variable(object); }
 
 bool is_value_pattern(nb::handle object) { return nb::isinstance<ValuePattern>(object); }
@@ -147,6 +170,7 @@ std::optional<TypePattern> pattern_from_python(nb::handle annotation) {
     if (is_value_pattern(annotation)) return nb::cast<ValuePattern&>(annotation).pattern;
     if (is_variable(annotation)) return variable_pattern(annotation);
     if (is_integer_enumeration(annotation)) return TypePattern::exactly(i32_type());
+    if (std::optional<TypePattern> tuple = tuple_pattern(annotation)) return tuple;
     if (is_callable_annotation(annotation)) {
         TypePattern pattern;
         pattern.shape = Shape::callable;

@@ -145,6 +145,8 @@ KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") 
 PyKernel::PyKernel(nb::object function, std::string key, nb::object module, KernelOptions options)
     : function(std::move(function)), key(std::move(key)), module(std::move(module)), options(options) {}
 
+void PyKernel::read_early() { source_ = frontend::read_when_declared(function); }
+
 const sema::FunctionSource& PyKernel::source() {
     if (!source_) source_ = frontend::read_function(function);
     return *source_;
@@ -391,6 +393,7 @@ void bind_kernels(nb::module_& m) {
             "__init__",
             [](PyKernel* self, nb::object function, std::string key, nb::object module, nb::dict options) {
                 new (self) PyKernel(std::move(function), std::move(key), std::move(module), read_options(options));
+                self->read_early();
             },
             nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("options") = nb::dict())
         .def(

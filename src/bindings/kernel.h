@@ -104,6 +104,7 @@ public:
     // Other options for this kernel and its instances; what was compiled with others is not used any more.
     void set_options(const KernelOptions& changed);
     nb::list instances() const;
+    void read_early();  // see frontend::read_when_declared
     // Signature as messages show it: "saxpy(a: float32, x: array[float32])".
     std::string signature();
     // The kernel as sema sees it: its IR, no pass run.

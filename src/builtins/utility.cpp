@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 
@@ -129,22 +132,83 @@ std::string refuse_other_than_values(const Match& match) {
 
 // ---- cast ----
 
-ir::Value* expand_cast(Call& call) {
-    const E a = argument(call, 0);
-    const Type to = call.types.at("dtype");
-    if (to.is_scalar()) return bitcast(a, to.scalar());
+// One number of a value, and the bytes that it has in memory.
+struct Leaf {
+    E value;
+    std::int64_t offset, size;
+};
+
+Scalar unsigned_of(std::int64_t bytes) {
+    return bytes == 1 ? Scalar::u8 : bytes == 2 ? Scalar::u16 : bytes == 4 ? Scalar::u32 : Scalar::u64;
+}
+
+// As an unsigned integer of its size.
+E bits_of(E a) { return a.type().is_bool() ? cast(a, Scalar::u8) : bitcast(a, unsigned_of(a.type().size_bytes())); }
+
+void collect(E value, std::int64_t offset, std::vector<Leaf>& leaves) {
+    const Type type = value.type();
+    if (type.is_struct()) {
+        for (std::size_t i = 0; i < type.fields().size(); ++i)
+            collect(value[static_cast<std::int64_t>(i)], offset + type.fields()[i].offset, leaves);
+        return;
+    }
+    const std::int64_t size = type.scalar_type().size_bytes();
+    for (int i = 0; i < value.components(); ++i) leaves.push_back({value.component(i), offset + i * size, size});
+}
+
+// The number of this type at these bytes: one of the value's, or put together from the parts of several.
+E number_at(const std::vector<Leaf>& leaves, Scalar scalar, std::int64_t offset) {
+    const std::int64_t size = info(scalar).bytes();
+    std::optional<E> bits;
+    for (const Leaf& leaf : leaves) {
+        if (leaf.offset >= offset + size || leaf.offset + leaf.size <= offset) continue;
+        const std::int64_t shift = (leaf.offset - offset) * 8;
+        E part = bits_of(leaf.value);
+        if (shift != 0 || leaf.size != size) {
+            part = cast(part, Scalar::u64);
+            const E distance = part.number(static_cast<double>(shift < 0 ? -shift : shift));
+            if (shift != 0) part = binary(shift > 0 ? ir::Op::shl : ir::Op::shr, part, distance);
+        }
+        bits = bits ? binary(ir::Op::or_, *bits, part) : part;
+    }
+    const E& any = leaves.front().value;
+    const E found =
+        bits ? cast(*bits, unsigned_of(size)) : any.wrap(any.builder().zero(Type::scalar(unsigned_of(size))));
+    if (scalar == Scalar::boolean) return compare(ir::Op::cmp_ne, found, found.zero());
+    return bitcast(found, scalar);
+}
+
+E value_at(const std::vector<Leaf>& leaves, Type type, std::int64_t offset) {
     std::vector<E> parts;
-    for (int i = 0; i < a.components(); ++i) parts.push_back(bitcast(a.component(i), to.scalar()));
-    return make(to, parts);
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields())
+            parts.push_back(value_at(leaves, field.type, offset + field.offset));
+        return make(type, parts);
+    }
+    const std::int64_t size = type.scalar_type().size_bytes();
+    for (int i = 0; i < type.components(); ++i) parts.push_back(number_at(leaves, type.scalar(), offset + i * size));
+    return type.is_scalar() ? parts[0] : make(type, parts);
+}
+
+ir::Value* expand_cast(Call& call) {
+    std::vector<Leaf> leaves;
+    collect(argument(call, 0), 0, leaves);
+    return value_at(leaves, call.types.at("dtype"), 0);
+}
+
+// Whether a value of the type is its bytes, and has some.
+bool is_bytes(Type type) {
+    if (!type.is_struct()) return is_numeric(type) || type.is_bool();
+    const auto& fields = type.fields();
+    return !fields.empty() &&
+           std::all_of(fields.begin(), fields.end(), [](const Type::Field& f) { return is_bytes(f.type); });
 }
 
 std::string refuse_other_size(const Match& match) {
     const Type from = match.types.at("T"), to = match.types.at("dtype");
-    if (is_numeric(from) && is_numeric(to) && from.components() == to.components() &&
-        from.scalar_type().size_bytes() == to.scalar_type().size_bytes())
-        return "";
-    return "argument 'dtype' is " + to.python_name() + ", expected a type with components of the number and size of " +
-           from.python_name() + "'s, whose bits are to be kept; " + to.python_name() + "(a) converts the value";
+    if (is_bytes(from) && is_bytes(to) && from.size_bytes() == to.size_bytes()) return "";
+    return "argument 'dtype' is " + to.python_name() + ", expected a type of numbers with the size of " +
+           from.python_name() + ", whose bits are to be kept; " + to.python_name() + "(a) converts the value";
 }
 
 ir::Value* expand_breakpoint(Call& call) {

@@ -23,6 +23,11 @@ using Kind = Binding::Kind;
 constexpr std::array<std::string_view, 10> kPythonBuiltins = {"abs",   "len", "max",   "min", "pow",
                                                               "print", "sum", "round", "any", "all"};
 
+// Functions of Python's math that are entries of the builtin table.
+constexpr std::array<std::string_view, 26> kMathFunctions = {
+    "acos",  "asin",  "atan",     "atan2", "ceil",  "cos",  "cosh", "degrees", "erf", "erfc", "exp",  "fabs", "floor",
+    "isnan", "isinf", "isfinite", "log",   "log10", "log2", "pow",  "radians", "sin", "sinh", "sqrt", "tan",  "tanh"};
+
 Binding unsupported(std::string what) {
     Binding binding{.kind = Kind::unsupported};
     binding.text = std::move(what);
@@ -84,6 +89,11 @@ Binding c_function(nb::handle object) {
         return unsupported("the Python function '" + name + "'");
     }
     if (module == "warp" && name == "zeros") return named_builtin(name);  // in kernels: a local array
+    // math.sqrt and its kin are the kernel's own.
+    if (module == "math") {
+        for (std::string_view known : kMathFunctions)
+            if (known == name) return named_builtin(name == "fabs" ? "abs" : name);
+    }
     if (module == "math") return unsupported("the Python function math." + name + " (kernels have wp." + name + ")");
     return unsupported("the Python function '" + (module.empty() ? name : module + "." + name) + "'");
 }
@@ -118,6 +128,22 @@ Binding sequence(nb::handle object, int depth) {
     return binding;
 }
 
+// A constant with the fields that it has now. One that holds arrays is an object whose attributes can be read.
+Binding struct_instance(nb::handle object, Type type, int depth) {
+    Binding binding{.kind = Kind::tuple};
+    binding.type = type;
+    for (const Type::Field& field : type.fields()) {
+        binding.elements.push_back(from_python(nb::getattr(object, field.name.c_str()), depth + 1));
+        const Kind kind = binding.elements.back().kind;
+        if (kind == Kind::constant || kind == Kind::tuple) continue;
+        Binding whole{.kind = Kind::object};
+        whole.text = "an instance of " + type.struct_name() + " whose field '" + field.name + "' is no constant";
+        whole.object = hold(object);
+        return whole;
+    }
+    return binding;
+}
+
 Binding from_python(nb::handle object, int depth) {
     PyObject* raw = object.ptr();
     if (object.is_none()) return Binding{.kind = Kind::none};
@@ -137,6 +163,7 @@ Binding from_python(nb::handle object, int depth) {
     if (nb::isinstance<PyFunction>(object)) {
         Binding binding{.kind = Kind::function};
         binding.function = nb::cast<PyFunction&>(object).source();
+        binding.object = hold(object);  // for attributes that the program gave it
         return binding;
     }
     if (PyFunction_Check(raw)) {
@@ -145,6 +172,7 @@ Binding from_python(nb::handle object, int depth) {
     }
     if (PyCFunction_Check(raw)) return c_function(object);
     if (PyTuple_Check(raw) || PyList_Check(raw)) return sequence(object, depth);
+    if (const std::optional<Type> type = struct_type(object)) return struct_instance(object, *type, depth);
     if (PyDict_Check(raw)) {  // its items are read by Python: Environment::evaluate
         Binding binding{.kind = Kind::object};
         binding.text = "a dict";
@@ -175,6 +203,11 @@ Binding from_python(nb::handle object, int depth) {
     if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));
     if (PyCallable_Check(raw)) {
         const std::string name = text_attribute(object, "__name__");
+        // wp.types.vector(...) makes a type in Python and a value in a kernel, as wp.vector(...) does.
+        if (text_attribute(object, "__module__").starts_with("warp")) {
+            for (std::string_view known : {"vector", "matrix", "quaternion", "transformation"})
+                if (known == name) return named_builtin(name);
+        }
         return unsupported("the Python function '" + (name.empty() ? text_attribute(object.type(), "__name__") : name) +
                            "' (call it in wp.static(...) or before the kernel)");
     }

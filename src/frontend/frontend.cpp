@@ -170,6 +170,23 @@ const SharedTree& shared_tree(nb::handle function, bool is_gradient) {
 
 std::uint64_t function_redefinitions() { return redefinitions; }
 
+static bool names(nb::handle function, const char* name) {
+    const nb::object code = nb::getattr(function, "__code__", nb::none());
+    return !code.is_none() && PySequence_Contains(code.attr("co_names").ptr(), nb::str(name).ptr()) == 1;
+}
+
+std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle function) {
+    // A gradient is read when it is known to be one.
+    if (!names(function, "static") || names(function, "adjoint")) return nullptr;
+    try {
+        return read_function(function);
+    } catch (const CompileError&) {
+        return nullptr;  // a mistake shows at the first launch, which reads again
+    } catch (const UsageError&) {
+        return nullptr;
+    }
+}
+
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, bool is_gradient) {
     if (!PyFunction_Check(function.ptr())) {
         throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function),
@@ -185,6 +202,7 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     result->annotations = read_annotations(*read.function, annotations, *environment);
     result->result = read_result(*read.function, annotations, *environment);
     result->defaults = read_defaults(*read.function, function);
+    if (names(function, "static")) environment->evaluate_statics(*read.function);
     result->tree = std::move(read.function);
     result->environment = std::move(environment);
     result->key = make_key(function);
@@ -212,13 +230,16 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::own_source() {
     if (own_source_) return own_source_;
-    auto read = std::make_shared<sema::FunctionSource>(*read_function(function, is_gradient));
+    if (!early_) early_ = read_function(function, is_gradient);
+    auto read = std::make_shared<sema::FunctionSource>(*early_);
     if (!native.is_none()) read->native = snippet_source(read->tree->name, nb::cast<std::string>(native));
     if (!gradient_.is_none()) read->gradient = nb::cast<PyFunction&>(gradient_).source();
     if (!replay_.is_none()) read->replay = nb::cast<PyFunction&>(replay_).source();
     own_source_ = std::move(read);
     return own_source_;
 }
+
+void PyFunction::read_early() { early_ = read_when_declared(function); }
 
 void PyFunction::set_gradient(nb::object function) {
     nb::cast<PyFunction&>(function).is_gradient = true;
@@ -252,6 +273,7 @@ void bind_frontend(nb::module_& m) {
                     earlier.push_back(nb::borrow(overload));
                 }
                 new (self.p) PyFunction(function, std::move(earlier), std::move(native), has_body);
+                self.p->read_early();
                 for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
                     nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
                 }

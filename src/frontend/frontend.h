@@ -22,6 +22,10 @@ namespace nb = nanobind;
 // has an error, UsageError where Python cannot give the source.
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_function, bool is_gradient = false);
 
+// The same when the function is declared, where it has a wp.static(...): that is evaluated then, as far as Python knows
+// its names. Null where it has none, or a mistake.
+std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle python_function);
+
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction {
 public:
@@ -37,6 +41,7 @@ public:
     bool has_body;                      // in Python, for calls from Python
     bool is_gradient = false;           // @wp.func_grad of another one
     std::shared_ptr<const sema::FunctionSource> source();
+    void read_early();  // see read_when_declared
 
     // @wp.func_grad and @wp.func_replay; None where there is none. A new one makes compiled kernels look again.
     const nb::object& gradient() const { return gradient_; }
@@ -50,7 +55,8 @@ private:
     nb::object gradient_ = nb::none(), replay_ = nb::none();
 
     std::shared_ptr<const sema::FunctionSource> source_, own_source_;
-    std::uint64_t read_at_ = 0;  // function_redefinitions() when source_ was put together
+    std::shared_ptr<const sema::FunctionSource> early_;  // as it was read, without gradient and replay
+    std::uint64_t read_at_ = 0;                          // function_redefinitions() when source_ was put together
 };
 
 struct HostCalls;  // objects.h

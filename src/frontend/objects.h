@@ -31,6 +31,9 @@ struct TypedConstant {
 std::optional<TypedConstant> typed_constant(nb::handle object);
 nb::object constant_to_python(const TypedConstant& constant);
 
+// The type of an instance of a @wp.struct; empty for other objects.
+std::optional<Type> struct_type(nb::handle object);
+
 // The text of a Python string as UTF-8; what has no UTF-8 (lone surrogates) is written as an escape.
 std::string utf8_text(nb::handle text);
 

@@ -1,9 +1,12 @@
 #include "frontend/python_environment.h"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 #include <utility>
 
 #include "frontend/objects.h"
+#include "sema/scope/walk.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -18,6 +21,8 @@ nb::object object_of(const Binding& binding) { return nb::borrow(static_cast<PyO
 nb::object python_from_binding(const std::string& name, const Binding& binding) {
     switch (binding.kind) {
         case Kind::constant:
+            if (binding.is_literal && binding.numbers[0].is_float) return nb::float_(binding.numbers[0].f);
+            if (binding.is_literal && !binding.type.is_bool()) return nb::int_(binding.numbers[0].i);
             return constant_to_python({binding.type, binding.numbers});
         case Kind::string:
             return nb::str(binding.text.c_str(), binding.text.size());
@@ -35,6 +40,41 @@ nb::object python_from_binding(const std::string& name, const Binding& binding) 
         default:
             throw UsageError("static()", "the value of '" + name + "' cannot be used here", ErrorCategory::type);
     }
+}
+
+// What wp.static sees of a value of the running kernel: its length.
+nb::object value_of_length(std::int64_t length) {
+    static auto* const made = new nb::object([] {
+        nb::dict names;
+        names["__name__"] = "warp";
+        PyObject* done = PyRun_String(
+            "class Value:\n"
+            "    def __init__(self, length): self._length = length\n"
+            "    def __len__(self): return self._length\n"
+            "    def __repr__(self): return f'a value of the kernel of length {self._length}'\n",
+            Py_file_input, names.ptr(), names.ptr());
+        if (!done) throw nb::python_error();
+        Py_DECREF(done);
+        return nb::object(names["Value"]);
+    }());
+    return (*made)(length);
+}
+
+nb::object python_from_local(const sema::Environment::Local& local) {
+    return local.length ? value_of_length(*local.length) : python_from_binding(local.name, local.value);
+}
+
+// The identifiers in a Python text; those within strings too.
+std::set<std::string, std::less<>> names_in(std::string_view text) {
+    const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
+    std::set<std::string, std::less<>> names;
+    for (std::size_t i = 0; i < text.size();) {
+        std::size_t end = i;
+        while (end < text.size() && belongs(text[end])) ++end;
+        if (end > i) names.emplace(text.substr(i, end - i));
+        i = end + 1;
+    }
+    return names;
 }
 
 nb::object builtins_of(nb::handle function) {
@@ -131,7 +171,7 @@ Binding PythonEnvironment::lookup(std::string_view name) {
 }
 
 Binding PythonEnvironment::attribute(const Binding& object, std::string_view name) {
-    if (object.kind != Kind::object) return {};
+    if (!object.object) return {};
     try {
         return binding_from_python(nb::getattr(object_of(object), nb::str(name.data(), name.size())));
     } catch (nb::python_error& error) {
@@ -149,7 +189,7 @@ nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::
         parameters += (parameters.empty() ? "" : ", ") + name;
         arguments.append(std::move(value));
     };
-    for (const Local& local : constants) add(local.name, python_from_binding(local.name, local.value));
+    for (const Local& local : constants) add(local.name, python_from_local(local));
     for (std::size_t i = 0; i < closure_names_.size(); ++i) {
         const auto hides = [&](const Local& local) { return local.name == closure_names_[i]; };
         if (std::any_of(constants.begin(), constants.end(), hides)) continue;
@@ -165,12 +205,50 @@ nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::
 Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>& constants) {
     WEFT_CHECK(expression_id >= 0 && expression_id < static_cast<int>(places_.size()), "no expression of this number");
     const std::string text = places_[static_cast<std::size_t>(expression_id)].text(*source_);
+    const std::set<std::string, std::less<>> names = names_in(text);
+    std::vector<Local> used;
+    std::string key = std::to_string(expression_id);
+    for (const Local& local : constants) {
+        if (!names.contains(local.name)) continue;
+        used.push_back(local);
+        key += '|' + local.name + '=' + utf8_text(nb::repr(python_from_local(local)));
+    }
+    if (const auto known = evaluated_.find(key); known != evaluated_.end()) return known->second;
     try {
-        return binding_from_python(evaluate_text(text, constants));
+        Binding found = binding_from_python(evaluate_text(text, used));
+        evaluated_.emplace(std::move(key), found);
+        return found;
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;
         throw UsageError("static()", "'" + text + "' failed: " + exception_text(error));
     }
+}
+
+void PythonEnvironment::evaluate_statics(const syntax::Function& tree) {
+    std::set<std::string> locals = sema::rebound_names(tree.body);
+    for (const syntax::Parameter& parameter : tree.parameters) locals.insert(parameter.name);
+    const auto is_static = [&](const syntax::Expression& callee) {
+        const auto* attribute = std::get_if<syntax::Attribute>(&callee.node);
+        const auto* name = std::get_if<syntax::Name>(attribute ? &attribute->object->node : &callee.node);
+        if (!name || locals.contains(name->id)) return false;
+        Binding found = lookup(name->id);
+        if (attribute) found = this->attribute(found, attribute->name);
+        return found.kind == Kind::builtin && found.text == "static";
+    };
+    sema::walk(
+        tree.body, [](const syntax::Statement&) {},
+        [&](const syntax::Expression& e) {
+            const auto* call = std::get_if<syntax::Call>(&e.node);
+            if (!call || call->arguments.size() != 1 || !is_static(*call->function)) return;
+            const int id = call->arguments[0]->id;
+            for (const std::string& name : names_in(places_[static_cast<std::size_t>(id)].text(*source_)))
+                if (locals.contains(name)) return;
+            try {
+                evaluate(id, {});
+            } catch (const UsageError&) {
+                // A name that is defined later, perhaps: the compiler evaluates it again, and says so if it is not.
+            }
+        });
 }
 
 std::vector<std::string> PythonEnvironment::names() {
@@ -185,7 +263,7 @@ std::vector<std::string> PythonEnvironment::names() {
 
 std::vector<std::string> PythonEnvironment::attribute_names(const Binding& object) {
     std::vector<std::string> result;
-    if (object.kind != Kind::object) return result;
+    if (!object.object) return result;
     nb::object names = nb::steal(PyObject_Dir(object_of(object).ptr()));
     if (!names.is_valid()) {
         PyErr_Clear();  // a broken __dir__ costs the message its candidates, no more

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ public:
 
     // The value of Python text in the function's globals and closure; lets Python's exception through.
     nb::object evaluate_text(const std::string& text, const std::vector<Local>& constants = {});
+    // Evaluates each wp.static(...) of the function that names nothing but what Python knows already. What is evaluated
+    // once is kept: the names may mean something else at the first launch.
+    void evaluate_statics(const syntax::Function& tree);
 
 private:
     nb::object closure_value(std::size_t index) const;  // invalid where the variable is not set yet
@@ -35,6 +39,7 @@ private:
     std::vector<std::string> closure_names_;
     SourcePtr source_;
     std::vector<ExpressionPlace> places_;
+    std::map<std::string, sema::Binding> evaluated_;  // by expression and the constants that it uses
 };
 
 // What a Python object means to a kernel.

@@ -147,6 +147,7 @@ private:
     ir::Value* materialize(const Value& value, Span span);
     ir::Value* array_of(const Value& value);      // applies pending indices
     Value settle(const Value& value, Span span);  // gives literals their own type, inside tuples too
+    Value bound(Value value, Span span);
     std::optional<Value> adapt(const Value& literal, Type type, Span span);
     Value expect(const Value& value, Type type, Span span, const std::string& what);  // literal adapts; else must match
     ir::Value* index(const Value& value, Span span);                                  // an integer, as it is
@@ -164,12 +165,14 @@ private:
     // ---- infer/compare.cpp ----
     Value compare(const syntax::Compare& compare, Span span);
     Value compare_pair(syntax::CompareOperator op, Value a, Value b, Span span);
+    std::optional<Value> compare_bools(syntax::CompareOperator op, const Value& a, const Value& b, Span span);
     Value equal(Value a, Value b, Span span);
     Value bool_op(const syntax::BoolOp& op, std::size_t first, std::size_t last, Span span);
     Value if_expression(const syntax::IfExpression& e, Span span);
     // ---- infer/attributes.cpp, infer/subscripts.cpp ----
     Value attribute(const syntax::Attribute& attribute, Span span);
     Value attribute_of(const Value& object, const std::string& name, Span span);
+    static std::optional<Value> type_attribute(Type type, const std::string& name);
     std::optional<PartStep> part_attribute(Type type, const std::string& name) const;
     std::vector<std::string> attribute_candidates(Type type) const;
     Value subscript(const syntax::Subscript& subscript, Span span);
@@ -200,6 +203,7 @@ private:
     ir::Value* default_of(const Type::Field& field);
     Value anonymous_vector(const std::vector<Actual>& arguments, Span span);
     Value anonymous_matrix(const std::vector<Actual>& arguments, Span span);
+    Value anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span);
 
     // ---- call/calls.cpp ----
     Value call(const syntax::Call& call, Span span);
@@ -218,6 +222,8 @@ private:
     // ---- call/overload.cpp ----
     Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
                        const std::string& operator_sign = {});
+    // `a + b` by a function of the program named add; empty where there is none for these types.
+    std::optional<Value> call_own_operator(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // ---- call/functions.cpp ----
     static void reject_unusual_parameters(const syntax::Function& tree);
     // A call's arguments as the parameters of one function take them.
@@ -246,6 +252,7 @@ private:
     Value gradient_of_argument(const std::vector<Actual>& arguments, Span span);
     Value call_gradient(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
+    Value call_builtin_gradient(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // Where wp.adjoint[...] was not read as a parameter's adjoint.
     static void reject_adjoint(const Binding& indexed, Span span);
     void begin_adjoints(std::size_t own);
@@ -305,6 +312,7 @@ private:
     Local merge_local(const std::string& name, const Local* in_then, const Local* in_else, const Arm& then_arm,
                       const Arm& else_arm, const Join& join);
     Value merge_results(Arm& then_arm, Arm& else_arm, const Join& join);
+    bool agree(Value& a, Value& b, Span a_span, Span b_span);
     bool is_needed(const std::string& name) const;
     bool is_carried(const std::string& name) const;
 
@@ -327,6 +335,7 @@ private:
     ir::Value* loop_variable(const Counted& counted, ir::Value* k);
     std::optional<std::vector<Value>> elements(const Value& value);
     std::vector<Value> elements_of(const syntax::Expression& iterable);
+    bool is_static_variable(const syntax::For& loop);
     std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const std::optional<Range>& range);
 
     // ---- control/loops.cpp ----

@@ -28,16 +28,16 @@ struct Binding {
         builtin,      // an entry of the builtin table, by name
         function,     // a user's @wp.func
         object,       // module, class, other object: only its attributes can be used
-        tuple,        // a tuple or list of bindings
+        tuple,        // a tuple or list of bindings; with a `type`, an instance of this struct: its fields
         unsupported,  // exists, but kernels cannot use it; `text` says what it is
     } kind = Kind::unknown;
 
-    Type type;                    // constant, type
+    Type type;                    // constant, type, struct
     std::vector<Number> numbers;  // constant: one per component
     bool is_literal = false;      // constant: a plain Python number, untyped like a literal in the source
     std::string text;             // string; builtin: its name; unsupported: "a list", "an open file"
     std::shared_ptr<const FunctionSource> function;
-    bool is_gradient = false;      // function: wp.grad(function)
+    bool is_gradient = false;      // function, builtin: wp.grad(function)
     std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
 };
@@ -68,6 +68,7 @@ public:
     struct Local {
         std::string name;
         Binding value;
+        std::optional<std::int64_t> length;  // instead of the value: only its length is known
     };
     virtual Binding evaluate(int expression_id, const std::vector<Local>& constants) = 0;
     // Names that lookup() would find, for "did you mean".

@@ -114,7 +114,7 @@ bool identical(const Value& a, const Value& b) {
             for (std::size_t i = 0; i < a.numbers.size(); ++i) {
                 if (!same_bits(a.numbers[i], b.numbers[i])) return false;
             }
-            return true;
+            [[fallthrough]];  // of a struct: its fields
         }
         case Value::Kind::tuple:
             if (a.elements.size() != b.elements.size()) return false;
@@ -131,7 +131,7 @@ bool identical(const Value& a, const Value& b) {
 Binding to_binding(const Value& value) {
     Binding b;
     if (value.is_binding()) return *value.binding;
-    if (value.is_constant()) {
+    if (value.is_constant() && !value.type.is_struct()) {
         b.kind = Binding::Kind::constant;
         b.type = value.type;
         b.numbers = value.numbers;

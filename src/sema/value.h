@@ -4,9 +4,10 @@
 //   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it
 //              has dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself
 //              is wanted (a view).
-//   constant   numbers known at compile time: literals, module constants, variables of unrolled loops. Becomes an IR
-//              constant where a runtime value is needed. A *literal* has no type of its own yet: it takes that of its
-//              partner (infer/literals.cpp).
+//   constant   numbers known at compile time, and structs of them: literals, module constants, variables of unrolled
+//              loops. Becomes an IR constant where a runtime value is needed. A *literal* has no type of its own yet:
+//              it takes that of its partner (infer/literals.cpp). A local bound to a literal is one until it is
+//              changed.
 //   tuple      several values at once; taken apart before the IR sees it, wherever possible.
 //   binding    all else that names stand for: types, functions, modules, text, None.
 //   nothing    the result of a call that returns nothing.
@@ -32,7 +33,8 @@ struct Value {
     std::vector<ir::Value*> pending;  // runtime array: indices not yet applied
     std::vector<Number> numbers;      // constant: one per component
     bool is_literal = false;          // constant
-    std::vector<Value> elements;      // tuple
+    bool is_named = false;            // literal: the value of a local, typed in arithmetic with other literals
+    std::vector<Value> elements;      // tuple; constant struct: its fields
     std::shared_ptr<const Binding> binding;
 
     static Value runtime(ir::Value* ir);

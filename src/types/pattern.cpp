@@ -28,6 +28,13 @@ bool fits_into(const TypePattern& pattern, Type type, TypeVariables& variables) 
                    fits_into(pattern.parts[0], type.element(), variables);
         case Shape::callable:
             return false;
+        case Shape::tuple: {
+            if (!type.is_tuple() || (pattern.rows != -1 && type.elements().size() != pattern.parts.size()))
+                return false;
+            for (std::size_t i = 0; i < type.elements().size(); ++i)
+                if (!fits_into(pattern.part(i), type.elements()[i], variables)) return false;
+            return true;
+        }
         case Shape::any:
             break;
     }
@@ -75,6 +82,11 @@ std::string python_name(const TypePattern& pattern) {
                    python_name(pattern.parts[0]) + "]";
         case Shape::callable:
             return "Callable";
+        case Shape::tuple: {
+            std::string text;
+            for (const TypePattern& part : pattern.parts) text += (text.empty() ? "" : ", ") + python_name(part);
+            return "tuple[" + text + (pattern.rows == -1 ? ", ...]" : "]");
+        }
         case Shape::any:
             break;
     }

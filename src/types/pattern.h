@@ -5,6 +5,8 @@
 //   T = TypeVar("T", wp.float32, wp.vec3)   one of these; the same type wherever T stands
 //   vector(length=Any, dtype=Any)           any vector; matrix, quaternion, transformation likewise
 //   array2d[Any], array[vector(...)]        arrays of elements that fit
+//   wp.Float                                any floating-point type, each time another one
+//   tuple[float, vec3], tuple[float, ...]   several values
 //   Callable                                a function (of @wp.func, or a built-in one) or a type
 #pragma once
 
@@ -17,16 +19,19 @@
 namespace weft {
 
 struct TypePattern {
-    enum class Shape { any, exact, vector, matrix, quaternion, transform, array, callable } shape = Shape::any;
-    Type type;                                // exact
-    int rows = 0, cols = 0;                   // vector (rows), matrix; 0 is any
-    int ndim = 0;                             // array
-    std::vector<TypePattern> parts;           // one: the element of an array, the scalar of an aggregate
+    enum class Shape { any, exact, vector, matrix, quaternion, transform, array, callable, tuple } shape = Shape::any;
+    Type type;               // exact
+    int rows = 0, cols = 0;  // vector (rows), matrix; 0 is any
+    int ndim = 0;            // array
+    // One: the element of an array, the scalar of an aggregate. Those of a tuple; one for all where rows is -1.
+    std::vector<TypePattern> parts;
     std::string variable;                     // any: name of the type variable, "" for none
     const void* variable_identity = nullptr;  // two variables may have one name
     std::vector<TypePattern> choices;         // any: where not empty, one of these must fit
 
     static TypePattern exactly(Type type);
+    // Of a tuple, that of its element i.
+    const TypePattern& part(std::size_t i) const { return parts[rows == -1 ? 0 : i]; }
     bool is_exact() const { return shape == Shape::exact; }
 
     bool operator==(const TypePattern&) const = default;

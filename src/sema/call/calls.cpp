@@ -44,6 +44,7 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
     const Binding& binding = *callee.binding;
     switch (binding.kind) {
         case Binding::Kind::builtin: {
+            if (binding.is_gradient) return call_builtin_gradient(binding.text, actuals(call), span);
             bool handled = false;
             Value value = call_language_builtin(binding.text, call, span, handled);
             if (handled) return value;
@@ -83,6 +84,8 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "printf") return call_printf(actuals(call), span);
     if (name == "vector") return anonymous_vector(actuals(call), span);
     if (name == "matrix") return anonymous_matrix(actuals(call), span);
+    if (name == "quaternion") return anonymous_rotation(Kind::quaternion, actuals(call), span);
+    if (name == "transformation") return anonymous_rotation(Kind::transform, actuals(call), span);
     if (name == "zeros") return local_array(actuals(call), span);
     if (name == "array") return array_at(actuals(call), span);
     if (name == "min" || name == "max" || name == "sum" || name == "any" || name == "all") {

@@ -46,7 +46,8 @@ std::string expected_text(const TypePattern& pattern) {
 
 // How far a parameter is from being made for this argument: overloads are compared by the sum.
 int distance(const Value& given, const Value& taken, const TypePattern& annotation) {
-    if (!annotation.is_exact()) return annotation.shape == TypePattern::Shape::any ? 2 : 1;
+    const bool is_open = annotation.shape == TypePattern::Shape::any && annotation.choices.empty();
+    if (!annotation.is_exact()) return is_open ? 2 : 1;
     const bool is_literal = given.is_constant() && given.is_literal;
     return is_literal && !(taken.type == given.type) ? 10 : 0;
 }
@@ -112,8 +113,19 @@ Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation
     using Shape = TypePattern::Shape;
     if (value.is_nothing()) fail(span, "this call returns nothing, so it cannot be an argument");
     if (annotation.is_exact()) return expect(value, annotation.type, span, what);
-    const bool takes_anything = annotation.shape == Shape::any && !annotation.variable_identity;
+    const bool takes_anything =
+        annotation.shape == Shape::any && !annotation.variable_identity && annotation.choices.empty();
     if (takes_anything) return settle(value, span);
+    if (annotation.shape == Shape::tuple) {
+        if (!value.is_tuple() || (annotation.rows != -1 && value.elements.size() != annotation.parts.size()))
+            fail(span, what + " is " + describe(value) + ", expected " + expected_text(annotation));
+        Value taken = value;
+        for (std::size_t i = 0; i < taken.elements.size(); ++i) {
+            const std::string element = "element " + std::to_string(i) + " of " + what;
+            taken.elements[i] = accept(value.elements[i], annotation.part(i), variables, span, element);
+        }
+        return taken;
+    }
     if (annotation.shape == Shape::callable) {
         for (const Binding::Kind kind : {Binding::Kind::function, Binding::Kind::builtin, Binding::Kind::type})
             if (value.is_binding(kind)) return value;

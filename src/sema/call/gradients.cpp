@@ -136,16 +136,59 @@ Value FunctionAnalyzer::gradient_of_argument(const std::vector<Actual>& argument
     if (arguments.size() != 1 || !arguments[0].keyword.empty())
         fail(span, "wp.grad() takes one function, got " + std::to_string(arguments.size()) + " arguments");
     const Value& value = arguments[0].value;
-    const bool is_function = value.is_binding(Binding::Kind::function);
-    if (!is_function || value.binding->is_gradient || value.binding->function->native) {
+    const bool is_builtin = value.is_binding(Binding::Kind::builtin);
+    const bool is_function = value.is_binding(Binding::Kind::function) && !value.binding->function->native;
+    if (!(is_builtin || is_function) || value.binding->is_gradient) {
         std::vector<Note> notes = {
-            help("wp.grad() takes a function made with @wp.func; wrap a built-in function, or the "
-                 "gradient of a function, in one")};
+            help("wp.grad() takes a function made with @wp.func or a built-in one; wrap the gradient of a function in "
+                 "one")};
         fail(arguments[0].span, "wp.grad() cannot take " + describe(value), std::move(notes));
     }
     Binding binding = *value.binding;
     binding.is_gradient = true;
     return Value::of_binding(std::move(binding));
+}
+
+// wp.grad(wp.atan2)(y, x): of the function that only calls it.
+//
+//     def atan2(a0, a1):
+//         return wp.atan2(a0, a1)
+Value FunctionAnalyzer::call_builtin_gradient(const std::string& name, const std::vector<Actual>& arguments,
+                                              Span span) {
+    // Knows no names: what is looked up is the built-in function.
+    class NoNames final : public Environment {
+        Binding lookup(std::string_view) override { return {}; }
+        Binding attribute(const Binding&, std::string_view) override { return {}; }
+        Binding evaluate(int, const std::vector<Local>&) override { return {}; }
+        std::vector<std::string> names() override { return {}; }
+        std::vector<std::string> attribute_names(const Binding&) override { return {}; }
+    };
+    const auto made = [&](decltype(syntax::Expression::node) node) {
+        auto expression = std::make_unique<syntax::Expression>();
+        expression->node = std::move(node);
+        expression->span = span;
+        return expression;
+    };
+    auto tree = std::make_shared<syntax::Function>();
+    tree->name = name;
+    tree->span = span;
+    syntax::Call call;
+    call.function = made(syntax::Name{name});
+    for (const Actual& a : arguments) {
+        if (!a.keyword.empty())
+            fail(a.span, "wp.grad(wp." + name + ") takes its arguments without keywords", {}, ErrorCategory::syntax);
+        const std::string parameter = "a" + std::to_string(tree->parameters.size());
+        tree->parameters.push_back({parameter, span});
+        call.arguments.push_back(made(syntax::Name{parameter}));
+    }
+    syntax::Return result{made(std::move(call))};
+    tree->body.push_back(std::make_unique<syntax::Statement>(syntax::Statement{std::move(result), span}));
+    auto source = std::make_shared<FunctionSource>();
+    source->annotations.resize(tree->parameters.size());
+    source->key = "wp." + name + "/" + std::to_string(arguments.size());
+    source->tree = std::move(tree);
+    source->environment = std::make_shared<NoNames>();
+    return call_gradient(source, arguments, span);
 }
 
 // wp.grad(f)(x, y): the derivatives of what f returns by each of its parameters that has one.

@@ -42,6 +42,19 @@ std::string call_text(const std::string& name, const std::vector<Actual>& argume
 
 }  // namespace
 
+std::optional<Value> FunctionAnalyzer::call_own_operator(const std::string& name, const std::vector<Actual>& arguments,
+                                                         Span span) {
+    if (find_local(name) || local_names_.contains(name)) return std::nullopt;
+    const Binding own = look_up(name, span);
+    if (own.kind != Binding::Kind::function) return std::nullopt;
+    try {
+        choose_overload(own.function, arguments, span);
+    } catch (const CompileError&) {
+        return std::nullopt;  // made for other types: what the operator itself takes is the better message
+    }
+    return call_function(own.function, arguments, span);
+}
+
 Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
                                      const std::string& operator_sign) {
     const std::vector<const builtins::Entry*> overloads = builtins::overloads(name);
@@ -82,8 +95,14 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
                     materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
             }
             if (!parameter.is_inout) continue;
-            if (!actual || !actual->expression || !std::holds_alternative<syntax::Name>(actual->expression->node) ||
-                !find_local(std::get<syntax::Name>(actual->expression->node).id)) {
+            const auto* local =
+                actual && actual->expression ? std::get_if<syntax::Name>(&actual->expression->node) : nullptr;
+            if (!local || !find_local(local->id)) {
+                // A random state that is no variable, such as an array's element, stays as it is.
+                if (actual && parameter.name == "state") {
+                    inout.push_back(nullptr);
+                    continue;
+                }
                 fail(actual ? actual->span : span,
                      "argument '" + parameter.name + "' of wp." + name +
                          "() is changed by the call and must be a local variable",
@@ -97,12 +116,16 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         WEFT_CHECK(call.inout.size() == inout.size(),
                    std::string("builtin ") + name + " did not assign its inout arguments");
         for (std::size_t i = 0; i < inout.size(); ++i) {
+            if (!inout[i]) continue;
             assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
                         inout[i]->span);
         }
         return result ? from_ir(result) : Value{};
     }
 
+    if (!operator_sign.empty()) {
+        if (std::optional<Value> value = call_own_operator(name, arguments, span)) return *value;
+    }
     const std::vector<std::string>& refusals = resolution.refusals;
     std::vector<Note> notes;
     for (std::size_t i = 0; i < refusals.size() && i < kMostOverloadsShown; ++i) notes.push_back(note(refusals[i]));

@@ -67,8 +67,8 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
 
 void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& value, Span value_span) {
     if (const auto* name = std::get_if<syntax::Name>(&target.node)) {
-        // Settled at the value's place, so that a literal out of range is shown where it stands.
-        assign_name(name->id, settle(value, value_span), target.span);
+        // Bound at the value's place, so that a literal out of range is shown where it stands.
+        assign_name(name->id, bound(value, value_span), target.span);
         return;
     }
     if (const auto* targets = std::get_if<syntax::Tuple>(&target.node)) {

@@ -266,6 +266,9 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
 
     if (has_value(in_a) && has_value(in_b)) {
         if (type_of(in_a->value) == type_of(in_b->value)) return joined(in_a, in_b);
+        // A literal takes the type that the name has on the other path; of two literals a float decides.
+        Local x = *in_a, y = *in_b;
+        if (agree(x.value, y.value, x.assigned, y.assigned)) return joined(&x, &y);
         if (a_matters && b_matters) {
             const Local *first = in_a, *second = in_b;
             if (second->assigned.line < first->assigned.line) std::swap(first, second);
@@ -288,18 +291,25 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     return value_in_a ? joined(in_a, nullptr) : joined(nullptr, in_b);
 }
 
+// Gives literals the type of what stands for them on another path. Whether both have one type then.
+bool FunctionAnalyzer::agree(Value& a, Value& b, Span a_span, Span b_span) {
+    const auto is_literal = [](const Value& v) { return v.is_constant() && v.is_literal; };
+    if (is_literal(a) && is_literal(b)) {
+        const bool is_float = a.numbers[0].is_float || b.numbers[0].is_float;
+        const Type type = is_float ? f32_type() : i32_type();
+        a = adapt(a, type, a_span).value_or(a);
+        b = adapt(b, type, b_span).value_or(b);
+    }
+    a = adapt(a, type_of(b), a_span).value_or(a);
+    b = adapt(b, type_of(a), b_span).value_or(b);
+    return type_of(a) == type_of(b) && !type_of(a).is_none();
+}
+
 // The value of an expression with branches; literals in one arm take the type of the other.
 Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
     Value x = a.result, y = b.result;
     if (identical(x, y)) return x;
-    if (x.is_constant() && x.is_literal && y.is_constant() && y.is_literal) {
-        const bool is_float = x.numbers[0].is_float || y.numbers[0].is_float;
-        const Type type = is_float ? f32_type() : i32_type();
-        x = adapt(x, type, a.span).value_or(x);
-        y = adapt(y, type, b.span).value_or(y);
-    }
-    x = adapt(x, type_of(y), a.span).value_or(x);
-    y = adapt(y, type_of(x), b.span).value_or(y);
+    agree(x, y, a.span, b.span);
     x = settle(x, a.span);
     y = settle(y, b.span);
     if (!(type_of(x) == type_of(y)) || !can_be_carried(x) || !can_be_carried(y)) {

@@ -171,7 +171,9 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         flatten(value, span, yields);
     };
     for (const auto& carried : loop.carried) {
-        const Local& after = after_body.at(carried.name);
+        Local after = after_body.at(carried.name);
+        if (after.state == Local::State::assigned)
+            after.value = adapt(after.value, type_of(carried.before.value), after.assigned).value_or(after.value);
         const std::string name = "'" + carried.name + "'";
         if (after.state == Local::State::conflict) fail(after.assigned, after.reason, after.notes);
         if (after.state != Local::State::assigned)

@@ -115,13 +115,33 @@ ir::Value* FunctionAnalyzer::loop_variable(const Counted& counted, ir::Value* k)
     return builder_.binary(counted.backwards ? ir::Op::sub : ir::Op::add, counted.first, distance);
 }
 
+// Whether a wp.static(...) of the body uses the variable of the loop, which has to be known then.
+bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
+    const auto* variable = std::get_if<syntax::Name>(&loop.target->node);
+    bool found = false;
+    const auto find_variable = [&](const syntax::Expression& e) {
+        const auto* name = std::get_if<syntax::Name>(&e.node);
+        found |= name && name->id == variable->id;
+    };
+    const auto find_static = [&](const syntax::Expression& e) {
+        const auto* call = std::get_if<syntax::Call>(&e.node);
+        if (!call || call->arguments.size() != 1) return;
+        const std::optional<Binding> callee = static_binding(*call->function);
+        if (callee && callee->kind == Binding::Kind::builtin && callee->text == "static")
+            walk(*call->arguments[0], find_variable);
+    };
+    if (variable) walk(loop.body, [](const syntax::Statement&) {}, find_static);
+    return found;
+}
+
 // The values of the variable where the loop is taken apart, in order; empty optional where it is a loop in the IR too.
 std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax::For& loop,
                                                                     const std::optional<Range>& r) {
     const bool leaves = (possible_exits(loop.body) & (kBreaks | kContinues)) != 0;
     std::vector<Value> values;
     if (r) {
-        if (!r->trip_count || *r->trip_count > module_.options.max_unroll || leaves) return std::nullopt;
+        if (!r->trip_count) return std::nullopt;
+        if ((*r->trip_count > module_.options.max_unroll || leaves) && !is_static_variable(loop)) return std::nullopt;
         // Loops in loops multiply: what would make the function longer than this stays a loop.
         if (unrolled_bodies_ + *r->trip_count > kMostUnrolledBodies) return std::nullopt;
         unrolled_bodies_ += *r->trip_count;

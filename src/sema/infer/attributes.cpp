@@ -83,8 +83,12 @@ Value FunctionAnalyzer::attribute(const syntax::Attribute& attribute, Span span)
 Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& name, Span span) {
     if (object.is_binding()) {
         const Binding& binding = *object.binding;
+        if (binding.kind == Binding::Kind::type) {
+            if (std::optional<Value> value = type_attribute(binding.type, name)) return *value;
+        }
         Binding found;
-        if (binding.kind == Binding::Kind::object || binding.kind == Binding::Kind::type) {
+        if (binding.kind == Binding::Kind::object || binding.kind == Binding::Kind::type ||
+            binding.kind == Binding::Kind::function) {
             found = look_up_attribute(binding, name, span);
         }
         if (found.kind == Binding::Kind::unknown) {
@@ -113,6 +117,9 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         if (name == "grad") return Value::runtime(builder_.grad_of(materialize(object, span)));
     }
     if (name == "dtype" && (type.is_scalar() || type.is_numeric_aggregate())) return type_value(type.scalar_type());
+    if (name == "length") {
+        if (std::optional<Value> value = type_attribute(type, name)) return *value;
+    }
     if (std::optional<Value> value = indexed_attribute(object, name, span)) return *value;
     if (const std::optional<PartStep> step = part_attribute(type, name)) return read_part(object, *step);
     const std::vector<std::string> candidates = attribute_candidates(type);
@@ -126,7 +133,16 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
     fail(span, describe(object) + " has no attribute '" + name + "'", std::move(notes), ErrorCategory::attribute);
 }
 
+// type(v).length, a.dtype.dtype: what a type of vectors says about itself.
+std::optional<Value> FunctionAnalyzer::type_attribute(Type type, const std::string& name) {
+    if (name == "dtype" && type.is_numeric_aggregate()) return type_value(type.scalar_type());
+    const bool has_length = type.is_vector() || type.is(Kind::quaternion) || type.is(Kind::transform);
+    if (name == "length" && has_length) return Value::integer(type.rows());
+    return std::nullopt;
+}
+
 Value FunctionAnalyzer::read_part(const Value& object, const PartStep& step) {
+    if (object.is_constant() && object.type.is_struct()) return object.elements[static_cast<std::size_t>(step.path[0])];
     // Fixed components of constants stay constants.
     if (object.is_constant() && object.type.is_numeric_aggregate() && step.kind != PartStep::Kind::dynamic &&
         step.kind != PartStep::Kind::several_at) {

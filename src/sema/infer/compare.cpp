@@ -235,6 +235,7 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
     if (!type_of(a).is_scalar() || !type_of(b).is_scalar()) {
         refuse({help("only scalars have an order; compare components one by one")});
     }
+    if (const auto value = compare_bools(op, a, b, span)) return *value;
     if (a.is_literal && b.is_literal) {
         const bool is_float = a.numbers[0].is_float || b.numbers[0].is_float;
         return Value::boolean(fold(op, is_float ? Scalar::f64 : Scalar::i64, a.numbers[0], b.numbers[0]));
@@ -245,11 +246,27 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
         refuse({help("values never convert by themselves; write wp." + a.type.python_name() + "(...) or wp." +
                      b.type.python_name() + "(...)")});
     }
-    if (a.type.is_bool() && !is_equality(op)) refuse({help("use 'and', 'or' and 'not' on bools")});
     if (a.is_constant() && b.is_constant()) {
         return Value::boolean(fold(op, a.type.scalar(), a.numbers[0], b.numbers[0]));
     }
     return Value::runtime(builder_.compare(op_of(op), materialize(a, span), materialize(b, span)));
+}
+
+// Bools count as 0 and 1 beside integer literals, flag == 0, and have an order among each other, (a < b) < (c > d).
+std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op, const Value& a, const Value& b,
+                                                     Span span) {
+    const auto is_integer = [](const Value& v) { return v.is_constant() && v.is_literal && !v.numbers[0].is_float; };
+    const bool a_is_bool = a.type.is_bool(), b_is_bool = b.type.is_bool();
+    const bool is_mixed = (a_is_bool && is_integer(b)) || (b_is_bool && is_integer(a));
+    if (!is_mixed && !(a_is_bool && b_is_bool && !is_equality(op))) return std::nullopt;
+    if (is_mixed && is_equality(op)) {
+        const Value& flag = a_is_bool ? a : b;
+        const std::int64_t number = (a_is_bool ? b : a).numbers[0].i;
+        if (number == 0 || number == 1)
+            return (number == 1) == (op == syntax::CompareOperator::eq) ? flag : logical_not(flag, span);
+    }
+    const auto counted = [&](const Value& v) { return v.type.is_bool() ? convert_scalar(i32_type(), v, span) : v; };
+    return compare_pair(op, counted(a), counted(b), span);
 }
 
 Value FunctionAnalyzer::equal(Value a, Value b, Span span) {

@@ -16,6 +16,20 @@ void refuse_keywords(const std::vector<Actual>& arguments, const std::string& na
     }
 }
 
+// mat32(c, shape=(3, 2)), quat(x, y, z, w, dtype=float): a keyword that says what the type says already.
+bool repeats_type(Type type, const Actual& a) {
+    if (a.keyword == "dtype")
+        return a.value.is_binding(Binding::Kind::type) && a.value.binding->type == type.scalar_type();
+    std::vector<std::int64_t> sizes;
+    if (a.keyword == "length" && type.is_vector()) sizes = {type.rows()};
+    if (a.keyword == "shape" && type.is_matrix()) sizes = {type.rows(), type.cols()};
+    const std::vector<Value> given = a.value.is_tuple() ? a.value.elements : std::vector<Value>{a.value};
+    if (sizes.empty() || given.size() != sizes.size()) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        if (!given[i].is_constant_integer() || given[i].numbers[0].i != sizes[i]) return false;
+    return true;
+}
+
 bool same_shape(Type a, Type b) { return a.kind() == b.kind() && a.rows() == b.rows() && a.cols() == b.cols(); }
 
 }  // namespace
@@ -48,13 +62,8 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
         return Value::runtime(truth(value, span));
     }
     if (value.is_constant()) {
+        // An explicit conversion wraps, as that of a value does: wp.uint8(300) is 44.
         const Number n = value.numbers[0];
-        if (value.is_literal && !n.is_float && !literal_fits(n, type.scalar()) && type.is_int()) {
-            fail(span,
-                 "the integer " + spelling(n) + " does not fit " + name + ", whose range is " +
-                     range_text(type.scalar()),
-                 {help("write wp.int64(" + spelling(n) + ")")}, ErrorCategory::value);
-        }
         const Scalar from = value.is_literal ? (n.is_float ? Scalar::f64 : Scalar::i64) : value.type.scalar();
         return Value::constant(type, {convert(n, from, type.scalar())});
     }
@@ -64,10 +73,11 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
 
 Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>& given, Span span) {
     const std::string name = type.python_name();
-    refuse_keywords(given, name);
     // A tuple gives its elements.
     std::vector<Actual> arguments;
     for (const Actual& a : given) {
+        if (repeats_type(type, a)) continue;
+        refuse_keywords({a}, name);
         if (!a.value.is_tuple()) {
             arguments.push_back(a);
             continue;
@@ -88,6 +98,18 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
         }
         if (from.is_scalar() && !type.is(Kind::quaternion)) {
             return Value::runtime(builder_.splat(type, component(arguments[0], "the value of " + name)));
+        }
+    }
+    // A spatial vector from its angular and its linear part.
+    if (type.is_vector() && type.rows() == 6 && arguments.size() == 2) {
+        const Type half = Type::vector(type.scalar(), 3);
+        if (type_of(arguments[0].value) == half && type_of(arguments[1].value) == half) {
+            std::vector<ir::Value*> parts;
+            for (const Actual& a : arguments) {
+                ir::Value* vector = materialize(a.value, a.span);
+                for (std::int64_t i = 0; i < 3; ++i) parts.push_back(builder_.extract(vector, {i}));
+            }
+            return Value::runtime(builder_.make(type, parts));
         }
     }
     // A quaternion from its vector part and its real part.
@@ -136,6 +158,8 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
             p = &a;
         else if (a.keyword == "q")
             q = &a;
+        else if (repeats_type(type, a))
+            continue;
         else if (!a.keyword.empty())
             fail(a.span, name + "() has no parameter '" + a.keyword + "'", {help("it has p and q")});
         else
@@ -144,6 +168,11 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     if (positional.size() == 1 && type_of(positional[0]->value).is(Kind::transform)) {
         if (type_of(positional[0]->value) == type) return positional[0]->value;
         return Value::runtime(builder_.cast(materialize(positional[0]->value, positional[0]->span), scalar));
+    }
+    if (positional.size() == 1 && !p && !q && type_of(positional[0]->value).is_scalar()) {
+        const Actual& a = *positional[0];
+        return Value::runtime(builder_.splat(
+            type, materialize(expect(a.value, type.scalar_type(), a.span, "the value of " + name), a.span)));
     }
     if (positional.size() == 7 && !p && !q) {
         std::vector<ir::Value*> parts;
@@ -303,6 +332,30 @@ Value FunctionAnalyzer::anonymous_matrix(const std::vector<Actual>& arguments, S
     const Type type =
         Type::matrix(parts.dtype->scalar(), static_cast<int>(parts.shape[0]), static_cast<int>(parts.shape[1]));
     return construct_aggregate(type, parts.components, span);
+}
+
+// wp.quaternion(...) and wp.transformation(...): constructors of a type that their arguments, or dtype, tell.
+Value FunctionAnalyzer::anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span) {
+    const std::string name = kind == Kind::quaternion ? "wp.quaternion()" : "wp.transformation()";
+    Type scalar = Type::none();
+    std::vector<Actual> parts;
+    for (const Actual& a : arguments) {
+        if (a.keyword != "dtype") {
+            parts.push_back(a);
+            continue;
+        }
+        if (!a.value.is_binding(Binding::Kind::type) || !a.value.binding->type.is_float())
+            fail(a.span, "dtype of " + name + " must be a floating-point type, not " + describe(a.value));
+        scalar = a.value.binding->type;
+    }
+    for (const Actual& a : parts) {
+        const Type type = type_of(a.value);
+        const bool is_typed = (type.is_scalar() && !a.value.is_literal) || type.is_numeric_aggregate();
+        if (scalar.is_none() && is_typed && type.scalar_type().is_float()) scalar = type.scalar_type();
+    }
+    if (scalar.is_none()) scalar = f32_type();
+    const Type type = kind == Kind::quaternion ? Type::quaternion(scalar.scalar()) : Type::transform(scalar.scalar());
+    return construct(type, parts, span);
 }
 
 }  // namespace weft::sema

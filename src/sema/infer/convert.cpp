@@ -14,6 +14,11 @@ ir::Value* FunctionAnalyzer::materialize(const Value& value, Span span) {
         case Value::Kind::runtime:
             return array_of(value);
         case Value::Kind::constant: {
+            if (value.type.is_struct()) {
+                std::vector<ir::Value*> fields;
+                for (const Value& field : value.elements) fields.push_back(materialize(field, span));
+                return builder_.make(value.type, fields);
+            }
             const Value settled = settle(value, span);
             return builder_.constant(settled.type, settled.numbers);
         }
@@ -48,6 +53,18 @@ Value FunctionAnalyzer::settle(const Value& value, Span span) {
              {help("write wp.int64(" + spelling(number) + ")")}, ErrorCategory::value);
     }
     return Value::constant(Type::scalar(scalar), {literal_as(number, scalar)});
+}
+
+// What a local becomes that is bound to this value: a literal stays one, if it fits the type that it has when alone.
+Value FunctionAnalyzer::bound(Value value, Span span) {
+    if (value.is_tuple()) {
+        for (Value& element : value.elements) element = bound(std::move(element), span);
+        return value;
+    }
+    if (!value.is_literal) return value;
+    settle(value, span);
+    value.is_named = true;
+    return value;
 }
 
 std::optional<Value> FunctionAnalyzer::adapt(const Value& literal, Type type, Span span) {

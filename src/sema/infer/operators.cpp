@@ -84,6 +84,11 @@ Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span
     const OperatorName name = name_of(op);
     const auto is_number = [](const Value& v) { return v.is_constant_scalar() && !v.type.is_bool(); };
     if (is_number(a) && is_number(b)) {
+        if (a.is_literal && b.is_literal && (a.is_named || b.is_named)) {
+            const Type type = a.numbers[0].is_float || b.numbers[0].is_float ? f32_type() : i32_type();
+            a = adapt(a, type, a_span).value_or(a);
+            b = adapt(b, type, b_span).value_or(b);
+        }
         if (a.is_literal && b.is_literal) {
             if (std::optional<Value> folded = fold_literals(op, a, b, span)) return *folded;
         } else {
@@ -106,6 +111,7 @@ Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span
 
 Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
     if (op == syntax::UnaryOperator::logical_not) return logical_not(a, span);
+    if (a.is_named) a = settle(a, span);
     if (a.is_constant_scalar() && !a.type.is_bool()) {
         const Number n = a.numbers[0];
         const Scalar scalar = !a.is_literal ? a.type.scalar() : n.is_float ? Scalar::f64 : Scalar::i64;

@@ -1,5 +1,7 @@
 // Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then
 // whatever the environment knows.
+#include "types/names.h"
+
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -71,9 +73,7 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
         for (const auto& [local, _] : scope_) {
             if (local[0] != '$' && !is_adjoint_name(local)) candidates.push_back(local);
         }
-        std::vector<Note> notes = did_you_mean(name.id, candidates);
-        if (!builtins::overloads(name.id).empty()) notes.push_back(help("the built-in function is wp." + name.id));
-        fail(span, "name '" + name.id + "' is not defined", std::move(notes), ErrorCategory::name);
+        fail(span, "name '" + name.id + "' is not defined", did_you_mean(name.id, candidates), ErrorCategory::name);
     }
     return from_binding(std::move(binding), name.id, span);
 }
@@ -91,7 +91,14 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
             std::vector<Value> elements;
             for (Binding& element : binding.elements)
                 elements.push_back(from_binding(std::move(element), spelled, span));
-            return Value::tuple(std::move(elements));
+            if (!binding.type.is_struct()) return Value::tuple(std::move(elements));
+            Value value = Value::constant(binding.type, {});
+            for (std::size_t i = 0; i < elements.size(); ++i) {
+                const Type::Field& field = binding.type.fields()[i];
+                value.elements.push_back(
+                    expect(elements[i], field.type, span, "field '" + field.name + "' of '" + spelled + "'"));
+            }
+            return value;
         }
         case Binding::Kind::unsupported:
             if (std::vector<Note> ours = weft_counterpart(spelled); !ours.empty())
@@ -109,13 +116,24 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
     }
 }
 
-// What Python itself objects to (a property that raises) is shown at the place that asked.
+// What Python itself objects to (a property that raises) is shown at the place that asked. A name that means nothing to
+// Python may be one of ours without its prefix: dot(v, w), vec3(1.0, 2.0, 3.0).
 Binding FunctionAnalyzer::look_up(const std::string& name, Span span) {
+    Binding found;
     try {
-        return source_.environment->lookup(name);
+        found = source_.environment->lookup(name);
     } catch (const UsageError& error) {
         fail(span, error.what(), {}, error.category);
     }
+    if (found.kind != Binding::Kind::unknown) return found;
+    if (const std::optional<Type> type = named_type(name)) {
+        found.kind = Binding::Kind::type;
+        found.type = *type;
+    } else if (!builtins::overloads(name).empty()) {
+        found.kind = Binding::Kind::builtin;
+        found.text = name;
+    }
+    return found;
 }
 
 Binding FunctionAnalyzer::look_up_attribute(const Binding& object, const std::string& name, Span span) {
@@ -172,7 +190,7 @@ InoutNames FunctionAnalyzer::inout_finder() {
 }
 
 void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
-    value = settle(value, span);
+    value = bound(std::move(value), span);
     if (value.is_nothing()) fail(span, "there is no value to assign to '" + name + "': the call returns nothing");
     if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));
     if (value.is_runtime() && value.ir->name.empty()) value.ir->name = name;
@@ -187,7 +205,16 @@ std::vector<Environment::Local> FunctionAnalyzer::constant_locals() const {
     for (const auto& [name, local] : scope_) {
         if (name[0] == '$' || is_adjoint_name(name) || local.state != Local::State::assigned) continue;
         Binding binding = to_binding(local.value);
-        if (is_python_value(binding)) constants.push_back({name, std::move(binding)});
+        if (is_python_value(binding)) {
+            constants.push_back({name, std::move(binding), {}});
+            continue;
+        }
+        // len(v) is known by the type.
+        const Type type = local.value.type;
+        if (local.value.is_tuple())
+            constants.push_back({name, {}, static_cast<std::int64_t>(local.value.elements.size())});
+        else if (!local.value.is_binding() && type.is_numeric_aggregate())
+            constants.push_back({name, {}, type.rows()});
     }
     return constants;
 }
@@ -196,12 +223,11 @@ Binding FunctionAnalyzer::evaluate(const syntax::Expression& expression) {
     try {
         return source_.environment->evaluate(expression.id, constant_locals());
     } catch (const UsageError& error) {
-        fail(
-            expression.span, error.what(),
-            {help(
-                "the expression is evaluated by Python when the kernel is built; it can use globals, closure variables "
-                "and variables of unrolled loops, but no values of the running kernel")},
-            error.category);
+        fail(expression.span, error.what(),
+             {help("the expression is evaluated by Python when the kernel is built; it can use globals, closure "
+                   "variables, "
+                   "variables of unrolled loops and the len() of vectors, but no values of the running kernel")},
+             error.category);
     }
 }
 

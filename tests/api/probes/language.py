@@ -113,7 +113,6 @@ def lower_bound_above_all():
     return launched(kernel, 1, floats(1.0, 2.0, 3.0), ints(0, 0))
 
 
-@still_open("section 1")
 def explicit_conversions_of_literals_wrap():
     def kernel(out: wp.array(dtype=wp.uint32)):
         out[0] = wp.uint32(-1)
@@ -122,7 +121,6 @@ def explicit_conversions_of_literals_wrap():
     return launched(kernel, 1, wp.zeros(2, dtype=wp.uint32))
 
 
-@still_open("section 1")
 def names_without_prefix():
     def kernel(out: wp.array(dtype=float)):
         v = vec3(1.0, 2.0, 3.0)  # noqa: F821
@@ -152,7 +150,6 @@ def function_without_a_return_on_some_path():
     return launched(kernel, 1, floats(0.0))
 
 
-@still_open("section 1")
 def bool_compared_with_zero():
     def kernel(n: int, out: wp.array(dtype=int)):
         flag = n > 1
@@ -164,7 +161,6 @@ def bool_compared_with_zero():
     return launched(kernel, 1, 5, ints(0))
 
 
-@still_open("section 1")
 def operator_of_the_program():
     x, y = _Pair(), _Pair()
     x.a, x.b, y.a, y.b = 1.0, 2.0, 3.0, 4.0
@@ -180,7 +176,6 @@ def number_of_another_kind_beside_a_float():
     return launched(kernel, 1, 1.5, floats(0.0))
 
 
-@still_open("section 1")
 def gradient_of_a_builtin_function():
     def kernel(out: wp.array(dtype=float)):
         gy, gx = wp.grad(wp.atan2)(1.0, 2.0)
@@ -212,7 +207,6 @@ def first_normal_number():
     return launched(kernel, 1, floats(0.0))
 
 
-@still_open("section 1")
 def functions_of_pythons_math():
     def kernel(out: wp.array(dtype=float)):
         out[0] = math.sqrt(2.0)

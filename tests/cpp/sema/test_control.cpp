@@ -34,9 +34,9 @@ TEST(Control, NamesThatNobodyReadBehindABranchMayHaveTwoTypes) {
 }
 
 TEST(Control, TypesMustAgreeWherePathsMeet) {
-    const std::string error =
-        error_of(function("types", {{"out", floats}, {"k", i32}},
-                          block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3))), set(sub("out", 0), "c"))));
+    const std::string error = error_of(function(
+        "types", {{"out", floats}, {"k", i32}},
+        block(if_(X("k") > 0, block(set("c", sub("out", 0))), block(set("c", "k"))), set(sub("out", 0), "c"))));
     EXPECT_HAS(error, "'c' is int32 here and float32 on another path");
     EXPECT_HAS(error, "types.py:4");
     EXPECT_HAS(error, "types.py:3");
@@ -230,9 +230,9 @@ TEST(Control, NamesThatEachIterationAssignsFirstAreNotCarried) {
 }
 
 TEST(Control, CarriedNamesKeepTheirType) {
-    const std::string error =
-        error_of(function("grow", {{"out", floats}, {"n", i32}},
-                          block(set("s", 0), for_("k", n_range(), block(set("s", 1.0))), set(sub("out", 0), "s"))));
+    const std::string error = error_of(
+        function("grow", {{"out", floats}, {"n", i32}},
+                 block(set("s", "n"), for_("k", n_range(), block(set("s", sub("out", 0)))), set(sub("out", 0), "s"))));
     EXPECT_HAS(error, "'s' becomes float32 in this loop and is int32 before it");
     EXPECT_HAS(error, "grow.py:4");
     EXPECT_HAS(error, "grow.py:2");

@@ -6,4 +6,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float]):
     i = wp.tid()
-    x[i] = math.sqrt(x[i])  # error: cannot  # help: the built-in function is wp.sqrt
+    x[i] = math.gamma(x[i])  # error: kernels cannot use 'gamma', which is the Python function math.gamma

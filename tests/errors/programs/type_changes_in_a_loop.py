@@ -4,7 +4,7 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    y = 1  # note: before the loop: int32
+    y = n  # note: before the loop: int32
     for _a in range(n):
-        y = 1.5  # error: 'y' becomes float32 in this loop and is int32 before it
+        y = x[i]  # error: 'y' becomes float32 in this loop and is int32 before it
     x[i] = float(y)

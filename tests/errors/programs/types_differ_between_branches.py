@@ -5,7 +5,7 @@ import warp as wp
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
     if n > 2:
-        y = 1.0  # note: the other path: float32
+        y = x[i]  # note: the other path: float32
     else:
-        y = 1  # error: 'y' is int32 here and float32 on another path
+        y = n  # error: 'y' is int32 here and float32 on another path
     x[i] = float(y)
