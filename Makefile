@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup demo test check bench docs install wheel test-sanitize clean
+.PHONY: setup demo test check bench docs install wheel test-sanitize test-mutants clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 demo: setup    ; @.venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave
@@ -14,5 +14,6 @@ bench: setup   ; @.venv/bin/python bench/run.py
 docs: setup    ; @.venv/bin/python tools/gen_reference.py && .venv/bin/python tools/check_docs.py
 install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefix $(PREFIX)
 wheel:         ; @tools/wheel.sh
+test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
-"""The scripts of tools/ as modules, for their tests."""
+"""The scripts of tools/ as modules, for their tests. They may import each other, as they do where they run."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def tool():
     """A function: name of a script in tools/ -> its module."""
 
+    if str(ROOT / "tools") not in sys.path:
+        sys.path.append(str(ROOT / "tools"))
+
     def load(name):
+        if name in sys.modules:  # another of them has imported it
+            return sys.modules[name]
         spec = importlib.util.spec_from_file_location(f"weft_tools_{name}", ROOT / "tools" / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

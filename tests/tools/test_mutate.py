@@ -1,0 +1,147 @@
+"""tools/mutate.py: which mutants are drawn, what becomes of them, what is kept. Nothing is built here."""
+
+import itertools
+import json
+
+import pytest
+
+FILES = {
+    "src/runtime/a.cpp": "x = a + b;\ny = f(a, b);\nif (a < b && c) y = 3;\n" * 20,
+    "src/bindings/b.cpp": "x = a - b;\ny = f(a, b);\nif (a == b || !c) y = 4;\n" * 40,
+    "python/warp/c.py": "def f(a, b):\n    x = a + 1\n    return a and b\n",
+}
+
+
+class Tree:
+    """Files in a folder, and tests that look for words in them: a test fails where its word is gone."""
+
+    def __init__(self, folder, tests, refuses="~"):
+        self.folder, self.tests, self.refuses = folder, tests, refuses
+        self.ran = []
+        for path, text in FILES.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+
+    def build(self, path, limit):
+        return self.refuses not in (self.folder / path).read_text()
+
+    def units(self, chosen):
+        return [name for name in self.tests if not chosen or any(word in name for word in chosen)]
+
+    def test(self, unit, limit):
+        self.ran.append(unit)
+        text = "".join((self.folder / path).read_text() for path in FILES)
+        answer = self.tests[unit](text)
+        return (answer, "output") if not isinstance(answer, bool) else (0 if answer else 1, "output")
+
+
+@pytest.fixture
+def campaign(tool, tmp_path):
+    mutate = tool("mutate")
+
+    def make(tests, **options):
+        tree = Tree(tmp_path / "tree", tests, **options)
+        return mutate.Campaign(tree, tmp_path / "results", 100.0)
+
+    make.mutate, make.root = mutate, tmp_path / "tree"
+    return make
+
+
+def drawn(campaign, seed):
+    campaign({})
+    found = campaign.mutate.candidates(campaign.root, [])
+    return list(campaign.mutate.draws(found, seed))
+
+
+def test_a_seed_draws_the_same_mutants_each_once(campaign):
+    first = drawn(campaign, 5)
+    assert first == drawn(campaign, 5) and first != drawn(campaign, 6)
+    found = campaign.mutate.candidates(campaign.root, [])
+    assert len(set(first)) == len(first) == sum(map(len, found.values()))
+
+
+def test_two_of_three_are_where_mistakes_are_silent_and_of_every_kind(campaign):
+    sample = [m for seed in range(60) for m in itertools.islice(iter(drawn(campaign, seed)), 10)]
+    silent = sum(m.path.startswith("src/runtime/") for m in sample) / len(sample)
+    assert 0.55 < silent < 0.78
+    assert {m.kind for m in sample} >= {"comparison", "sign", "constant", "argument", "condition", "statement"}
+
+
+def test_only_some_files(campaign):
+    campaign({})
+    found = campaign.mutate.candidates(campaign.root, ["src/bind", "python/"])
+    assert sorted(found) == ["python/warp/c.py", "src/bindings/b.cpp"]
+
+
+def test_the_fastest_tests_run_first_until_one_fails(campaign):
+    runs = campaign({"slow": lambda text: True, "quick": lambda text: "x = a + b" in text})
+    seconds = [(0.1, "quick"), (9.0, "slow")]
+    found = campaign.mutate.candidates(campaign.root, ["src/runtime"])["src/runtime/a.cpp"]
+    (sign,) = [m for m in found if m.line == 0 and m.kind == "sign"]
+    before = (campaign.root / sign.path).read_text()
+    assert runs.judge(sign, seconds) == ("survived", "")  # 19 other lines still have the word
+    assert runs.tree.ran == ["quick", "slow"]
+    runs.tree.tests["quick"] = lambda text: text.count("x = a + b") == 20
+    runs.tree.ran.clear()
+    assert runs.judge(sign, seconds) == ("noticed", "quick") and runs.tree.ran == ["quick"]
+    assert (campaign.root / sign.path).read_text() == before
+
+
+def test_a_test_that_hangs_has_noticed(campaign):
+    runs = campaign({"stuck": lambda text: None})
+    (mutant, *_) = drawn(campaign, 1)
+    assert runs.judge(mutant, [(1.0, "stuck")]) == ("noticed", "stuck (it hangs)")
+
+
+def test_what_does_not_compile_is_drawn_again_and_not_counted(campaign):
+    runs = campaign({"all": lambda text: False}, refuses="x = a - b;\ny = f(a, b);\nif (a < b")
+    mutants = [m for m in drawn(campaign, 2) if m.path == "src/runtime/a.cpp" and m.kind in ("sign", "comparison")]
+    assert any(m.kind == "sign" for m in mutants[:15])
+    done = runs.run(iter(mutants), 10, [(1.0, "all")], "commit", lambda text: None)
+    assert len(done) == 10 and {r["outcome"] for r in done} == {"noticed"}
+    assert {r["kind"] for r in done} == {"comparison"}
+    assert any(r["outcome"] == "refused" for r in runs.results.values())
+
+
+def test_a_run_goes_on_where_it_was_stopped(campaign):
+    runs = campaign({"all": lambda text: False})
+    mutants = drawn(campaign, 3)
+    first = runs.run(iter(mutants), 4, [(1.0, "all")], "commit", lambda text: None)
+    again = campaign({"all": lambda text: True})
+    again.load("commit")
+    both = again.run(iter(mutants), 6, [(1.0, "all")], "commit", lambda text: None)
+    assert both[:4] == first and [r["outcome"] for r in both[4:]] == ["survived"] * 2
+    another = campaign({"all": lambda text: True})
+    another.load("another commit")
+    assert another.results == {}
+
+
+def test_the_baseline_must_pass_and_is_measured_once(campaign):
+    runs = campaign({"a": lambda text: True, "b": lambda text: True, "skipped": lambda text: 5})
+    units = runs.measure("commit", [])
+    assert sorted(unit for _, unit in units) == ["a", "b", "skipped"] and sorted(units) == units
+    runs.measure("commit", ["a"])
+    assert runs.tree.ran == ["a", "b", "skipped"]
+    assert json.loads((runs.folder / "baseline.json").read_text())["commit"] == "commit"
+    runs.tree.tests["b"] = lambda text: False
+    with pytest.raises(SystemExit, match="b fails without a change"):
+        runs.measure("another commit", [])
+
+
+def test_the_summary_counts_survivors_that_are_not_known_to_change_nothing(campaign):
+    common = {"path": "src/a.cpp", "line": 3, "before": " < ", "after": " <= ", "text": "if (a < b)"}
+    results = [
+        {"key": key, "outcome": outcome, **common}
+        for key, outcome in (("k1", "noticed"), ("k2", "survived"), ("k3", "survived"), ("k4", "unfinished"))
+    ]
+    lines = campaign.mutate.summary(results, {"k3": "both sides are never equal"})
+    assert lines[-1] == "4 mutants: 1 noticed, 1 that change nothing, 1 survived, 1 unfinished"
+    assert [line.split()[0] for line in lines[:-1]] == ["k2"]
+
+
+def test_equivalent_mutants_have_reasons_and_are_changes_of_today(tool):
+    mutate = tool("mutate")
+    reasons = mutate.known_as_equivalent()
+    keys = {m.key for changes in mutate.candidates(mutate.ROOT, []).values() for m in changes} if reasons else set()
+    for key, reason in reasons.items():
+        assert key in keys and len(reason) > 10, f"{key}: its line is gone or it has no reason"

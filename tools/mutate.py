@@ -1,0 +1,298 @@
+"""Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows what is not tested.
+
+    python tools/mutate.py                     100 mutants, about two thirds of them where a mistake gives wrong numbers
+    python tools/mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
+    python tools/mutate.py --list src/program/launch.cpp       what could be changed there; changes nothing
+    python tools/mutate.py --show KEY                          the change of a result, as a diff
+
+It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
+there without a change: they have to pass, and how long each takes decides their order, the fastest first. Then for each
+mutant: one line is changed, the tree is built, the tests run until one fails, and the line is restored. A mutant that
+does not compile is replaced by another. A test that takes much longer than it should has noticed the mutant too.
+
+What came out is written to build/mutants/results.jsonl after each mutant: a run that was stopped goes on where it was,
+and --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
+then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from mutations import KINDS, mutations
+
+ROOT = Path(__file__).resolve().parent.parent
+EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
+# Where a mistake gives wrong numbers and no error: two thirds of the mutants.
+SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
+SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
+
+
+# ---- drawing ----
+
+
+def candidates(root, only):
+    """{path: [Mutation, ...]} of the files below `root` whose paths begin with one of `only`."""
+    found = {}
+    for pattern in SOURCES:
+        for file in sorted(root.glob(pattern)):
+            path = file.relative_to(root).as_posix()
+            if not only or path.startswith(tuple(only)):
+                found[path] = mutations(path, file.read_text())
+    return found
+
+
+def draws(found, seed):
+    """Mutants without end, each at most once: two of three from SILENT, and every kind as often as the others."""
+    rng = random.Random(seed)
+    pools = {}
+    for path, changes in found.items():
+        for change in changes:
+            pools.setdefault((path.startswith(SILENT), change.kind), []).append(change)
+    while pools:
+        places = sorted({silent for silent, _ in pools})
+        silent = places[0] if len(places) == 1 else rng.random() < 2 / 3
+        kind = rng.choice([kind for kind in KINDS if (silent, kind) in pools])
+        pool = pools[silent, kind]
+        yield pool.pop(rng.randrange(len(pool)))
+        if not pool:
+            del pools[silent, kind]
+
+
+# ---- running ----
+
+
+def run(command, limit, **options):
+    """(exit code, output); exit code None where it took longer than `limit` seconds. Ends what it started."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True, **options
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate(timeout=limit)
+        return process.returncode, output
+    except BaseException as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            return None, output
+        raise
+
+
+class Tree:
+    """The worktree: its build and its tests."""
+
+    def __init__(self, folder, jobs):
+        self.folder, self.jobs = folder, jobs
+        self.python = ROOT / ".venv/bin/python"
+
+    def prepare(self):
+        commit = self._git(ROOT, "rev-parse", "HEAD").strip()
+        if not (self.folder / ".git").exists():
+            self._git(ROOT, "worktree", "prune")
+            self._git(ROOT, "worktree", "add", "--detach", str(self.folder), commit)
+        self._git(self.folder, "checkout", "--force", "--detach", commit)
+        if not (self.folder / "build/build.ninja").exists():
+            ninja = (ROOT / ".venv/bin/ninja").resolve()
+            tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={self.python}"]
+            cmake = [ROOT / ".venv/bin/cmake", "-S", self.folder, "-B", self.folder / "build", "-G", "Ninja", *tools]
+            self._must(cmake)
+        self._must([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"])
+        return commit
+
+    def build(self, path, limit):
+        """Whether the tree compiles with `path` changed. Python files are linked into the build, not compiled."""
+        if path.endswith(".py"):
+            return True
+        code, _ = run([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"], limit)
+        return code == 0
+
+    def units(self, chosen):
+        """The tests: C++ programs, and files of Python tests, whose names contain one of `chosen`."""
+        programs = sorted(p for p in (self.folder / "build").glob("test_*") if os.access(p, os.X_OK) and p.is_file())
+        names = [f"build/{p.name}" for p in programs]
+        names += sorted(p.relative_to(self.folder).as_posix() for p in (self.folder / "tests").rglob("test_*.py"))
+        return [name for name in names if not chosen or any(word in name for word in chosen)]
+
+    def test(self, unit, limit):
+        """(exit code, output) of one of them."""
+        command = [self.folder / unit, "--gtest_brief=1"]
+        if unit.endswith(".py"):
+            command = [self.python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", unit]
+        environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
+        environment["PYTHONPATH"] = str(self.folder / "build/py")
+        return run(command, limit, cwd=self.folder, env=environment)
+
+    def _git(self, folder, *arguments):
+        return subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def _must(self, command):
+        if subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
+            raise SystemExit(f"mutate.py: the unchanged tree does not build: {' '.join(map(str, command))}")
+
+
+PASSED = (0, 5)  # pytest gives 5 where every test of a file was left out
+
+
+class Campaign:
+    """Mutants, one after the other, and what became of them.
+
+    `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json.
+    """
+
+    def __init__(self, tree, folder, limit):
+        self.tree, self.folder, self.limit = tree, folder, limit
+        self.results = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def load(self, commit):
+        """Takes up what an earlier run of the same commit left."""
+        path = self.folder / "results.jsonl"
+        for line in path.read_text().splitlines() if path.exists() else []:
+            result = json.loads(line)
+            if result["commit"] == commit:
+                self.results[result["key"]] = result
+
+    def measure(self, commit, chosen):
+        """How long each unit takes without a change, in [(seconds, unit), ...], the fastest first; all must pass."""
+        path = self.folder / "baseline.json"
+        known = json.loads(path.read_text()) if path.exists() else {}
+        if known.get("commit") != commit:
+            known = {"commit": commit, "seconds": {}}
+        for unit in self.tree.units(chosen):
+            if unit in known["seconds"]:
+                continue
+            begin = time.monotonic()
+            code, output = self.tree.test(unit, self.limit)
+            if code not in PASSED:
+                raise SystemExit(f"mutate.py: {unit} fails without a change:\n{output[-2000:]}")
+            known["seconds"][unit] = round(time.monotonic() - begin, 2)
+            path.write_text(json.dumps(known, indent=1))
+        return sorted((known["seconds"][unit], unit) for unit in self.tree.units(chosen))
+
+    def judge(self, mutant, units):
+        """What became of one mutant: ("refused", ""), ("noticed", who) or ("survived", "")."""
+        file = self.tree.folder / mutant.path
+        original = file.read_text()
+        deadline = time.monotonic() + self.limit
+        try:
+            file.write_text(mutant.apply(original))
+            if not self.tree.build(mutant.path, self.limit):
+                return "refused", ""
+            for seconds, unit in units:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return "unfinished", f"more than {self.limit} s"
+                allowed = min(left, 60.0 + 5.0 * seconds)
+                code, _ = self.tree.test(unit, allowed)
+                if code is None and allowed < left:
+                    return "noticed", f"{unit} (it hangs)"
+                if code is not None and code not in PASSED:
+                    return "noticed", unit
+            return "survived", ""
+        finally:
+            file.write_text(original)
+
+    def run(self, mutants, count, units, commit, report=print):
+        """Judges mutants until `count` compiled; gives their results."""
+        done = []
+        for mutant in mutants:
+            if len(done) == count:
+                break
+            result = self.results.get(mutant.key)
+            if result is None:
+                outcome, by = self.judge(mutant, units)
+                result = {
+                    "key": mutant.key, "commit": commit, "outcome": outcome, "by": by, "path": mutant.path,
+                    "line": mutant.line + 1, "kind": mutant.kind, "before": mutant.before, "after": mutant.after,
+                    "text": mutant.text.strip(),
+                }  # fmt: skip
+                self.results[mutant.key] = result
+                with (self.folder / "results.jsonl").open("a") as out:
+                    out.write(json.dumps(result) + "\n")
+            if result["outcome"] != "refused":
+                done.append(result)
+                report(f"{len(done):3d} {result['outcome']:10s} {mutant} {result['by']}")
+        return done
+
+
+# ---- what is printed ----
+
+
+def known_as_equivalent():
+    """{key: reason} of tools/equivalent_mutants.txt."""
+    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
+    return dict(line.split(" ", 1) for line in lines if line.strip() and not line.startswith("#"))
+
+
+def summary(results, equivalent):
+    """The lines at the end of a run."""
+    alive = [r for r in results if r["outcome"] == "survived" and r["key"] not in equivalent]
+    counts = Counter(r["outcome"] for r in results)
+    counts["survived"] -= counts["survived"] - len(alive)
+    lines = [f"{r['key']}  {r['path']}:{r['line']}  {r['before']!r} -> {r['after']!r}\n    {r['text']}" for r in alive]
+    unfinished = f", {counts['unfinished']} unfinished" if counts["unfinished"] else ""
+    same = sum(r["outcome"] == "survived" and r["key"] in equivalent for r in results)
+    lines.append(
+        f"{len(results)} mutants: {counts['noticed']} noticed, {same} that change nothing, "
+        f"{len(alive)} survived{unfinished}"
+    )
+    return lines
+
+
+def difference(mutant, text):
+    """The change as a diff."""
+    changed = mutant.apply(text)
+    lines = difflib.unified_diff(text.split("\n"), changed.split("\n"), mutant.path, mutant.path, n=2, lineterm="")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100, help="how many mutants that compile (100)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones are drawn (1)")
+    parser.add_argument("--only", action="append", default=[], metavar="PATH", help="files whose path begins so")
+    parser.add_argument(
+        "--tests", default="", metavar="WORDS", help="tests whose name contains one of these, by commas"
+    )
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds for one mutant (3600)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of the build")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/mutants", help="the worktree and the results")
+    parser.add_argument("--list", metavar="PATH", help="print what could be changed in a file")
+    parser.add_argument("--show", metavar="KEY", help="print a change as a diff")
+    options = parser.parse_args()
+
+    if options.list:
+        for mutant in mutations(options.list, (ROOT / options.list).read_text()):
+            print(mutant.key, mutant)
+        return 0
+    found = candidates(ROOT, options.only)
+    if options.show:
+        mutant = next((m for changes in found.values() for m in changes if m.key == options.show), None)
+        if mutant is None:
+            raise SystemExit(f"mutate.py: no line of src/ or python/ has a change {options.show}")
+        print(difference(mutant, (ROOT / mutant.path).read_text()))
+        return 0
+
+    tree = Tree(options.folder / "tree", options.jobs)
+    commit = tree.prepare()
+    campaign = Campaign(tree, options.folder, options.limit)
+    campaign.load(commit)
+    units = campaign.measure(commit, [word for word in options.tests.split(",") if word])
+    mutants = draws(candidates(tree.folder, options.only), options.seed)
+    results = campaign.run(mutants, options.count, units, commit, lambda text: print(text, flush=True))
+    print(*summary(results, known_as_equivalent()), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
