@@ -26,10 +26,13 @@ Type dtype_of_value(PyObject* value, const char* api) {
     std::optional<Scalar> scalar = numpy::scalar_of(numbers);
     if (scalar && numbers.size() > 0) {
         if (numbers.ndim == 0) return Type::scalar(*scalar);
-        if (numbers.ndim == 1) return Type::vector(*scalar, static_cast<int>(numbers.dimensions[0]));
-        if (numbers.ndim == 2) {
-            return Type::matrix(*scalar, static_cast<int>(numbers.dimensions[0]),
-                                static_cast<int>(numbers.dimensions[1]));
+        const std::span<const std::int64_t> extents(numbers.dimensions, static_cast<std::size_t>(numbers.ndim));
+        if (const std::optional<Type> element = element_of_extents(*scalar, extents)) return *element;
+        if (numbers.ndim <= 2) {
+            throw UsageError(api,
+                             "the value is " + describe(value) + ", an element has " +
+                                 std::to_string(kMostComponents) + " components at most. help: give dtype",
+                             ErrorCategory::value);
         }
     }
     throw UsageError(api, "the value is " + describe(value) + ", which is no element of an array. help: give dtype",
@@ -288,17 +291,14 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 Type row_type(const numpy::NdArray& data, const char* api) {
     const std::optional<Scalar> scalar = numpy::scalar_of(data);
     if (!scalar || data.ndim < 2 || data.ndim > 3) return Type::none();
-    const std::int64_t rows = data.dimensions[1], cols = data.ndim == 3 ? data.dimensions[2] : 1;
-    if (rows == 0 || cols == 0) return Type::none();
-    if (rows > kMostComponents || cols > kMostComponents / rows) {
-        throw UsageError(api,
-                         "rows of " + std::to_string(rows * cols) + " numbers are too long for vectors, which have " +
-                             std::to_string(kMostComponents) + " components at most. help: dtype=wp." +
-                             info(*scalar).python,
-                         ErrorCategory::value);
-    }
-    if (data.ndim == 2) return Type::vector(*scalar, static_cast<int>(rows));
-    return Type::matrix(*scalar, static_cast<int>(rows), static_cast<int>(cols));
+    const std::span<const std::int64_t> extents(data.dimensions + 1, static_cast<std::size_t>(data.ndim - 1));
+    if (std::ranges::count(extents, 0) > 0) return Type::none();
+    if (const std::optional<Type> element = element_of_extents(*scalar, extents)) return *element;
+    throw UsageError(api,
+                     "rows of shape " + runtime::shape_text(extents) + " are too long for vectors, which have " +
+                         std::to_string(kMostComponents) + " components at most. help: dtype=wp." +
+                         info(*scalar).python,
+                     ErrorCategory::value);
 }
 
 PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

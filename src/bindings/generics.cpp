@@ -103,12 +103,13 @@ nb::object make_pattern(TypePattern pattern, nb::handle dtype, const char* api) 
 Type element_of_numbers(Scalar scalar, std::span<const Py_intptr_t> shape, const TypePattern& array) {
     const TypePattern& element = array.parts[0];
     if (element.is_exact()) return element.type;
-    const auto extent = [&](int i) { return static_cast<int>(shape[static_cast<std::size_t>(array.ndim + i)]); };
     const int inner = static_cast<int>(shape.size()) - array.ndim;
-    for (int i = 0; i < inner; ++i)
-        if (extent(i) < 1 || extent(i) > kMostComponents) return Type::scalar(scalar);
-    if (element.shape == Shape::vector && inner == 1) return Type::vector(scalar, extent(0));
-    if (element.shape == Shape::matrix && inner == 2) return Type::matrix(scalar, extent(0), extent(1));
+    const bool is_vector = element.shape == Shape::vector && inner == 1;
+    const bool is_matrix = element.shape == Shape::matrix && inner == 2;
+    if (is_vector || is_matrix) {
+        const std::span<const std::int64_t> extents(shape.subspan(static_cast<std::size_t>(array.ndim)));
+        return element_of_extents(scalar, extents).value_or(Type::scalar(scalar));
+    }
     if (element.shape == Shape::quaternion && inner == 1) return Type::quaternion(scalar);
     if (element.shape == Shape::transform && inner == 1) return Type::transform(scalar);
     return Type::scalar(scalar);

@@ -106,6 +106,22 @@ Scalar require_scalar(nb::handle dtype, const char* api) {
     return type->scalar();
 }
 
+}  // namespace
+
+std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64_t> extents) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : extents) {
+        if (extent < 1 || extent > kMostComponents / count) return std::nullopt;
+        count *= extent;
+    }
+    const auto at = [&](std::size_t i) { return static_cast<int>(extents[i]); };
+    if (extents.size() == 1) return Type::vector(scalar, at(0));
+    if (extents.size() == 2) return Type::matrix(scalar, at(0), at(1));
+    return std::nullopt;
+}
+
+namespace {
+
 int require_extent(nb::handle value, const char* api, const char* what) {
     const Py_ssize_t extent = PyIndex_Check(value.ptr()) ? PyNumber_AsSsize_t(value.ptr(), nullptr) : 0;
     if (extent < 1 || extent > kMostComponents) {

@@ -4,7 +4,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "types/names.h"
@@ -18,6 +20,10 @@ namespace nb = nanobind;
 // NumPy dtypes and scalar types, wp.struct classes. Empty where `object` is none of these.
 std::optional<Type> dtype_from_python(nb::handle object);
 Type require_dtype(nb::handle object, std::string_view api);
+
+// The element that data of the user's make: a vector of one extent, a matrix of two. Nothing where there is no such
+// type: another number of extents, an extent of 0, more than kMostComponents.
+std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64_t> extents);
 // The Python class of a type (wp.float32, wp.vec3f, ...): the same object each time. For an array type, its annotation.
 nb::object dtype_to_python(Type type);
 // Makes `python_class` another spelling of `type` in dtype_from_python (struct classes). It is kept alive for good.

@@ -345,9 +345,17 @@ def test_lists_of_different_lengths():
 
 
 @pytest.mark.seed("S-ARR-017")
+@pytest.mark.seed("D-21")
 def test_from_numpy():
     assert wp.from_numpy(np.zeros(3, np.int16)).dtype is wp.int16
     assert wp.from_numpy(np.zeros((3, 3)), wp.vec3).shape == (3,)
+    rows, planes = np.arange(15.0).reshape(5, 3), np.arange(20.0).reshape(5, 2, 2)
+    vectors, matrices = wp.from_numpy(rows), wp.from_numpy(planes)
+    assert (vectors.shape, vectors.dtype, matrices.shape, matrices.dtype) == ((5,), wp.vec3d, (5,), wp.mat22d)
+    assert np.array_equal(vectors.numpy(), rows) and np.array_equal(matrices.numpy(), planes)
+    assert wp.array(data=rows).shape == (5, 3) and wp.array(data=planes).shape == (5, 2, 2)
+    scalars = wp.from_numpy(rows, float)
+    assert scalars.shape == (5, 3) and scalars.dtype is wp.float32
     a = wp.from_numpy(np.arange(6.0), dtype=wp.float32, shape=(3, 2), requires_grad=True)
     assert a.shape == (3, 2) and a.requires_grad
     with pytest.raises(TypeError, match="NumPy"):

@@ -91,6 +91,7 @@ def test_trailing_dimensions_of_one_fit_vectors():
     assert wp.array(strided, dtype=wp.vec2, copy=False).numpy().tolist() == [[1, 4], [7, 10]]
 
 
+@pytest.mark.seed("S-ARR-017")
 @given(
     hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
 )

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
@@ -356,3 +357,80 @@ def test_prints_into_a_stdout_that_is_closed_or_broken(program):
                 raised = type(e)
             assert raised is error, raised
     """)
+
+
+# ---- types made from the length of data ----
+
+LONG = np.zeros(1 << 24, np.float32)
+# Longer than 32 bits count, in four bytes of memory.
+LONGER = np.broadcast_to(np.float32(1.0), ((1 << 32) + 3,))
+
+
+@pytest.mark.parametrize(
+    "make, error",
+    [
+        (lambda: wp.full(3, LONG), "an element has 65536 components at most"),
+        (lambda: wp.full(3, LONGER), "an element has 65536 components at most"),
+        (lambda: wp.full(3, np.broadcast_to(LONGER[:3], (1 << 16, 3))), "an element has 65536 components at most"),
+        (lambda: wp.full(3, wp.array(LONG)), "an element has 65536 components at most"),
+        (lambda: wp.full(3, [0.0] * 70_000), "an element has 65536 components at most"),
+        (lambda: wp.full(3, LONGER, dtype=wp.vec3), "cannot fill an array of vec3f"),
+        (lambda: wp.full_like(wp.zeros(3), LONG), "cannot fill an array of float32"),
+        (lambda: wp.zeros(3, dtype=wp.vec3).fill_(LONGER), "cannot fill an array of vec3f"),
+        (lambda: wp.from_numpy(np.zeros((1, 1 << 24), np.float32)), "65536 components at most"),
+        (lambda: wp.from_numpy(np.broadcast_to(LONGER[:1], (0, (1 << 32) + 3))), "65536 components at most"),
+        (lambda: wp.from_numpy(np.broadcast_to(LONGER[:1], (1, 1 << 16, 1 << 16))), "65536 components at most"),
+        (lambda: wp.vec3(LONG), r"vec3f\(\)"),
+        (lambda: wp.vec3(*[0.0] * 70_000), "got 70000 arguments"),
+        (lambda: wp.quat(LONG), r"quatf\(\)"),
+        (lambda: wp.transform(p=LONG), r"transformf\(\)"),
+        (lambda: wp.vector(*[0.0] * 70_000), "from 1 to 65536, got 70000"),
+        (lambda: wp.matrix(*[0.0] * 70_000, shape=(70, 1000)), "at most 65536 components"),
+        (lambda: wp.dot(LONG, LONG), "no builtin takes"),
+        (lambda: wp.zeros(1 << 17).view(wp.types.vector(1 << 16, wp.float64)), "65536"),
+        (lambda: wp.array(np.zeros(2, dtype=[("v", "<f4", 1 << 17)])), "no element type"),
+        (lambda: wp.dtype_from_numpy(np.dtype(("<f4", (1 << 17,)))), "no Weft type"),
+        (lambda: wp.constant(LONG), "of type ndarray"),
+    ],
+)
+def test_data_that_are_too_long_for_a_type_are_refused(make, error):
+    with pytest.raises(wp.UsageError, match=error):
+        make()
+
+
+def test_data_as_long_as_the_longest_type_are_taken():
+    longest = np.arange(1 << 16, dtype=np.float32)
+    assert wp.full(1, longest).dtype is wp.types.vector(1 << 16, wp.float32)
+    assert np.array_equal(wp.full(1, longest).numpy()[0], longest)
+    assert wp.from_numpy(longest.reshape(1, 256, 256)).dtype is wp.types.matrix((256, 256), wp.float32)
+
+
+MANY = (0.0,) * ((1 << 16) + 1)
+
+
+def test_kernels_make_no_longer_types_either():
+    @wp.kernel
+    def unpacked(x: wp.array[float]):
+        v = wp.vector(*MANY)
+        x[0] = v[0]
+
+    @wp.kernel
+    def product(x: wp.array[float]):
+        a = wp.matrix(1.0, shape=(300, 1)) * wp.matrix(1.0, shape=(1, 300))
+        x[0] = a[0, 0]
+
+    with pytest.raises(wp.CompileError, match=r"wp.vector\(\) makes at most 65536 components"):
+        unpacked.compile()
+    with pytest.raises(wp.CompileError, match="does not take matrix"):
+        product.compile()
+
+
+@wp.kernel
+def first_of_any(v: wp.array(dtype=wp.types.matrix(shape=(Any, Any), dtype=float)), x: wp.array[float]):
+    x[0] = v[0][0, 0]
+
+
+@pytest.mark.parametrize("shape", [(1, 1 << 16, 1 << 16), (1, (1 << 32) + 2, 2), (1, 2, 1 << 16)])
+def test_the_element_of_an_open_annotation_is_no_longer_type(shape):
+    with pytest.raises(wp.UsageError, match="expected array"):
+        wp.launch(first_of_any, dim=1, inputs=[np.broadcast_to(np.float32(1.0), shape), wp.zeros(1)])

@@ -257,6 +257,10 @@ struct Anonymous {
 
 Anonymous split(const std::vector<Actual>& arguments, const std::string& name, const std::string& size_keyword) {
     Anonymous result;
+    const auto too_many = [&](Span span) {
+        fail(span, "wp." + name + "() makes at most " + std::to_string(kMostComponents) + " components",
+             {help("keep larger data in arrays")}, ErrorCategory::value);
+    };
     for (const Actual& a : arguments) {
         if (a.keyword.empty()) {
             result.components.push_back(a);
@@ -275,10 +279,7 @@ Anonymous split(const std::vector<Actual>& arguments, const std::string& name, c
             }
             std::int64_t count = 1;
             for (std::int64_t extent : result.shape) {
-                if (extent > kMostComponents / count) {
-                    fail(a.span, "wp." + name + "() makes at most " + std::to_string(kMostComponents) + " components",
-                         {help("keep larger data in arrays")}, ErrorCategory::value);
-                }
+                if (extent > kMostComponents / count) too_many(a.span);
                 count *= extent;
             }
         } else {
@@ -286,6 +287,7 @@ Anonymous split(const std::vector<Actual>& arguments, const std::string& name, c
                  {help("it has " + size_keyword + " and dtype")});
         }
     }
+    if (std::ssize(result.components) > kMostComponents) too_many(result.components.back().span);
     if (!result.dtype && !result.components.empty()) {
         // The first typed component decides; literals alone make float32 or int32.
         bool is_float = false;
