@@ -50,10 +50,12 @@ def _gradients(program, values, weights, dtypes):
     return found, weights, tape
 
 
-def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7, twice=True):
+def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7, twice=True, unused=()):
     """`program(*arguments)` launches what it likes on wp.arrays of `values` and returns an output array. Backward of a
     random weighting of the output is compared with central differences, for each array of float64; and, `twice`, its
-    Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp."""
+    Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp.
+
+    Two zeros prove nothing: the output has to depend on each array but those at the places `unused`."""
     rng = np.random.default_rng(12345)
     gradients, weights, tape = _gradients(program, values, rng.standard_normal, dtypes)
 
@@ -63,6 +65,7 @@ def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-
     for i, (found, expected) in enumerate(zip(gradients, numeric(weighted, values, eps))):
         if expected is None:
             continue
+        assert (i in unused) == (not expected.any()), f"argument {i} of the program: its gradient is {expected}"
         scale = max(1.0, float(np.abs(expected).max()))
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol * scale, err_msg=f"argument {i}")
     _check_tangent_of(program, values, dtypes, eps, rtol, atol)

@@ -49,6 +49,23 @@ def test_requires_grad_allocates_zero_gradients():
     assert wp.zeros(7).grad is None
 
 
+@pytest.mark.parametrize(
+    "make", [wp.zeros, lambda n: wp.zeros_like(wp.empty(n)), lambda n: wp.zeros(n, requires_grad=True).grad]
+)
+def test_zeros_are_zeros_in_memory_that_was_used_before(make):
+    used_again = 0
+    for n in (1, 7, 100, 1000, 30_000, 300_000):
+        used = wp.full(n, 7.0)
+        places = {used.ptr}
+        more = [wp.full(n, 7.0) for _ in range(3)]
+        places |= {a.ptr for a in more}
+        del used, more
+        made = make(n)
+        used_again += made.ptr in places
+        assert not made.numpy().any()
+    assert used_again > 0
+
+
 @pytest.mark.seed("S-ARR-004")
 def test_positional_order_of_zeros():
     a = wp.zeros((2, 2), wp.int32, "cpu", False, True)

@@ -80,7 +80,9 @@ def test_allocation(load_seed, run_sample, seed, first, last):
     sample = HEADER + load_seed(seed).text(first, last)
     with pytest.raises(RuntimeError, match="cuda"):
         run_sample(sample)
-    run_sample(on_cpu(sample))
+    names = run_sample(on_cpu(sample).replace("wp.empty", "empty = wp.empty").replace("wp.zeros", "zeros = wp.zeros"))
+    assert names["empty"].shape == names["zeros"].shape == (1024,) and names["empty"].dtype is wp.vec3
+    assert names["zeros"].dtype is wp.float32 and not names["zeros"].numpy().any()
 
 
 @pytest.mark.seed("P-47", waits="cuda")
@@ -183,7 +185,8 @@ def test_p55_grid(load_seed, run_sample):
 
 @pytest.mark.seed("P-57")
 def test_p57_two_dimensions(load_seed, run_sample):
-    run_sample(HEADER + "a = " + on_cpu(load_seed(4).text(89)))
+    a = run_sample(HEADER + "a = " + on_cpu(load_seed(4).text(89)))["a"]
+    assert a.shape == (1024, 16) and not a.numpy().any()
 
 
 @pytest.mark.seed("P-58")
