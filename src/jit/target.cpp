@@ -100,6 +100,12 @@ void initialize_host_target() {
         // this number of blocks; LLVM's own limit of 10000 makes that the longest part of a kernel with hundreds of
         // loops.
         set_limit("cgpp-huge-func", "64");
+        // The register allocator looks for the region where a value may stay in its register, block by block, for each
+        // value again; up to 10000 blocks, which was the longest part of a kernel with thousands.
+        set_limit("grow-region-complexity-budget", "400");
+        // Constants that many blocks copy are made anew in each; after each of up to 100 the coalescer finds out again
+        // where they are needed. From the third on it does that once for all.
+        set_limit("late-remat-update-threshold", "3");
     });
 }
 
