@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from warp import _weft
-from warp._weft import array, usage_error
+from warp._weft import array, primitives, usage_error
 from warp.recording import (
     Function,
     Launch,
@@ -97,6 +97,11 @@ class Tape:
         return records
 
     def _record_write(self, to: array, source: array | None) -> None:
+        if source is not None and source.grad is not None and primitives.overlap(to, source):
+            # The way back would read gradients that it has added to already. So it goes through another array.
+            between = _weft.empty_like(source, requires_grad=True)
+            self._append(Write(between, source), [], [between])
+            source = between
         self._append(Write(to, source), [], [to])
 
     def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:

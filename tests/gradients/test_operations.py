@@ -31,7 +31,31 @@ def test_matmul(alpha, beta):
         wp.matmul(a, b, c, d, alpha=alpha, beta=beta)
         return d
 
-    check_program(program, [RNG.standard_normal(s) for s in ((4, 3), (3, 5), (4, 5))])
+    unused = () if beta else (2,)
+    check_program(program, [RNG.standard_normal(s) for s in ((4, 3), (3, 5), (4, 5))], unused=unused)
+
+
+COPIES = {
+    "forward": lambda b: wp.copy(b, b, dest_offset=1, src_offset=0, count=b.size - 1),
+    "backward": lambda b: wp.copy(b, b, dest_offset=0, src_offset=1, count=b.size - 1),
+    "far": lambda b: wp.copy(b, b, dest_offset=b.size // 2, src_offset=1, count=b.size // 2),
+    "onto itself": lambda b: wp.copy(b, b),
+    "slices": lambda b: b[2:].assign(b[:-2]),
+    "steps": lambda b: wp.copy(b[: b.size // 2], b[::2]),
+    "reversed": lambda b: wp.copy(b, b[::-1]),
+    "transposed": lambda b: wp.copy(b.reshape((2, -1)).T, b.reshape((-1, 2))),
+}
+
+
+@pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_within_one_array(name, size):
+    def program(x):
+        b = x * 1.0
+        COPIES[name](b)
+        return b * b
+
+    check_program(program, [RNG.standard_normal(size)])
 
 
 def test_matmul_of_transposed_and_sliced_arrays():

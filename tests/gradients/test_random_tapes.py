@@ -94,4 +94,4 @@ def test_random_operations_on_a_tape(seed):
         return pool[0] + pool[1] * pool[2]
 
     values = list(np.random.default_rng(1000 + seed).uniform(-1.0, 1.0, (3, SIZE)))
-    check_program(program, values, rtol=1e-5, atol=1e-6)
+    check_program(program, values, rtol=1e-5, atol=1e-6, unused=None)
