@@ -52,8 +52,9 @@ SECTIONS = {
     ),
     "Arrays": (
         "See [arrays](../guide/arrays.md).",
-        """array array. array1d array2d array3d array4d indexedarray empty zeros ones full empty_like zeros_like
-        ones_like full_like from_numpy clone copy map""",
+        """array array. array1d array2d array3d array4d indexedarray indexedarray1d
+        indexedarray2d indexedarray3d indexedarray4d empty zeros ones full empty_like zeros_like
+        ones_like full_like from_numpy from_ptr clone copy map""",
     ),
     "Sums, scans and sorts": ("Functions of whole arrays. See [arrays](../guide/arrays.md).", "utils."),
     "Matrix products": (
@@ -63,7 +64,7 @@ SECTIONS = {
     "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
     "Types": (
         "See [values](../guide/values.md).",
-        "types. dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar",
+        "types. dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar transform_expand",
     ),
     "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
     "Logging": (

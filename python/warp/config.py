@@ -146,6 +146,7 @@ _RUNTIME = [
     "gradient_loop_bytes",
     "host_compiler",
     "kernel_cache_dir",
+    "legacy_scalar_return_types",
     "lineinfo",
     "log_level",
     "max_unroll",

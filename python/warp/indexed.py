@@ -7,14 +7,14 @@ For kernels it is a struct of the array and of one array of indices for each axi
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, type_name, usage_error
 
-__all__ = ["from_key", "indexedarray"]
+__all__ = ["from_key", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d"]
 
 _API = "indexedarray()"
 _MOST_DIMS = 4
@@ -98,6 +98,16 @@ class _Members:
     def ndim(self) -> int:
         """Number of dimensions, without those of an element."""
         return self.data.ndim
+
+    @property
+    def is_contiguous(self) -> bool:
+        """False: the elements lie where the indices say."""
+        return False
+
+    def to(self, device: Any) -> Any:
+        """Itself: there is one device."""
+        _weft.get_device(device)
+        return self
 
     @property
     def size(self) -> int:
@@ -293,6 +303,8 @@ class _Maker(type):
 
     def __getitem__(cls, item: Any) -> Any:
         dtype, ndim = item if isinstance(item, tuple) else (item, 1)
+        if get_origin(ndim) is Literal:
+            (ndim,) = get_args(ndim)
         return cls(dtype=dtype, ndim=ndim)
 
 
@@ -349,6 +361,26 @@ class indexedarray(metaclass=_Maker):
         indices = [*indices, *[None] * (data.ndim - len(indices))]
         parts = [_indices(part, data.shape[axis], axis, data.device) for axis, part in enumerate(indices)]
         return _class(data.dtype, data.ndim)._over(data, parts)
+
+
+def indexedarray1d(data: Any = None, indices: Any = None, dtype: Any = None) -> Any:
+    """:class:`indexedarray` of one dimension, or its annotation."""
+    return indexedarray(data, indices, dtype, 1)
+
+
+def indexedarray2d(data: Any = None, indices: Any = None, dtype: Any = None) -> Any:
+    """:class:`indexedarray` of two dimensions, or its annotation."""
+    return indexedarray(data, indices, dtype, 2)
+
+
+def indexedarray3d(data: Any = None, indices: Any = None, dtype: Any = None) -> Any:
+    """:class:`indexedarray` of three dimensions, or its annotation."""
+    return indexedarray(data, indices, dtype, 3)
+
+
+def indexedarray4d(data: Any = None, indices: Any = None, dtype: Any = None) -> Any:
+    """:class:`indexedarray` of four dimensions, or its annotation."""
+    return indexedarray(data, indices, dtype, 4)
 
 
 def copy_into(dest: Any, src: array, dest_offset: int, src_offset: int, count: int) -> None:

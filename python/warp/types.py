@@ -5,6 +5,7 @@ Scalar types and the named vector types (``float64``, ``vec3``, ``mat33d``, ...)
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,13 +18,25 @@ __all__ = [
     "array",
     "dtype_from_numpy",
     "dtype_to_numpy",
+    "is_array",
+    "is_composite",
+    "is_float",
+    "is_int",
+    "is_matrix",
+    "is_quaternion",
     "is_scalar",
+    "is_struct",
+    "is_tile",
+    "is_transformation",
     "is_value",
+    "is_vector",
     "matrix",
     "named_type",
     "quaternion",
     "transformation",
     "type_components",
+    "type_ctype",
+    "type_is_array",
     "type_is_composite",
     "type_is_float",
     "type_is_int",
@@ -31,15 +44,18 @@ __all__ = [
     "type_is_quaternion",
     "type_is_scalar",
     "type_is_struct",
+    "type_is_tile",
     "type_is_transformation",
     "type_is_value",
     "type_is_vector",
     "type_length",
     "type_name",
     "type_names",
+    "type_repr",
     "type_scalar_type",
     "type_size",
     "type_size_in_bytes",
+    "types_equal",
     "vector",
 ]
 
@@ -64,12 +80,12 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_CLASSES, *type_names()})
+    return sorted({*__all__, *_CLASSES, *type_names()})
 
 
-def type_is_value(dtype: Any) -> bool:
-    """Whether ``dtype`` is a type that a kernel's values can have: scalar, vector, matrix ... in any spelling."""
-    return _weft.type_info(dtype) is not None
+def _facts(dtype: Any) -> dict[str, Any] | None:
+    """Facts about a type of numbers; None where ``dtype`` is none: a value, a struct, anything else."""
+    return _weft.type_info(dtype) if isinstance(dtype, type) else None
 
 
 def _info(dtype: Any) -> dict[str, Any]:
@@ -80,23 +96,33 @@ def _info(dtype: Any) -> dict[str, Any]:
 
 
 def _is_kind(dtype: Any, kind: str) -> bool:
-    info = _weft.type_info(dtype)
+    info = _facts(dtype)
     return info is not None and info["kind"] == kind
 
 
-def type_is_scalar(dtype: Any) -> bool:
-    """Whether ``dtype`` is a scalar type, ``bool`` included."""
+def _is_number(dtype: Any) -> bool:
+    """Whether ``dtype`` is one number: a scalar type, or bool."""
     return _is_kind(dtype, "scalar")
+
+
+def type_is_value(dtype: Any) -> bool:
+    """Whether ``dtype`` is a type of numbers: scalar, bool, vector, matrix, quaternion or transform."""
+    return _facts(dtype) is not None
+
+
+def type_is_scalar(dtype: Any) -> bool:
+    """Whether ``dtype`` is an integer or floating-point type; ``bool`` is none."""
+    return type_is_int(dtype) or type_is_float(dtype)
 
 
 def type_is_float(dtype: Any) -> bool:
     """Whether ``dtype`` is a floating-point scalar type."""
-    return type_is_scalar(dtype) and _info(dtype)["scalar_kind"] == "float"
+    return _is_number(dtype) and _info(dtype)["scalar_kind"] == "float"
 
 
 def type_is_int(dtype: Any) -> bool:
     """Whether ``dtype`` is an integer scalar type; ``bool`` is none."""
-    return type_is_scalar(dtype) and _info(dtype)["scalar_kind"] == "int"
+    return _is_number(dtype) and _info(dtype)["scalar_kind"] == "int"
 
 
 def type_is_vector(dtype: Any) -> bool:
@@ -121,23 +147,147 @@ def type_is_transformation(dtype: Any) -> bool:
 
 def type_is_composite(dtype: Any) -> bool:
     """Whether ``dtype`` has components: a vector, matrix, quaternion or transform type."""
-    info = _weft.type_info(dtype)
-    return info is not None and info["kind"] != "scalar"
+    return type_is_value(dtype) and not _is_number(dtype)
 
 
 def type_is_struct(dtype: Any) -> bool:
     """Whether ``dtype`` is a class made by ``@wp.struct``."""
-    return _weft.is_struct(dtype)
+    return isinstance(dtype, type) and _weft.is_struct(dtype) and not _is_indexed(dtype)
+
+
+def type_is_array(dtype: Any) -> bool:
+    """Whether ``dtype`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, or one derived from them."""
+    return isinstance(dtype, type) and (issubclass(dtype, array) or _is_indexed(dtype))
+
+
+def type_is_tile(dtype: Any) -> bool:
+    """Whether ``dtype`` is a class of tiles: there are none."""
+    return False
+
+
+def _is_indexed(dtype: Any) -> bool:
+    return getattr(dtype, "__module__", None) == "warp.indexed"
+
+
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is an array, an indexed array or the annotation of one."""
+    if isinstance(value, type):
+        return _is_indexed(value) and hasattr(value, "_over")
+    return isinstance(value, array) or _is_indexed(type(value))
+
+
+def is_struct(value: Any) -> bool:
+    """Whether ``value`` is an instance of a struct."""
+    return type_is_struct(type(value))
+
+
+def is_tile(value: Any) -> bool:
+    """Whether ``value`` is a tile: there are none."""
+    return False
+
+
+def is_int(value: Any) -> bool:
+    """Whether ``value`` is an integer: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
+    return type_is_int(type(value))
+
+
+def is_float(value: Any) -> bool:
+    """Whether ``value`` is a floating-point number: Python's, NumPy's or a typed scalar such as ``wp.float64(1.0)``."""
+    return type_is_float(type(value))
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether ``value`` is one number: Python's, NumPy's or a typed scalar such as ``wp.float64(1.0)``."""
+    """Whether ``value`` is one number: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
     return type_is_scalar(type(value))
 
 
+def is_vector(value: Any) -> bool:
+    """Whether ``value`` is a vector."""
+    return type_is_vector(type(value))
+
+
+def is_matrix(value: Any) -> bool:
+    """Whether ``value`` is a matrix."""
+    return type_is_matrix(type(value))
+
+
+def is_quaternion(value: Any) -> bool:
+    """Whether ``value`` is a quaternion."""
+    return type_is_quaternion(type(value))
+
+
+def is_transformation(value: Any) -> bool:
+    """Whether ``value`` is a transform."""
+    return type_is_transformation(type(value))
+
+
+def is_composite(value: Any) -> bool:
+    """Whether ``value`` is a vector, matrix, quaternion or transform."""
+    return type_is_composite(type(value))
+
+
 def is_value(value: Any) -> bool:
-    """Whether ``value`` is a number, vector, matrix, quaternion or transform, which kernels take as it is."""
-    return type_is_value(type(value))
+    """Whether ``value`` is a number, bool, vector, matrix, quaternion or transform, which kernels take as it is."""
+    return type_is_value(type(value)) or isinstance(value, int)
+
+
+def type_repr(t: Any) -> str:
+    """A type in words: ``"vec3f"``, ``"array(ndim=1, dtype=float32)"``, ``"vector(length=7, dtype=float32)"``.
+
+    Args:
+        t: a type of values, the annotation of an array, an array, or any other object.
+    """
+    if isinstance(t, array):
+        extent = f"ndim={t.ndim}" if _weft.is_annotation(t) else f"shape={t.shape}"
+        return f"array({extent}, dtype={type_repr(t.dtype)})"
+    if t in (float, int, bool):
+        return t.__name__
+    if _facts(t) is not None:
+        return type_name(t)
+    if t is None or t is Any:
+        return "None" if t is None else "Any"
+    return f"{t.__module__}.{t.__qualname__}" if isinstance(t, type) else str(t)
+
+
+def types_equal(a: Any, b: Any) -> bool:
+    """Whether two types are one: in other spellings, as ``float`` and ``wp.float32``; arrays by the type of their
+    elements; sequences of types entry by entry."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(types_equal, a, b))
+    if isinstance(a, array) and isinstance(b, array):
+        return types_equal(a.dtype, b.dtype)
+    first, second = _facts(a), _facts(b)
+    if first is not None and second is not None:
+        return type_name(a) == type_name(b)
+    return a is b or (not isinstance(a, array) and not isinstance(b, array) and bool(a == b))
+
+
+_CTYPES = {
+    "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8,
+    "uint8": ctypes.c_uint8,
+    "int16": ctypes.c_int16,
+    "uint16": ctypes.c_uint16,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "float16": ctypes.c_uint16,
+    "bfloat16": ctypes.c_uint16,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+
+
+def type_ctype(dtype: Any) -> Any:
+    """The ctypes type of a value in memory: of several numbers an array of them, of 16-bit floats the bits.
+
+    Raises:
+        UsageError: ``dtype`` is no type of numbers.
+    """
+    info = _info(dtype)
+    scalar = _CTYPES[type_name(info["scalar"])]
+    return scalar if info["kind"] == "scalar" else scalar * info["components"]
 
 
 def type_scalar_type(dtype: Any) -> Any:
@@ -165,25 +315,28 @@ def type_size_in_bytes(dtype: Any) -> int:
     return _weft.type_size_bytes(dtype)
 
 
-def dtype_to_numpy(dtype: Any) -> np.dtype:
-    """NumPy's dtype of a scalar type, or of the components of a vector or matrix type.
+def dtype_to_numpy(dtype: Any) -> Any:
+    """NumPy's scalar class of a scalar type, or of the components of a vector or matrix type; of bfloat16 that of its
+    bits, ``numpy.uint16``.
 
     Raises:
-        UsageError: NumPy has no such type (bfloat16).
+        UsageError: ``dtype`` is no type of numbers.
     """
-    info = _info(dtype)
-    if info["numpy"] is None:
-        raise _weft.UsageError(f"dtype_to_numpy(): NumPy has no type for {type_name(dtype)}")
-    return np.dtype(info["numpy"])
+    info = _weft.type_info(dtype)
+    if info is None:
+        raise _weft.usage_error(f"dtype_to_numpy(): NumPy has no type for {dtype!r}", TypeError)
+    return np.dtype(info["numpy"] or "uint16").type
 
 
 def dtype_from_numpy(dtype: Any) -> Any:
     """Weft's scalar type for a NumPy dtype or scalar class.
 
     Raises:
-        UsageError: Weft has no such type (complex128, object ...).
+        UsageError: it is no dtype, or Weft has no such type (complex128, object, foreign byte order ...).
     """
-    info = _weft.type_info(np.dtype(dtype))
+    is_numpy = isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic))
+    found = np.dtype(dtype) if is_numpy or getattr(dtype, "__module__", None) == "ml_dtypes" else None
+    info = _weft.type_info(found) if found is not None and found.isnative else None
     if info is None:
-        raise _weft.UsageError(f"dtype_from_numpy(): there is no Weft type for NumPy's {np.dtype(dtype)}")
+        raise _weft.usage_error(f"dtype_from_numpy(): there is no Weft type for {dtype!r}", TypeError)
     return info["scalar"]

@@ -13,7 +13,7 @@ import numpy as np
 from warp import _weft
 from warp._weft import array, primitives, usage_error
 from warp.recording import Part, is_smooth, recorded
-from warp.types import type_components, type_is_scalar, type_is_value, type_scalar_type
+from warp.types import _is_number, type_components, type_is_value, type_scalar_type
 
 __all__ = [
     "array_cast",
@@ -104,7 +104,7 @@ def _reduced(
     if out is not None:
         _check_array(api, "out", out)
         _check_numbers(api, "out", out)
-        if type_components(out.dtype) != type_components(dtype) or type_is_scalar(out.dtype) != type_is_scalar(dtype):
+        if type_components(out.dtype) != type_components(dtype) or _is_number(out.dtype) != _is_number(dtype):
             raise usage_error(
                 f"{api}: 'out' is an array of {_name(out)}, expected {_weft.type_name(dtype)} or the same of a wider "
                 "scalar type",
@@ -139,7 +139,7 @@ def _reduced(
             parts=lambda _: [part(position, name) for position, name in enumerate(reads)],
         )
     numbers = reduce(*reads.values(), -1, None)
-    return numbers[0] if type_is_scalar(dtype) else dtype(*numbers)
+    return numbers[0] if _is_number(dtype) else dtype(*numbers)
 
 
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
@@ -291,7 +291,7 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
     for name, value in (("keys", keys), ("values", values)):
         _check_array(api, name, value)
         _check_line(api, name, value)
-    if not type_is_scalar(keys.dtype):
+    if not _is_number(keys.dtype):
         raise usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
     if not type_is_value(values.dtype):
         raise usage_error(f"{api}: 'values' is an array of structs. help: sort indices, then gather by them", TypeError)
@@ -388,7 +388,7 @@ def runlength_encode(
     for name, value in (("values", values), ("run_values", run_values), ("run_lengths", run_lengths)):
         _check_array(api, name, value)
         _check_line(api, name, value)
-    if not type_is_scalar(values.dtype):
+    if not _is_number(values.dtype):
         raise usage_error(f"{api}: 'values' is an array of {_name(values)}; expected scalars", TypeError)
     _check_same_dtype(api, values, run_values, "'values' and 'run_values'")
     int32 = _weft.named_type("int32")
@@ -427,7 +427,7 @@ _casts: dict[Any, Any] = {}
 
 def _numbers(value: array) -> array:
     """The same memory as scalars, in a row where elements have several; a copy where it has gaps."""
-    if type_is_scalar(value.dtype):
+    if _is_number(value.dtype):
         return value
     return value.contiguous().flatten().view(type_scalar_type(value.dtype)).flatten()
 

@@ -369,8 +369,8 @@ void bind_adjoint(nb::module_& m) {
           "those of run_adjoint().");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
-    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("device").none(),
-          nb::arg("shape").none(),
+    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
+          nb::arg("device").none(), nb::arg("shape").none(),
           "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
           "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it "
           "has to keep of its atomics, where its grid has this shape (None: "

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bindings/array.h"
+#include "bindings/fastcall.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
@@ -152,9 +153,8 @@ Dimensions read_dimensions(PyObject* dim) {
         return result;
     }
     const bool is_list = !PyUnicode_Check(dim) && !PyDict_Check(dim) && !PyAnySet_Check(dim);
-    nb::object items = nb::steal(is_list ? PySequence_Fast(dim, "") : nullptr);
+    nb::object items = is_list ? sequence_items(dim) : nb::object();
     if (!items.is_valid()) {
-        PyErr_Clear();
         throw UsageError("launch()", "dim is " + describe(dim) + ", expected an int or a tuple of 1 to 4 ints",
                          ErrorCategory::type);
     }

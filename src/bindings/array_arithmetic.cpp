@@ -56,19 +56,12 @@ PyObject* product(PyObject* a, PyObject* b) {
     });
 }
 
-// `wp.array[float] | None` in the signature of an ordinary Python function. typing has no place for an element type, so
-// it becomes Union[array, None].
+// `wp.array[float] | None` in a signature: a union of typing, with the annotation in it.
 PyObject* either(PyObject* a, PyObject* b) {
     return guarded([&]() -> PyObject* {
         if (has_memory(a) || has_memory(b)) return binary<Symbol{"|"}>(a, b);
-        auto class_of = [](PyObject* side) {
-            PyArray* array = array_pointer(side);
-            return array && array->is_annotation ? nb::handle(reinterpret_cast<PyObject*>(array_type))
-                                                 : nb::handle(side);
-        };
-        nb::handle left = class_of(a), right = class_of(b);
-        if (left.is(a) && right.is(b)) Py_RETURN_NOTIMPLEMENTED;
-        return nb::object(nb::module_::import_("typing").attr("Union")[nb::make_tuple(left, right)]).release().ptr();
+        const nb::object either_of = nb::module_::import_("typing").attr("Union");
+        return nb::object(either_of[nb::make_tuple(nb::handle(a), nb::handle(b))]).release().ptr();
     });
 }
 

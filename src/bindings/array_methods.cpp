@@ -361,8 +361,10 @@ PyObject* class_getitem(PyObject*, PyObject* item) {
             throw UsageError("array[]", "expected array[dtype] or array[dtype, ndim], got " + describe(item),
                              ErrorCategory::type);
         }
-        return make_annotation(PyTuple_GET_ITEM(item, 0),
-                               static_cast<int>(integer(PyTuple_GET_ITEM(item, 1), "array[]", "ndim")));
+        nb::object ndim = nb::borrow(PyTuple_GET_ITEM(item, 1));
+        if (nb::object values = nb::getattr(ndim, "__args__", nb::none()); !values.is_none() && nb::len(values) == 1)
+            ndim = values[0];  // Literal[2]
+        return make_annotation(PyTuple_GET_ITEM(item, 0), static_cast<int>(integer(ndim.ptr(), "array[]", "ndim")));
     });
 }
 
@@ -403,7 +405,13 @@ PyObject* array_str(PyObject* self) {
 PyObject* array_repr(PyObject* self) {
     return guarded([&] {
         PyArray& array = value_of(self);
-        if (array.is_annotation) return nb::str(annotation_text(array).c_str()).release().ptr();
+        if (array.is_annotation) {  // wp.array2d[wp.float32]: an expression that makes it again
+            std::string text = annotation_text(array);
+            const Type dtype = array.array.dtype;
+            const bool is_named = !dtype.is_none() && named_type(dtype.python_name());
+            if (is_named) text.insert(text.find('[') + 1, "wp.");
+            return nb::str(("wp." + text).c_str()).release().ptr();
+        }
         nb::object values = shown(self);
         std::string text;
         if (PyList_Check(values.ptr())) {

@@ -71,6 +71,12 @@ PyObject* read(PyObject* self, const char* api, Read&& get) {
     return guarded([&] { return get(memory_of(self, api)); });
 }
 
+// What annotations have too: no elements, and whatever shape was set.
+template <typename Read>
+PyObject* inspect(PyObject* self, Read&& get) {
+    return guarded([&] { return get(value_of(self)); });
+}
+
 PyObject* tuple_of(std::span<const std::int64_t> values) {
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
     if (!tuple) throw nb::python_error();
@@ -93,9 +99,9 @@ PyObject* get_shape(PyObject* self, void*) {
     if (value_of(self).is_annotation) {
         PyObject* attributes = reinterpret_cast<ArrayObject*>(self)->attributes;
         PyObject* noted = attributes ? PyDict_GetItemString(attributes, kNotedShape) : nullptr;
-        return noted ? Py_NewRef(noted) : Py_BuildValue("(i)", 0);
+        if (noted) return Py_NewRef(noted);
     }
-    return read(self, "array.shape", [](PyArray& a) { return tuple_of(a.array.shape()); });
+    return inspect(self, [](PyArray& a) { return tuple_of(a.array.shape()); });
 }
 
 int set_shape(PyObject* self, PyObject* value, void*) {
@@ -115,36 +121,39 @@ int set_shape(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* get_strides(PyObject* self, void*) {
-    return read(self, "array.strides", [](PyArray& a) { return tuple_of(a.array.strides()); });
+    return inspect(self, [](PyArray& a) { return tuple_of(a.array.strides()); });
 }
 
 PyObject* get_size(PyObject* self, void*) {
-    return read(self, "array.size", [](PyArray& a) { return PyLong_FromLongLong(a.array.size()); });
+    return inspect(self, [](PyArray& a) { return PyLong_FromLongLong(a.array.size()); });
 }
 
 PyObject* get_length(PyObject* self, void*) {
-    return read(self, "array.length", [](PyArray& a) { return PyLong_FromLongLong(a.array.view.shape[0]); });
+    return inspect(self, [](PyArray& a) { return PyLong_FromLongLong(a.array.view.shape[0]); });
 }
 
 PyObject* get_capacity(PyObject* self, void*) {
-    return read(self, "array.capacity", [](PyArray& a) { return PyLong_FromLongLong(a.array.buffer->size_bytes); });
+    return inspect(self,
+                   [](PyArray& a) { return PyLong_FromLongLong(a.array.buffer ? a.array.buffer->size_bytes : 0); });
 }
 
 PyObject* get_ptr(PyObject* self, void*) {
-    return read(self, "array.ptr", [](PyArray& a) -> PyObject* {
+    return inspect(self, [](PyArray& a) -> PyObject* {
         if (!a.array.view.data) Py_RETURN_NONE;
         return PyLong_FromVoidPtr(a.array.view.data);
     });
 }
 
 PyObject* get_device(PyObject* self, void*) {
-    return read(self, "array.device", [](PyArray& a) { return device_to_python(*a.array.device).release().ptr(); });
+    return inspect(self, [](PyArray& a) {
+        return a.is_annotation ? nb::none().release().ptr() : device_to_python(*a.array.device).release().ptr();
+    });
 }
 
 PyObject* get_pinned(PyObject* self, void*) { return PyBool_FromLong(value_of(self).pinned); }
 
 PyObject* get_is_contiguous(PyObject* self, void*) {
-    return read(self, "array.is_contiguous", [](PyArray& a) { return PyBool_FromLong(a.array.is_contiguous()); });
+    return inspect(self, [](PyArray& a) { return PyBool_FromLong(!a.is_annotation && a.array.is_contiguous()); });
 }
 
 PyObject* get_transposed(PyObject* self, void*) {
@@ -158,7 +167,7 @@ PyObject* get_transposed(PyObject* self, void*) {
 }
 
 PyObject* get_vars(PyObject* self, void*) {
-    return read(self, "array.vars", [](PyArray& a) -> PyObject* {
+    return inspect(self, [](PyArray& a) -> PyObject* {
         nb::dict fields;
         if (a.array.dtype.is_struct()) {
             for (const Type::Field& field : a.array.dtype.fields()) {
@@ -209,6 +218,13 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
         -1);
 }
 
+PyObject* get_memory_kind(PyObject* self, void*) {
+    return read(self, "array.memory_kind", [](PyArray&) {
+        static PyObject* enums = nullptr;
+        return nb::object(function_of("warp.enums", enums, "MemoryKind").attr("HOST")).release().ptr();
+    });
+}
+
 PyObject* get_retain_grad(PyObject* self, void*) { return PyBool_FromLong(value_of(self).retain_grad); }
 
 int set_retain_grad(PyObject* self, PyObject* value, void*) {
@@ -231,6 +247,7 @@ PyGetSetDef attributes[] = {
     {"capacity", get_capacity, nullptr, "Bytes of the memory that this array is a view of.", nullptr},
     {"ptr", get_ptr, nullptr, "Address of the first element; None for an empty array.", nullptr},
     {"device", get_device, nullptr, "The Device whose memory it is.", nullptr},
+    {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, the memory of the CPU.", nullptr},
     {"pinned", get_pinned, nullptr,
      "Whether pinned memory was asked for. It only matters for copies to CUDA devices; without one it is ordinary "
      "memory.",
@@ -259,10 +276,7 @@ PyMemberDef members[] = {
 
 // ---- protocols ----
 
-Py_ssize_t array_length(PyObject* self) {
-    return guarded([&] { return static_cast<Py_ssize_t>(memory_of(self, "len()").array.view.shape[0]); },
-                   Py_ssize_t{-1});
-}
+Py_ssize_t array_length(PyObject* self) { return static_cast<Py_ssize_t>(value_of(self).array.view.shape[0]); }
 
 // An annotation is always true, so that `annotation or other` works; an array is true where it has a first element,
 // whatever that is: `if mask:` asks whether there is a mask.
@@ -433,9 +447,8 @@ Type dtype_argument(PyObject* dtype, const char* api) {
 
 runtime::Shape shape_argument(PyObject* shape, const char* api) {
     if (PyIndex_Check(shape) && !PySequence_Check(shape)) return {integer(shape, api, "shape")};
-    nb::object items = nb::steal(PySequence_Fast(shape, ""));
+    nb::object items = sequence_items(shape);
     if (!items.is_valid()) {
-        PyErr_Clear();
         throw UsageError(api, "'shape' must be an integer or a tuple of integers, got " + describe(shape),
                          ErrorCategory::type);
     }
@@ -551,6 +564,10 @@ void bind_arrays(nb::module_& m) {
         nb::str name = nb::str("array{}d").format(ndim);
         m.attr(name) = nb::cast(ArrayMaker{ndim});
     }
+    m.def(
+        "is_annotation",
+        [](nb::handle object) { return array_pointer(object) && array_pointer(object)->is_annotation; },
+        nb::arg("object").none(), "Whether `object` is the annotation of an array, without memory.");
     bind_array_functions(m);
 }
 

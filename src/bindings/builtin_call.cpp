@@ -320,8 +320,10 @@ nb::object HostBuiltin::run(const Plan& plan, PyObject* const* arguments, std::b
     flush_prints();
     const auto taken = [&](std::size_t i) {
         Outcome& result = outcome(i);
-        if (result.object.is_valid()) return std::move(result.object);
         const Type type = function.results()[i].type;
+        if (result.object.is_valid() && type.is_scalar() && program::settings().legacy_scalar_return_types)
+            return value_to_python(type, value_pointer(result.object)->data());
+        if (result.object.is_valid()) return std::move(result.object);
         return value_to_python(type, type.is_struct() ? result.bytes.data() : result.number);
     };
     if (count == 0) return nb::none();

@@ -1,7 +1,7 @@
 // From sequences, buffers and other values to the components of a vector, matrix, quaternion or transform.
 #include <span>
-#include <vector>
 
+#include "bindings/fastcall.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
 
@@ -122,13 +122,11 @@ bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, boo
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion) {
     PyObject* object = value.ptr();
     if (const Value* typed = value_pointer(value)) return write_from_value(*typed, type, to, explicit_conversion);
-    if (PyTuple_Check(object) || PyList_Check(object)) {
-        // A copy: converting an item may run Python code, which may change a list.
-        nb::tuple items = nb::steal<nb::tuple>(PySequence_Tuple(object));
-        std::vector<PyObject*> pointers;
-        for (nb::handle item : items) pointers.push_back(item.ptr());
-        return write_items(pointers, type, to, explicit_conversion);
-    }
+    const auto write_all = [&](nb::handle items) {
+        return write_items({&PyTuple_GET_ITEM(items.ptr(), 0), static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr()))},
+                           type, to, explicit_conversion);
+    };
+    if (PyTuple_Check(object) || PyList_Check(object)) return write_all(sequence_items(object));
     if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) || PyDict_Check(object))
         return false;
     if (PyObject_CheckBuffer(object)) {
@@ -142,12 +140,16 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
         }
     }
     if (!PySequence_Check(object)) return false;
-    nb::object items = nb::steal(PySequence_Tuple(object));
-    if (!items.is_valid()) {
-        PyErr_Clear();
-        return false;
-    }
-    return write_components(items, type, to, explicit_conversion);
+    const nb::object items = sequence_items(object);
+    return items.is_valid() && write_all(items);
+}
+
+ErrorCategory misfit_category(nb::handle value, Type type) {
+    if (type.is_scalar() || PyUnicode_Check(value.ptr()) || PyDict_Check(value.ptr())) return ErrorCategory::type;
+    const Py_ssize_t length = PyObject_Size(value.ptr());
+    if (length < 0) PyErr_Clear();
+    const bool is_possible = length < 0 || length == type.components() || length == type.rows();
+    return is_possible ? ErrorCategory::type : ErrorCategory::value;
 }
 
 }  // namespace weft::bindings

@@ -103,7 +103,8 @@ void bind_devices(nb::module_& m) {
              "Frees what allocate() gave.")
         .def_prop_ro("memory_kind", &HostAllocator::memory_kind, "A wp.MemoryKind: HOST or PINNED.");
 
-    nb::class_<Device> device(m, "Device", "A processor that owns arrays and runs kernels. Compares equal to its name.");
+    nb::class_<Device> device(m, "Device",
+                              "A processor that owns arrays and runs kernels. Compares equal to its name.");
     device.def_ro("alias", &Device::alias, "The name programs use: \"cpu\", \"cuda:0\".")
         .def_ro("name", &Device::name, "The name of the processor.")
         .def_ro("ordinal", &Device::ordinal, "Number of a CUDA device; -1 for the CPU.")
@@ -171,8 +172,7 @@ void bind_devices(nb::module_& m) {
     m.def(
         "get_cuda_device",
         [](nb::handle ordinal) -> nb::object {
-            const std::string name =
-                ordinal.is_none() ? "cuda" : "cuda:" + nb::cast<std::string>(nb::str(ordinal));
+            const std::string name = ordinal.is_none() ? "cuda" : "cuda:" + nb::cast<std::string>(nb::str(ordinal));
             for (Device* device : runtime::devices()) {
                 if (!device->is_cpu && device->alias == name) return device_to_python(*device);
             }

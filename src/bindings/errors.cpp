@@ -88,9 +88,8 @@ nb::object class_of(ErrorKind kind, ErrorCategory category) {
         if (category == ErrorCategory::syntax)
             members["msg"] = nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(base.attr("__str__"));
         // A name that a kernel does not know is a KeyError for programs of release 1.19, a NameError for Python.
-        const nb::object first = kind == ErrorKind::compile && category == ErrorCategory::name
-                                     ? class_of(kind, ErrorCategory::key)
-                                     : base;
+        const nb::object first =
+            kind == ErrorKind::compile && category == ErrorCategory::name ? class_of(kind, ErrorCategory::key) : base;
         made = new_class(kKindNames[static_cast<int>(kind)], nb::make_tuple(first, nb::borrow(builtin_of(category))),
                          members);
     }

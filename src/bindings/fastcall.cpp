@@ -63,6 +63,34 @@ bool flag(PyObject* value, bool otherwise) {
     return truth == 1;
 }
 
+nb::object sequence_items(PyObject* object) {
+    const auto checked = [](PyObject* made) {
+        nb::object result = nb::steal(made);
+        if (!result.is_valid()) throw nb::python_error();
+        return result;
+    };
+    // A copy of a list: converting an item may run Python code, which may change it.
+    if (PyTuple_Check(object) || PyList_Check(object)) return checked(PySequence_Tuple(object));
+    const Py_ssize_t count = PyObject_Size(object);
+    nb::object iterator = count < 0 ? nb::object() : nb::steal(PyObject_GetIter(object));
+    if (!iterator.is_valid()) {
+        PyErr_Clear();
+        return {};
+    }
+    nb::object items = checked(PyTuple_New(count));
+    for (Py_ssize_t i = 0; i <= count; ++i) {
+        PyObject* item = PyIter_Next(iterator.ptr());
+        if (!item && PyErr_Occurred()) throw nb::python_error();
+        if (!item) return i == count ? items : nb::object();
+        if (i < count) {
+            PyTuple_SET_ITEM(items.ptr(), i, item);
+        } else {
+            Py_DECREF(item);
+        }
+    }
+    return {};
+}
+
 std::int64_t integer(PyObject* value, std::string_view api, const char* name) {
     if (!PyIndex_Check(value) || PyBool_Check(value)) {
         throw UsageError(api, "'" + std::string(name) + "' must be an integer, got " + describe(value),

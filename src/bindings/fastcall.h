@@ -109,6 +109,9 @@ private:
 // Readings of optional arguments: null and None mean `otherwise`.
 inline bool is_given(PyObject* value) { return value && value != Py_None; }
 bool flag(PyObject* value, bool otherwise);
+// The items of a list, a tuple or another object of a known length, as a tuple; empty where it has no length, or more
+// items than it says: pointers of ctypes, generators and the like are no sequences, and some never end.
+nb::object sequence_items(PyObject* object);
 // Anything with __index__ (Python and NumPy integers); not bool.
 std::int64_t integer(PyObject* value, std::string_view api, const char* name);
 

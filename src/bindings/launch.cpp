@@ -314,18 +314,17 @@ private:
     void add(PyObject* sequence, const char* name, int part) {
         if (!sequence || sequence == Py_None) return;
         // These can be iterated too, but are never meant as the list of arguments.
-        PyObject* fast =
-            PyUnicode_Check(sequence) || PyDict_Check(sequence) || PyAnySet_Check(sequence) || array_pointer(sequence)
-                ? nullptr
-                : PySequence_Fast(sequence, "");
-        if (!fast) {
-            PyErr_Clear();
+        const bool is_other =
+            PyUnicode_Check(sequence) || PyDict_Check(sequence) || PyAnySet_Check(sequence) || array_pointer(sequence);
+        const bool is_quick = PyList_Check(sequence) || PyTuple_Check(sequence);
+        nb::object fast = is_quick ? nb::borrow(sequence) : is_other ? nb::object() : sequence_items(sequence);
+        if (!fast.is_valid()) {
             throw UsageError("launch()",
                              std::string(name) + " is " + describe(sequence) +
                                  ", expected a list of arguments. help: " + name + "=[...]",
                              ErrorCategory::type);
         }
-        parts_[part] = nb::steal(fast);
+        parts_[part] = std::move(fast);
     }
     std::size_t size(int part) const {
         return parts_[part].is_valid() ? static_cast<std::size_t>(PySequence_Fast_GET_SIZE(parts_[part].ptr())) : 0;

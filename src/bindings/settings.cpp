@@ -109,6 +109,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.cache_folder = value.is_none() ? std::string() : as_path(value, name, "the path of a folder");
     } else if (name == "cpu_threads") {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
+    } else if (name == "legacy_scalar_return_types") {
+        settings.legacy_scalar_return_types = as_bool(value, name);
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
     } else if (name == "host_compiler") {

@@ -80,6 +80,12 @@ nb::object make_class(Type type) {
     members["__slots__"] = nb::tuple();
     members["__doc__"] = class_doc(type);
     members["__module__"] = named_type(name) ? "warp" : "warp.types";
+    if (type.scalar() != Scalar::bf16) {  // what numpy.dtype(wp.float32) asks for
+        const nb::object dtype = nb::module_::import_("numpy").attr("dtype");
+        const nb::object scalar = dtype(info(type.scalar()).numpy);
+        members["__numpy_dtype__"] =
+            type.is_scalar() ? scalar : dtype(nb::make_tuple(scalar, nb::make_tuple(type.components())));
+    }
     if (type.is_numeric_aggregate()) {
         const nb::object scalar = dtype_to_python(type.scalar_type());
         members["dtype"] = scalar;

@@ -2,6 +2,7 @@
 // plain Python or NumPy number takes it where it fits), `*` is the matrix, quaternion or transform product, integer `/`
 // and `%` are C's. What goes component by component is computed here, in the type itself; products and powers are the
 // builtins of kernels (builtin_call.h).
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -185,13 +186,13 @@ bool is_componentwise(Op op, Type a, Type b) {
     if (is_bitwise(op)) return info(a.scalar()).is_int() && a == b;
     switch (op) {
         case Op::add:
-        case Op::sub:
-            return a == b;
+        case Op::sub:  // a number beside a vector: to every component, which kernels do not have
+            return a == b || (a_scalar && b.is_vector()) || (a.is_vector() && b_scalar);
         case Op::mul:
         case Op::div:
             return a_scalar || b_scalar;
         case Op::mod:
-            return both || (a == b && a.is_vector());
+            return both || (a.is_vector() && (a == b || b_scalar));
         case Op::floordiv:
             return both;
         default:
@@ -221,8 +222,13 @@ bool is_builtin(Op op, Type a, Type b) {
     }
 }
 
+// With the two dimensions of a matrix, which its buffer does not have.
 nb::object as_array(nb::handle value) {
-    return is_numpy_array(value) ? nb::borrow(value) : nb::module_::import_("numpy").attr("asarray")(value);
+    if (is_numpy_array(value)) return nb::borrow(value);
+    nb::object made = nb::module_::import_("numpy").attr("asarray")(value);
+    const Value* typed = value_pointer(value);
+    if (!typed || !typed->type().is_matrix()) return made;
+    return made.attr("reshape")(typed->type().rows(), typed->type().cols());
 }
 
 bool is_proper_array(nb::handle object) { return is_numpy_array(object) && nb::cast<int>(object.attr("ndim")) > 0; }
@@ -343,23 +349,54 @@ PyObject* inverted(PyObject* self) {
 
 // ---- comparison ----
 
+// Numbers as Python compares them, whatever their types are.
+bool equal(Number a, Scalar of_a, Number b, Scalar of_b) {
+    if (a.is_float || b.is_float) return a.as_double() == b.as_double();
+    const bool a_is_beyond = of_a == Scalar::u64 && a.i < 0, b_is_beyond = of_b == Scalar::u64 && b.i < 0;
+    return a.i == b.i && a_is_beyond == b_is_beyond;
+}
+
+// As many components in the same rows.
 bool equal(const Value& a, const Value& b) {
-    if (a.type() != b.type()) return false;
-    for (int i = 0; i < a.type().components(); ++i) {
-        const Number x = a.component(i), y = b.component(i);
-        if (x.is_float ? x.f != y.f : x.i != y.i) return false;
+    const Type x = a.type(), y = b.type();
+    if (x.components() != y.components() || x.is_matrix() != y.is_matrix() || x.rows() != y.rows()) return false;
+    for (int i = 0; i < x.components(); ++i)
+        if (!equal(a.component(i), x.scalar(), b.component(i), y.scalar())) return false;
+    return true;
+}
+
+// A sequence of as many numbers; of a matrix as many sequences. Empty where `other` is no sequence.
+std::optional<bool> equals_sequence(const Value& a, int row, nb::handle other) {
+    const Type type = a.type();
+    const bool has_rows = type.is_matrix() && row < 0;
+    if (PyUnicode_Check(other.ptr()) || PyBytes_Check(other.ptr()) || !PySequence_Check(other.ptr())) return {};
+    const nb::object items = sequence_items(other.ptr());
+    if (!items.is_valid()) return {};
+    const int count = has_rows ? type.rows() : type.is_matrix() ? type.cols() : type.components();
+    if (PyTuple_GET_SIZE(items.ptr()) != count) return false;
+    for (int i = 0; i < count; ++i) {
+        const nb::handle item = PyTuple_GET_ITEM(items.ptr(), i);
+        Number number;
+        Scalar from;
+        if (has_rows) {
+            if (!equals_sequence(a, i, item).value_or(false)) return false;
+        } else if (!read_number(item, number, from) ||
+                   !equal(a.component(std::max(row, 0) * count + i), type.scalar(), number, from)) {
+            return false;
+        }
     }
     return true;
 }
 
-// Scalars compare as their numbers, aggregates of one type component by component.
+// Scalars compare as their numbers, aggregates component by component, with sequences too.
 nb::object compare(nb::handle left, nb::handle right, int op) {
     const auto plain = [](nb::handle object) {
         const Value* value = value_pointer(object);
         return value && value->type().is_scalar() ? load_component(*value, 0) : nb::borrow(object);
     };
     const Value& self = *value_pointer(left);
-    if (is_proper_array(right) || self.type().is_scalar()) {
+    const bool asks_equality = op == Py_EQ || op == Py_NE;
+    if ((is_proper_array(right) && !asks_equality) || self.type().is_scalar()) {
         nb::object x = is_proper_array(right) ? as_array(left) : plain(left), y = plain(right);
         if (value_pointer(y))
             return not_implemented();  // a vector: Python then tries the other side, and compares identity
@@ -367,9 +404,14 @@ nb::object compare(nb::handle left, nb::handle right, int op) {
         if (!result.is_valid()) throw nb::python_error();
         return result;
     }
-    const Value* other = value_pointer(right);
-    if (!other || (op != Py_EQ && op != Py_NE)) return not_implemented();
-    return nb::bool_(equal(self, *other) == (op == Py_EQ));
+    if (!asks_equality) return not_implemented();
+    if (const Value* other = value_pointer(right); other && !other->type().is_scalar())
+        return nb::bool_(equal(self, *other) == (op == Py_EQ));
+    const std::optional<bool> same = equals_sequence(self, -1, right);
+    if (!same) return not_implemented();
+    // NumPy's own bool beside NumPy's arrays: it has all() and any().
+    if (is_numpy_array(right)) return nb::module_::import_("numpy").attr("bool_")(*same == (op == Py_EQ));
+    return nb::bool_(*same == (op == Py_EQ));
 }
 
 template <class Function>

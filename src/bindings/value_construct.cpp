@@ -11,10 +11,13 @@ std::string expected_arguments(Type type) {
     const std::string number = type.is_float() || info(type.scalar()).is_float()
                                    ? "numbers"
                                    : std::string("integers in the range of ") + info(type.scalar()).python;
-    if (type.is(Kind::quaternion)) return "4 " + number + ", a sequence of 4, or (vector of 3, number)";
+    if (type.is(Kind::quaternion))
+        return "no argument, one number for all components, 4 " + number +
+               ", a sequence of 4, or (vector of 3, number)";
     if (type.rows() == 6 && type.is_vector())
         return "no argument, one number for all components, 6 " + number + ", a sequence of 6, or two vectors of 3";
-    if (type.is(Kind::transform)) return "a position and a rotation, or 7 " + number;
+    if (type.is(Kind::transform))
+        return "no argument, a position and a rotation, one number for all components, or 7 " + number;
     return "no argument, one number for all components, " + n + " " + number + ", or a sequence of " + n;
 }
 
@@ -29,17 +32,21 @@ std::string expected_arguments(Type type) {
             break;
         }
     }
-    throw UsageError(type.python_name() + "()", "expected " + expected_arguments(type) + "; got " + found,
-                     ErrorCategory::type);
+    ErrorCategory category = count == type.components() ? ErrorCategory::type : ErrorCategory::value;
+    if (count == 1) category = misfit_category(arguments[0], type);
+    if (type.is_matrix() && count == type.rows()) category = ErrorCategory::type;
+    throw UsageError(type.python_name() + "()", "expected " + expected_arguments(type) + "; got " + found, category);
 }
 
 bool fill_aggregate(Value& self, Arguments arguments) {
     const Type type = self.type();
-    if (arguments.size() == 0) return true;
+    if (arguments.size() == 0) {
+        if (type.is(Kind::transform)) self.set_component(6, Number::real(1.0));  // the identity
+        return true;
+    }
     if (arguments.size() == 1) {
-        const bool splats = type.is_vector() || type.is_matrix();
         alignas(8) std::byte first[8];
-        if (splats && write_component(arguments[0], type.scalar(), first)) {
+        if (write_component(arguments[0], type.scalar(), first)) {
             const int bytes = info(type.scalar()).bytes();
             for (int i = 0; i < type.components(); ++i) std::memcpy(self.data() + i * bytes, first, bytes);
             return true;

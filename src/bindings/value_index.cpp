@@ -1,4 +1,5 @@
-// Components of typed values by index: v[-1], m[0, 1], m[0] (a row, which writes through), slices (copies).
+// Components of typed values by index: v[-1], m[0, 1], m[0] (a row, which writes through), slices (copies), and the
+// rows and columns of matrices by name.
 #include <cstring>
 
 #include "bindings/value_object.h"
@@ -44,7 +45,7 @@ Picked pick(const Value& self, nb::handle index, Py_ssize_t size) {
     }
     if (!PyIndex_Check(index.ptr())) {
         throw UsageError(name_of(self) + "[]", "an index is an int or a slice, got " + describe(index),
-                         ErrorCategory::type);
+                         ErrorCategory::key);
     }
     Py_ssize_t i = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
     if (i == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -69,7 +70,7 @@ struct Selection {
             throw UsageError(name_of(self) + "[]",
                              "takes " + std::string(is_matrix ? "one or two indices" : "one index") + ", got " +
                                  std::to_string(given),
-                             ErrorCategory::index);
+                             ErrorCategory::key);
         }
         nb::object first = is_tuple ? nb::object(index[0]) : nb::borrow(index);
         if (!is_matrix) {
@@ -129,7 +130,7 @@ void set_item(nb::handle handle, nb::handle index, nb::handle value) {
     } else if (!write_components(value, part.type(), part.data(), true)) {
         throw UsageError(name_of(self) + "[]",
                          "the part is a " + part.type().python_name() + ", got " + describe(value),
-                         ErrorCategory::type);
+                         misfit_category(value, part.type()));
     }
     int next = 0;
     for (Py_ssize_t r = 0; r < selection.rows.count; ++r) {
@@ -152,6 +153,53 @@ int quick_place(const Value& self, PyObject* index) {
 }
 
 }  // namespace
+
+namespace {
+
+// m[i] or m[:, j] as an index.
+nb::object line_index(bool is_row, nb::handle index, const char* api) {
+    if (!PyIndex_Check(index.ptr()))
+        throw UsageError(api, "an index is an int, got " + describe(index), ErrorCategory::type);
+    if (is_row) return nb::borrow(index);
+    return nb::make_tuple(nb::steal(PySlice_New(nullptr, nullptr, nullptr)), index);
+}
+
+template <bool is_row>
+PyObject* get_line(PyObject* self, PyObject* index) {
+    return guarded([&] {
+        const nb::object line = get_item(self, line_index(is_row, index, is_row ? "get_row()" : "get_col()"));
+        const Value& found = *value_pointer(line);
+        nb::object made = new_value(found.type());
+        std::memcpy(value_pointer(made)->data(), found.data(), static_cast<std::size_t>(found.type().size_bytes()));
+        return made.release().ptr();
+    });
+}
+
+template <bool is_row>
+PyObject* set_line(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+        static const Signature<2> signature(is_row ? "set_row()" : "set_col()", {"index", "value"}, 2);
+        const auto given = signature.parse(args, count, keywords);
+        set_item(self, line_index(is_row, given[0], signature.api()), given[1]);
+        Py_RETURN_NONE;
+    });
+}
+
+template <class Function>
+PyMethodDef setter(const char* name, Function* function, const char* doc) {
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+}  // namespace
+
+PyMethodDef kMatrixMethods[] = {
+    {"get_row", get_line<true>, METH_O, "get_row($self, index)\n--\n\nA copy of a row."},
+    {"get_col", get_line<false>, METH_O, "get_col($self, index)\n--\n\nA copy of a column."},
+    setter("set_row", set_line<true>, "set_row($self, index, value)\n--\n\nAssigns a row: numbers, or one for all."),
+    setter("set_col", set_line<false>,
+           "set_col($self, index, value)\n--\n\nAssigns a column: numbers, or one for all."),
+    {},
+};
 
 PyObject* value_subscript(PyObject* self, PyObject* index) {
     return guarded([&] {

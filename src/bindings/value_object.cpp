@@ -4,10 +4,10 @@
 // when it is first asked for (types.cpp), and finish_value_class() lets calls of it come straight to construct().
 #include "bindings/value_object.h"
 
-#include <nanobind/stl/string.h>
+#include <structmember.h>
 
+#include <cstddef>
 #include <cstring>
-#include <iterator>
 
 namespace weft::bindings {
 
@@ -100,6 +100,7 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* named) {
 
 void deallocate(PyObject* self) {
     PyTypeObject* python_class = Py_TYPE(self);
+    Py_CLEAR(reinterpret_cast<ValueObject*>(self)->attributes);
     value_of_object(self).~Value();
     python_class->tp_free(self);
     Py_DECREF(python_class);
@@ -213,62 +214,6 @@ PyGetSetDef kTransformParts[] = {{"p", get_part, set_part, "Position: a view of 
                                  {"q", get_part, set_part, "Rotation: a view of the last 4 components.", &kIsRotation},
                                  {}};
 
-// ---- memory ----
-
-// PEP 3118: shape (components,) or (rows, cols), in place. bfloat16 has no format.
-int get_buffer(PyObject* object, Py_buffer* view, int flags) {
-    static constexpr const char* kFormats[] = {"?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", nullptr, "f", "d"};
-    static_assert(std::size(kFormats) == static_cast<std::size_t>(Scalar::f64) + 1);
-    Value& value = value_of_object(object);
-    const Type type = value.type();
-    const char* format = kFormats[static_cast<int>(type.scalar())];
-    if (!format) {
-        PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format; convert to float32 first");
-        return -1;
-    }
-    const int bytes = info(type.scalar()).bytes();
-    auto* extents = new Py_ssize_t[4]{type.rows(), type.cols(), static_cast<Py_ssize_t>(bytes) * type.cols(), bytes};
-    if (!type.is_matrix()) extents[2] = bytes;
-    *view = Py_buffer{};
-    view->buf = value.data();
-    view->obj = Py_NewRef(object);
-    view->len = static_cast<Py_ssize_t>(type.size_bytes());
-    view->itemsize = bytes;
-    view->readonly = type.is_scalar();
-    view->ndim = type.is_scalar() ? 0 : type.is_matrix() ? 2 : 1;
-    view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
-    view->shape = flags & PyBUF_ND ? extents : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? extents + 2 : nullptr;
-    view->internal = extents;
-    return 0;
-}
-
-void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
-
-nb::object restore_value(const std::string& type_name, nb::bytes data) {
-    const std::optional<Type> type = parse_ir_type(type_name);
-    if (!type || static_cast<std::int64_t>(data.size()) != type->size_bytes()) {
-        throw UsageError("unpickling",
-                         "no value of type '" + type_name + "' has " + std::to_string(data.size()) + " bytes",
-                         ErrorCategory::value);
-    }
-    nb::object made = new_value(*type);
-    std::memcpy(value_pointer(made)->data(), data.c_str(), data.size());
-    return made;
-}
-
-PyObject* reduce(PyObject* self, PyObject*) {
-    return guarded([&] {
-        const Value& value = value_of_object(self);
-        const nb::object restore = nb::module_::import_("warp._weft").attr("_restore_value");
-        return nb::make_tuple(restore, nb::make_tuple(value.type().ir_name(),
-                                                      nb::bytes(reinterpret_cast<const char*>(value.data()),
-                                                                static_cast<std::size_t>(value.type().size_bytes()))))
-            .release()
-            .ptr();
-    });
-}
-
 // ---- text, numbers, sequences ----
 
 PyObject* to_text(const std::string& text) {
@@ -323,7 +268,12 @@ void* slot(Function* function) {
     return reinterpret_cast<void*>(function);
 }
 
-PyMethodDef kValueMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
+// Attributes of the user's own. The classes are not collected: a value that holds itself in one lives for ever.
+PyMemberDef kValueMembers[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ValueObject, attributes), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyGetSetDef kValueAttributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
 PyMethodDef kScalarMethods[] = {{"__format__", format_number, METH_O, nullptr}, {}};
 PyGetSetDef kScalarMembers[] = {
     {"value", number_of, nullptr, "The number as Python's own int, float or bool.", nullptr}, {}};
@@ -399,7 +349,7 @@ bool is_numpy_array(nb::handle object) {
 }
 
 void bind_values(nb::module_& m) {
-    m.def("_restore_value", &restore_value);
+    bind_value_memory(m);
     m.def(
         "is_value", [](nb::handle object) { return value_pointer(object) != nullptr; }, nb::arg("object").none(),
         "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
@@ -413,8 +363,10 @@ void bind_values(nb::module_& m) {
         {Py_tp_richcompare, slot(compare_values)},
         {Py_tp_hash, slot(PyObject_HashNotImplemented)},
         {Py_tp_methods, kValueMethods},
-        {Py_bf_getbuffer, slot(get_buffer)},
-        {Py_bf_releasebuffer, slot(release_buffer)},
+        {Py_tp_members, kValueMembers},
+        {Py_tp_getset, kValueAttributes},
+        {Py_bf_getbuffer, slot(get_value_buffer)},
+        {Py_bf_releasebuffer, slot(release_value_buffer)},
     };
     for (const PyType_Slot* each = kOperatorSlots; each->slot; ++each) slots.push_back(*each);
     value_class = add_class(m, "Value", nullptr, slots);
@@ -441,7 +393,7 @@ void bind_values(nb::module_& m) {
     const std::vector<PyType_Slot> lettered = {{Py_tp_getattro, slot(get_attribute)}, {Py_tp_getset, kLetters}};
     vector_class = add_class(m, "VectorValue", aggregate_class, lettered);
     quaternion_class = add_class(m, "QuaternionValue", aggregate_class, lettered);
-    matrix_class = add_class(m, "MatrixValue", aggregate_class, {});
+    matrix_class = add_class(m, "MatrixValue", aggregate_class, {{Py_tp_methods, kMatrixMethods}});
     transform_class = add_class(m, "TransformValue", aggregate_class, {{Py_tp_getset, kTransformParts}});
 }
 

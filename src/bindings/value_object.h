@@ -14,7 +14,8 @@
 namespace weft::bindings {
 
 struct ValueObject {
-    PyObject_HEAD Value value;
+    PyObject_HEAD PyObject* attributes;  // what programs hang on values; null until then
+    Value value;
 };
 
 inline Value& value_of_object(PyObject* self) { return reinterpret_cast<ValueObject*>(self)->value; }
@@ -32,10 +33,17 @@ void store_component(Value& value, int index, nb::handle number);
 PyObject* value_subscript(PyObject* self, PyObject* index);
 PyObject* value_item(PyObject* self, Py_ssize_t index);
 int value_assign_subscript(PyObject* self, PyObject* index, PyObject* value);
+extern PyMethodDef kMatrixMethods[];  // get_row, set_col ...
 
 // ---- value_text.cpp ----
 std::string repr_of(const Value& value);
 std::string text_of(const Value& value);
+
+// ---- value_memory.cpp ----
+int get_value_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_value_buffer(PyObject* self, Py_buffer* view);
+extern PyMethodDef kValueMethods[];  // from_ptr, from_buffer, pickling
+void bind_value_memory(nb::module_& m);
 
 // ---- value_arithmetic.cpp ----
 extern PyType_Slot kOperatorSlots[];  // ended by {0, nullptr}

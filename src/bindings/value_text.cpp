@@ -1,4 +1,4 @@
-// Typed values as text: repr() is a call that makes the value again, str() its numbers.
+// Typed values as text: repr() is a call that makes the value again, str() its numbers, as a list of Python has them.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@ namespace weft::bindings {
 namespace {
 
 // The shortest decimal that reads back as the same number of its type, as Python writes floats.
-std::string number_text(Number number, Scalar scalar) {
+std::string shortest_text(Number number, Scalar scalar) {
     if (!info(scalar).is_float()) return nb::str(number_to_python(number, scalar)).c_str();
     double shown = number.f;
     if (scalar != Scalar::f64 && std::isfinite(shown)) {
@@ -26,7 +26,8 @@ std::string number_text(Number number, Scalar scalar) {
 std::string components_text(const Value& value, int begin, int end) {
     std::string text;
     for (int i = begin; i < end; ++i) {
-        text += (i > begin ? ", " : "") + number_text(value.component(i), value.type().scalar());
+        text += i > begin ? ", " : "";
+        text += nb::repr(number_to_python(value.component(i), value.type().scalar())).c_str();
     }
     return text;
 }
@@ -45,15 +46,12 @@ std::string rows_text(const Value& value, const char* between) {
 std::string repr_of(const Value& value) {
     const Type type = value.type();
     if (type.is_matrix()) return name_of(value) + "(" + rows_text(value, ", ") + ")";
-    if (type.is(Kind::transform)) {
-        return name_of(value) + "((" + components_text(value, 0, 3) + "), (" + components_text(value, 3, 7) + "))";
-    }
-    return name_of(value) + "(" + components_text(value, 0, type.components()) + ")";
+    return name_of(value) + "(" + text_of(value) + ")";
 }
 
 std::string text_of(const Value& value) {
     const Type type = value.type();
-    if (type.is_scalar()) return components_text(value, 0, 1);
+    if (type.is_scalar()) return shortest_text(value.component(0), type.scalar());
     if (type.is_matrix()) return rows_text(value, ",\n ");
     return std::string("[").append(components_text(value, 0, type.components())).append("]");
 }

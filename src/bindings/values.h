@@ -4,7 +4,8 @@
 // are plain CPython types and not nanobind's, because programs make vectors by the million: making one, reading a
 // component and adding two cost some dozens of nanoseconds.
 //
-//   value_object.cpp       the classes: life, attributes, buffers, pickling
+//   value_object.cpp       the classes: life, attributes
+//   value_memory.cpp       buffers, addresses, pickling
 //   value_construct.cpp    wp.vec3(...): what each type is made of
 //   value_index.cpp        v[i], m[i, j], slices, assignment
 //   value_text.cpp         repr() and str()
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/error.h"
 #include "types/type.h"
 
 namespace weft::bindings {
@@ -74,6 +76,8 @@ bool is_numpy_array(nb::handle object);
 // constructors: another Weft type of as many components is converted, as a cast in kernels does. False, with nothing
 // raised, where number or nesting do not fit.
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion);
+// Of the error for a value that does not fit: a ValueError where it has another number of components, else a TypeError.
+ErrorCategory misfit_category(nb::handle value, Type type);
 // The same from items: all components in a row; one item per row of a matrix; (p, q) of a transform; the two halves of
 // a spatial vector.
 bool write_items(std::span<PyObject* const> items, Type type, std::byte* to, bool explicit_conversion);

@@ -16,6 +16,7 @@ struct Settings {
     bool cache_kernels = true;
     bool print_launches = false;
     bool verify_fp = false;
+    bool legacy_scalar_return_types = false;  // builtins called from Python give plain numbers
     int log_level = 20;  // config.log_level: bindings/log.h
     std::optional<int> optimization_level;  // not set: 3, and 0 in debug mode
     int max_unroll = 16;

@@ -24,6 +24,7 @@ std::unordered_map<std::string, Type> make_named_types() {
         add("spatial_matrix", Type::matrix(scalar.id, 6, 6));
     }
     names.emplace("spatial_transform", Type::transform(Scalar::f32));
+    names.emplace("handle", Type::scalar(Scalar::u64));  // an object id
     return names;
 }
 

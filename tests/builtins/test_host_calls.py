@@ -32,7 +32,7 @@ def call_rows(call, arguments):
         results = [given] if len(call.results) == 1 else list(given or ())
         results += [values[i] for i in call.assigned]
         for column, value, kind in zip(columns, results, call.outputs, strict=True):
-            column.append(np.asarray(value).astype(kind.numpy))
+            column.append(np.reshape(value, kind.shape).astype(kind.numpy))
         rows.append(row)
     return rows, [np.array(column) for column in columns]
 
@@ -128,7 +128,7 @@ def test_arrays_are_passed_by_reference():
 
 def test_types_and_compile_time_numbers_are_arguments():
     assert wp.identity(n=2) == wp.mat22(1, 0, 0, 1)
-    assert np.array_equal(wp.identity(5, wp.float64), np.eye(5)) and type(wp.identity(3, dtype=wp.float64)) is wp.mat33d
+    assert wp.identity(5, wp.float64) == np.eye(5) and type(wp.identity(3, dtype=wp.float64)) is wp.mat33d
     assert wp.quat_identity() == wp.quat(0, 0, 0, 1) and type(wp.quat_identity(dtype=wp.float64)) is wp.quatd
     assert type(wp.transform_identity(wp.float16)) is wp.transformh
     assert wp.cast(1.0, wp.int32) == 0x3F800000

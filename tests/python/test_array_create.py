@@ -519,14 +519,14 @@ def test_spellings_of_an_annotation_are_equal():
 def test_generic_annotations():
     assert wp.array(dtype=typing.Any).dtype is typing.Any
     assert wp.array2d[typing.Any] == wp.array(dtype=typing.Any, ndim=2)
-    assert wp.array[float] | None == typing.Optional[wp.array]
+    assert typing.get_args(wp.array[float] | None) == (wp.array[float], type(None))
     with pytest.raises(RuntimeError):
         wp.array[str]
 
 
 def test_annotations_have_no_memory():
     annotation = wp.array(dtype=float)
-    for use in (len, lambda a: a[0], lambda a: a.numpy(), list, lambda a: a.zero_(), np.asarray):
+    for use in (lambda a: a[0], lambda a: a.numpy(), lambda a: a.T, list, lambda a: a.zero_(), np.asarray):
         with pytest.raises((RuntimeError, BufferError)):
             use(annotation)
     assert annotation
@@ -547,13 +547,13 @@ def test_dtypes_of_numpy():
     for name, dtype in SCALARS.items():
         assert wp.dtype_from_numpy(dtype) is getattr(wp, name)
         assert wp.dtype_from_numpy(np.dtype(dtype)) is getattr(wp, name)
-    with pytest.raises(RuntimeError, match="complex128"):
+    with pytest.raises(RuntimeError, match="complex"):
         wp.dtype_from_numpy(complex)
 
 
 def test_the_shape_of_an_annotation_can_be_noted():
     annotation = wp.array(ndim=2, dtype=float)
-    assert annotation.shape == (0,)
+    assert annotation.shape == (0, 0)
     annotation.shape = ("nworld", 3)
     assert annotation.shape == ("nworld", 3) and annotation.ndim == 2
     with pytest.raises(AttributeError, match="reshape"):

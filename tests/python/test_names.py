@@ -45,7 +45,7 @@ def test_named_types_hold_numbers_on_the_host_and_in_kernels(name):
     scalar, shape = NAMED[name]
     numbers = random.integers(0, 50, shape).astype(scalar)
     value = dtype(*numbers.ravel().tolist())
-    np.testing.assert_array_equal(np.array(value), numbers)
+    np.testing.assert_array_equal(np.reshape(value, shape), numbers)
 
     @wp.kernel(module="unique")
     def twice(x: dtype, y: wp.array(dtype=dtype)):

@@ -639,7 +639,7 @@ def look(one: Optional, many: wp.array[Optional], out: wp.array2d[int]):
 
 @pytest.mark.seed("S-STR-008")
 def test_an_array_field_that_was_never_set_is_a_null_array():
-    empty, full = Optional(), Optional(number=3, values=wp.array([5.0, 6.0]))
+    empty, full = Optional(), Optional(number=3, values=wp.array([5.0, 6.0], dtype=float))
     assert empty.values is None and empty.table is None
     many = wp.array([Optional(number=1), full, empty], dtype=Optional)
     many[2] = Optional()

@@ -57,7 +57,8 @@ def test_sum_of_vectors_and_matrices(dtype, inner):
     a = wp.array(data, dtype=dtype)
     total = wp.utils.array_sum(a)
     assert type(total) is a.dtype
-    np.testing.assert_allclose(np.array(total), data.sum(axis=(0, 1), dtype=np.float64), rtol=1e-5, atol=1e-4)
+    expected = data.sum(axis=(0, 1), dtype=np.float64)
+    np.testing.assert_allclose(np.reshape(total, inner), expected, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(wp.utils.array_sum(a, axis=0).numpy()[0], data.sum(axis=0), rtol=1e-4, atol=1e-4)
 
 

@@ -48,7 +48,8 @@ def test_vectors_are_made_of(source):
     "source", [[1, 2], [1, 2, 3, 4], "abc", b"abc", {1: 2}, None, np.zeros((3, 1)), wp.vec2(), [1, 2, "x"]]
 )
 def test_vectors_are_not_made_of(source):
-    with pytest.raises(TypeError, match=r"vec3f\(\)"):
+    has_length = not isinstance(source, (str, bytes, dict, type(None))) and len(source) != 3
+    with pytest.raises(ValueError if has_length else TypeError, match=r"vec3f\(\)"):
         wp.vec3(source)
 
 
@@ -65,8 +66,8 @@ def test_matrices_take_components_row_by_row():
     assert m == wp.mat22([[1, 2], [3, 4]]) == wp.mat22(np.array([[1, 2], [3, 4]])) == wp.mat22([1, 2, 3, 4])
     assert m == wp.mat22(np.array([[1, 3], [2, 4]]).T)
     mat23 = wp.types.matrix((2, 3), wp.int32)
-    assert np.array_equal(mat23(range(6)), np.arange(6).reshape(2, 3))
-    with pytest.raises(TypeError):
+    assert mat23(range(6)) == np.arange(6).reshape(2, 3)
+    with pytest.raises(ValueError):
         mat23(np.zeros((3, 2), dtype=np.int32))
 
 
@@ -74,7 +75,7 @@ def test_matrices_take_components_row_by_row():
 def test_half_components_are_converted_by_an_explicit_constructor():
     mat32d = wp.types.matrix(shape=(3, 2), dtype=wp.float64)
     m = mat32d(*[wp.float16(x) for x in (1, 2, 3, 4, 5, 6)])
-    assert np.array_equal(np.array(m), [[1, 2], [3, 4], [5, 6]]) and np.array(m).dtype == np.float64
+    assert m == [[1, 2], [3, 4], [5, 6]] and np.array(m).dtype == np.float64
 
 
 def test_quaternions_and_transforms():
@@ -88,8 +89,15 @@ def test_quaternions_and_transforms():
     assert wp.transform(p=(1, 2, 3)).q == wp.quat(0, 0, 0, 1)
     with pytest.raises(TypeError, match="p and q"):
         wp.transform(r=3)
-    with pytest.raises(TypeError):
-        wp.quat(1.0)
+
+
+def test_what_is_made_of_nothing_and_of_one_number():
+    for made in (wp.transform, wp.transformd, wp.transformh, wp.types.transformation(wp.float16)):
+        assert made() == (0, 0, 0, 0, 0, 0, 1) and made(1.5) == [1.5] * 7
+    assert wp.transform(wp.transformd((1, 2, 3))) == (1, 2, 3, 0, 0, 0, 1) == wp.transform(1, 2, 3, 0, 0, 0, 1)
+    assert wp.quat() == (0, 0, 0, 0) and wp.quat(2) == (2, 2, 2, 2) and wp.mat22() == ((0, 0), (0, 0))
+    zeros = wp.zeros(1, dtype=wp.transform).list()[0]
+    assert zeros == [0] * 7 and zeros.p == (0, 0, 0), "in arrays and kernels it is zero"
 
 
 # ---- components ----
@@ -114,7 +122,7 @@ def test_a_component_that_is_not_there():
     for index in (2, -3):
         with pytest.raises(IndexError, match=str(index)):
             v[index]
-    with pytest.raises(TypeError, match="float 1.0"):
+    with pytest.raises(KeyError, match="float 1.0"):
         v[1.0]
     assert not hasattr(v, "z") and not hasattr(v, "nonsense") and not hasattr(v, "xz")
     with pytest.raises(AttributeError, match="'z'"):
@@ -136,15 +144,36 @@ def test_matrix_rows_are_views_and_columns_are_copies():
     assert m[0, 1] == 100.0
     m[1] = (0, 0, 1)
     m[2, 0:2] = 5
-    assert np.array_equal(m, [[0, 100, 2], [0, 0, 1], [5, 5, 8]])
+    assert m == [[0, 100, 2], [0, 0, 1], [5, 5, 8]]
     column = m[:, 1]
     assert column == wp.vec3(100, 0, 5)
     column[0] = 0.0
     assert m[0, 1] == 100.0
     assert m[0:2, 1:3] == wp.mat22(100, 2, 0, 1) and m[-1, -1] == 8.0
     assert [row[0] for row in m] == [0.0, 0.0, 5.0]
-    with pytest.raises(IndexError):
+    with pytest.raises(KeyError):
         m[0, 0, 0]
+
+
+def test_rows_and_columns_by_name_are_copies():
+    m = wp.mat22(1, 2, 3, 4)
+    row, column = m.get_row(0), m.get_col(-1)
+    assert row == (1, 2) and column == (2, 4) and type(row) is wp.vec2
+    row[0] = 9.0
+    m.set_row(1, (5, 6))
+    m.set_col(index=0, value=wp.vec2(7, 8))
+    assert m == ((7, 2), (8, 6))
+    m.set_col(1, 0.5)
+    assert m == ((7, 0.5), (8, 0.5))
+    for use in (m.get_row, m.get_col, lambda i: m.set_row(i, (1, 2)), lambda i: m.set_col(i, (1, 2))):
+        for index in (2, -3):
+            with pytest.raises(IndexError):
+                use(index)
+        with pytest.raises(TypeError):
+            use(0.5)
+    for wrong, error in (((1, 2, 3), ValueError), ("ab", TypeError), (None, TypeError)):
+        with pytest.raises(error):
+            m.set_row(0, wrong)
 
 
 def test_a_row_outlives_its_matrix():
@@ -156,8 +185,10 @@ def test_a_row_outlives_its_matrix():
 
 
 def test_text():
-    assert str(wp.vec3(1, 2, 3)) == "[1.0, 2.0, 3.0]" and repr(wp.vec3(1, 2, 3)) == "vec3f(1.0, 2.0, 3.0)"
-    assert repr(wp.vec2(0.1, 1e10)) == "vec2f(0.1, 10000000000.0)" and repr(wp.vec2h(0.1, 1e5)) == "vec2h(0.1, inf)"
+    assert str(wp.vec3(1, 2, 3)) == "[1.0, 2.0, 3.0]" and repr(wp.vec3(1, 2, 3)) == "vec3f([1.0, 2.0, 3.0])"
+    assert repr(wp.vec2(0.1, 1e10)) == "vec2f([0.10000000149011612, 10000000000.0])"
+    assert repr(wp.vec2d(0.1, 1e400)) == "vec2d([0.1, inf])" and repr(wp.float32(0.1)) == "float32(0.1)"
+    assert repr(wp.transform((1, 2, 3))) == "transformf([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0])"
     assert str(wp.vec2i(1, -2)) == "[1, -2]" and repr(wp.mat22(1, 2, 3, 4)) == "mat22f([[1.0, 2.0], [3.0, 4.0]])"
     assert str(wp.mat22(1, 2, 3, 4)) == "[[1.0, 2.0],\n [3.0, 4.0]]"
     for value in (
@@ -173,17 +204,48 @@ def test_text():
 def test_numpy_sees_the_memory(suffix):
     v = getattr(wp, "vec3" + suffix)(1, 2, 3)
     a = np.asarray(v)
-    assert a.shape == (3,) and a.dtype == wp.types.dtype_to_numpy(type(v)) and list(a) == [1, 2, 3]
+    assert a.shape == (3,) and a.dtype == wp.types.dtype_to_numpy(v.dtype) and list(a) == [1, 2, 3]
     a[1] = 9
     assert v[1] == 9
     v[0] = 7
     assert a[0] == 7
 
 
-def test_numpy_sees_matrices_in_two_dimensions():
-    assert np.array(wp.mat33(range(9))).shape == (3, 3)
+def test_numpy_sees_the_components_in_a_row():
+    assert np.array(wp.mat33(range(9))).tolist() == list(range(9))
+    assert np.array([wp.mat22(1, 2, 3, 4)]).shape == (1, 4)
     assert np.array([wp.vec3(1, 2, 3), wp.vec3(4, 5, 6)]).shape == (2, 3)
-    assert np.array(wp.types.vector(2, wp.bfloat16)(1.5, 2)).tolist() == [1.5, 2.0]
+    assert np.array(wp.types.vector(2, wp.bfloat16)(1.5, 2)).tolist() == [0x3FC0, 0x4000], "the bits"
+    assert memoryview(wp.bfloat16(1.5)).nbytes == 2 and memoryview(wp.mat22d()).nbytes == 32
+
+
+def test_values_of_buffers_and_addresses():
+    numbers = np.arange(8, dtype=np.float32)
+    assert wp.vec3.from_buffer_copy(numbers, 4) == (1, 2, 3) and wp.mat22.from_buffer_copy(numbers) == ((0, 1), (2, 3))
+    assert wp.transform.from_buffer_copy(source=numbers, offset=4) == (1, 2, 3, 4, 5, 6, 7)
+    shared = wp.quat.from_buffer(numbers)
+    shared[0] = 9.0
+    numbers[1] = 5.0
+    assert numbers[0] == 9.0 and shared == (9, 5, 2, 3)
+    del numbers
+    assert shared == (9, 5, 2, 3), "the buffer lives as long as the value"
+    with pytest.raises(ValueError, match="8 bytes, expected at least 12 from 0"):
+        wp.vec3.from_buffer_copy(bytes(8))
+    with pytest.raises(ValueError):
+        wp.vec3.from_buffer_copy(bytes(12), -4)
+    with pytest.raises(TypeError, match="read-only"):
+        wp.vec3.from_buffer(bytes(12))
+    with pytest.raises(TypeError):
+        wp.vec3.from_buffer([1.0, 2.0, 3.0])
+    a = wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)
+    v = wp.vec3.from_ptr(a.ptr)
+    v[0] = 7.0
+    assert v == (7, 2, 3) and a.list() == [1, 2, 3, 4] and wp.mat22.from_ptr(a.ptr) == ((1, 2), (3, 4))
+    for nothing in (0, None):
+        with pytest.raises(RuntimeError, match="the address is null"):
+            wp.vec3.from_ptr(nothing)
+    with pytest.raises(TypeError):
+        wp.vec3.from_ptr("x")
 
 
 def test_vectors_are_mutable_and_not_hashable():
@@ -221,8 +283,8 @@ def test_matrix_products():
     rng = np.random.default_rng(0)
     a, b, v = rng.normal(size=(2, 3)), rng.normal(size=(3, 4)), rng.normal(size=3)
     left, right = wp.types.matrix((2, 3), wp.float64)(a), wp.types.matrix((3, 4), wp.float64)(b)
-    np.testing.assert_allclose(left * right, a @ b, rtol=1e-14)
-    np.testing.assert_allclose(left @ right, a @ b, rtol=1e-14)
+    np.testing.assert_allclose(np.reshape(left * right, (2, 4)), a @ b, rtol=1e-14)
+    np.testing.assert_allclose(np.reshape(left @ right, (2, 4)), a @ b, rtol=1e-14)
     np.testing.assert_allclose(left @ wp.vec3d(v), a @ v, rtol=1e-14)
     np.testing.assert_allclose(wp.vec3d(v) * right, v @ b, rtol=1e-14)
     assert type(left * right).shape == (2, 4) and type(left * wp.vec3d(v)) is wp.vec2d
@@ -263,7 +325,6 @@ def test_operands_must_have_one_type():
     for make in (
         lambda: wp.vec3() + wp.vec3d(),
         lambda: wp.vec3() + wp.vec2(),
-        lambda: wp.vec3() + 1.0,
         lambda: wp.vec3i() * 0.5,
         lambda: wp.vec3() + (1, 2, 3),
         lambda: wp.vec3() * wp.float64(1.0),
@@ -278,12 +339,39 @@ def test_operands_must_have_one_type():
 def test_with_a_numpy_array_numpy_decides():
     v, a = wp.vec3(1, 2, 3), np.array([10.0, 20.0, 30.0])
     assert isinstance(v + a, np.ndarray) and np.array_equal(v + a, [11, 22, 33]) and np.array_equal(a * v, [10, 40, 90])
-    assert np.array_equal(a == v, [False] * 3) and np.array_equal(v == np.array([1, 0, 3]), [True, False, True])
+    assert np.array_equal(v < a, [True] * 3) and (wp.mat22(1, 2, 3, 4) + np.ones((2, 2))).tolist() == [[2, 3], [4, 5]]
+
+
+@given(st.lists(components, min_size=3, max_size=3), st.integers(-(2**20), 2**20))
+def test_a_number_beside_a_vector_goes_to_every_component(a, n):
+    x, v, s = np.array(a, np.float32), wp.vec3(a), np.float32(n)
+    assert np.array_equal(v + n, x + s) and np.array_equal(n + v, s + x) and np.array_equal(v - n, x - s)
+    assert np.array_equal(float(n) - v, s - x) and type(v + n) is wp.vec3
+    assert wp.vec3i(1, 2, 3) + n == (1 + n, 2 + n, 3 + n) and n - wp.vec3i(1, 2, 3) == (n - 1, n - 2, n - 3)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=4, max_size=4), st.lists(st.integers(-3, 3), min_size=4, max_size=4))
+def test_equality_is_that_of_the_components(a, b):
+    same = a == b
+    square, flat = [a[:2], a[2:]], [b[:2], b[2:]]
+    for made in (wp.vec4, wp.vec4d, wp.vec4i, wp.quat, wp.types.vector(4, wp.bfloat16)):
+        for other in (b, tuple(b), np.array(b), np.array(b, np.float32), wp.vec4(b), wp.vec4l(b), wp.quat(b)):
+            assert bool(made(a) == other) is same and bool(made(a) != other) is not same, (made, other)
+            assert bool(other == made(a)) is same or isinstance(other, np.ndarray)
+        assert made(a) != b[:3] and made(a) != [*b, 0] and made(a) != square
+    for made in (wp.mat22, wp.mat22d):
+        for other in (flat, tuple(map(tuple, flat)), np.array(flat), wp.mat22d(b), [wp.vec2(b[:2]), wp.vec2(b[2:])]):
+            assert bool(made(a) == other) is same and bool(made(a) != other) is not same, (made, other)
+        assert made(a) != a and made(a) != wp.vec4(a) and (made(a)[1] == b[2:]) is (a[2:] == b[2:])
 
 
 def test_equality():
     assert wp.vec3(1, 2, 3) == wp.vec3(1, 2, 3) and wp.vec3(1, 2, 3) != wp.vec3(1, 2, 4)
-    assert wp.vec3() != wp.vec3d() and wp.vec3() != 0 and wp.vec3() is not None
+    assert wp.vec3() == wp.vec3d() and wp.vec3() != 0 and wp.vec3() is not None and wp.vec3(1, 2, 3) == range(1, 4)
+    assert wp.vec3(0.1, 0, 0) != (0.1, 0, 0) and wp.vec3d(0.1, 0, 0) == (0.1, 0, 0), "numbers as they are stored"
+    assert wp.vec3(1, 2, 3) != "123" and wp.vec3(1, 2, 3) != (1, "a", 3) and wp.vec3(1, 1, 1) != 1
+    assert wp.vec2ul(2**64 - 1, 0) != (-1, 0) and wp.vec2l(-1, 0) == (-1, 0)
+    assert (wp.vec3() == np.zeros(3)).all(), "NumPy's bool beside NumPy's arrays"
     nan = float("nan")
     assert wp.vec2(nan, 0) != wp.vec2(nan, 0)
     with pytest.raises(TypeError):

@@ -4,33 +4,28 @@ import pickle
 
 import numpy as np
 import warp as wp
-from probing import still_open
+from probing import differs, still_open
 
 
-@still_open("section 4")
 def names_of_types():
     kinds = (wp.vec3, wp.types.vector(7, float), wp.mat33, wp.array(dtype=float), float)
     return [wp.types.type_repr(kind) for kind in kinds]
 
 
-@still_open("section 4")
 def equal_types():
     return wp.types.types_equal(float, wp.float32), wp.types.types_equal(wp.vec3, wp.types.vector(3, float))
 
 
-@still_open("section 4")
 def questions_about_types():
     kinds = (float, wp.vec3, wp.mat22, wp.quat, wp.transform, wp.bool, wp.array(dtype=float), "text", 3)
     questions = ("int", "float", "scalar", "vector", "matrix", "quaternion", "transformation", "value", "array")
     return [[bool(getattr(wp.types, f"type_is_{kind}")(dtype)) for kind in questions] for dtype in kinds]
 
 
-@still_open("section 4")
 def transform_of_nothing():
     return wp.transform(), wp.transformd()
 
 
-@still_open("section 4")
 def filled_transform():
     return wp.transform(1.5)
 
@@ -39,25 +34,22 @@ def quaternion_of_nothing():
     return wp.quat()
 
 
-@still_open("section 4")
 def equality_with_sequences():
     v = wp.vec3(1, 2, 3)
     return v == (1, 2, 3), v == [1, 2, 4], wp.mat22(1, 2, 3, 4) == ((1, 2), (3, 4))
 
 
-@still_open("section 4")
 def rows_and_columns():
     m = wp.mat22(1, 2, 3, 4)
     m.set_row(0, wp.vec2(5, 6))
     return m.get_row(0), m.get_col(1)
 
 
-@still_open("section 4")
 def number_plus_vector():
     return wp.vec3(1, 2, 3) + 1.0, 1.0 - wp.vec3(1, 2, 3)
 
 
-@still_open("section 4")
+@differs("type float")
 def components_of_wide_vectors():
     return type(wp.vec3d(1, 2, 3)[0])
 
@@ -68,17 +60,14 @@ def components_wrap():
     return int(v[0])
 
 
-@still_open("section 4")
 def text_of_vectors():
     return str(wp.vec3(1, 2, 3)), repr(wp.vec3(1, 2, 3))
 
 
-@still_open("section 4")
 def wrong_number_of_components():
     return wp.vec3(1, 2)
 
 
-@still_open("section 4")
 def index_of_a_wrong_kind():
     return wp.vec3()[None]
 
@@ -99,12 +88,10 @@ def builtin_without_a_match():
     return wp.dot(wp.vec3(), wp.vec2())
 
 
-@still_open("section 4")
 def numpy_takes_scalar_types():
     return np.zeros(2, dtype=wp.int8), np.dtype(wp.float32).name
 
 
-@still_open("section 4")
 def numpy_type_of_a_scalar_type():
     return wp.dtype_to_numpy(wp.int16).__name__
 

@@ -1,0 +1,43 @@
+"""Functions about arrays and values that programs of earlier releases call."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from warp import _weft
+from warp._weft import array, named_type
+
+__all__ = ["from_ptr", "transform_expand"]
+
+
+def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+    """A view of memory at an address; ``wp.array(ptr=...)`` replaces it.
+
+    Args:
+        ptr: the address.
+        length: number of elements, where ``shape`` is not given.
+        dtype: type of the elements; float32 where it is not given.
+        shape: of the array.
+        device: where the memory lies.
+    Raises:
+        UsageError: the address is null or not aligned.
+    """
+    warnings.warn("wp.from_ptr() is deprecated: use wp.array(ptr=...)", DeprecationWarning, stacklevel=2)
+    if not ptr:
+        raise _weft.usage_error("from_ptr(): the address is null", RuntimeError)
+    return array(ptr=ptr, shape=length if shape is None else shape, dtype=dtype or float, device=device)
+
+
+def transform_expand(t: Any) -> Any:
+    """A float32 transform of a transform, or of a sequence of three to seven numbers: what is missing at the end is
+    that of the identity.
+
+    Raises:
+        UsageError: there are fewer or more numbers.
+    """
+    numbers = list(t)
+    if not 3 <= len(numbers) <= 7:
+        message = f"transform_expand(): expected a transform or three to seven numbers, got {len(numbers)}"
+        raise _weft.usage_error(message, ValueError)
+    return named_type("transformf")(*numbers, *[0.0, 0.0, 0.0, 1.0][len(numbers) - 3 :])
