@@ -152,6 +152,9 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(
-        {*globals(), *_LATER, *_PYTHON_TYPES, "autograd", "utils", *types.type_names(), *_weft.builtin_names()}
-    )
+    from types import ModuleType
+
+    # The modules that the package is made of are found here once they are imported; these are meant for programs.
+    own = {name for name, value in globals().items() if not isinstance(value, ModuleType)}
+    modules = {"autograd", "config", "constants", "context", "types", "utils"}
+    return sorted({*own, *modules, *_LATER, *_PYTHON_TYPES, *types.type_names(), *_weft.builtin_names()})

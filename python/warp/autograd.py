@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warp import _weft
-from warp._weft import Kernel, array, usage_error
+from warp._weft import Kernel, array
 from warp.hessians import hvp
 from warp.jacobians import (
     Result,
@@ -32,6 +32,10 @@ from warp.jacobians import (
 from warp.tape import Tape
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def jacobian(
@@ -180,7 +184,7 @@ def _check(
         plots(exact, near)
     if wrong and raise_exception:
         pairs = "" if len(wrong) == 1 else f" ({len(wrong)} pairs of {len(comparisons)} are wrong)"
-        raise usage_error(f"{subject.api}: {subject.name!r}{pairs}: {wrong[0].worst}", ValueError)
+        raise _weft.usage_error(f"{subject.api}: {subject.name!r}{pairs}: {wrong[0].worst}", ValueError)
     return not wrong
 
 
@@ -314,10 +318,10 @@ def gradcheck_tape(
     """
     api = "gradcheck_tape()"
     if not isinstance(tape, Tape):
-        raise usage_error(f"{api}: expected a wp.Tape, got {type(tape).__name__}", TypeError)
+        raise _weft.usage_error(f"{api}: expected a wp.Tape, got {type(tape).__name__}", TypeError)
     launches = [entry for entry in tape.launches if hasattr(entry, "kernel")]
     if not launches:
-        raise usage_error(f"{api}: there is no launch on the tape", ValueError)
+        raise _weft.usage_error(f"{api}: there is no launch on the tape", ValueError)
     if reverse_launches:
         launches.reverse()
     good = True
@@ -378,11 +382,13 @@ def jacobian_plot(
     """
     api = "jacobian_plot()"
     if not jacobians:
-        raise usage_error(f"{api}: 'jacobians' is empty", ValueError)
+        raise _weft.usage_error(f"{api}: 'jacobians' is empty", ValueError)
     try:
         from matplotlib import colors, pyplot
     except ImportError as error:
-        raise usage_error(f"{api}: matplotlib is needed: {error}. help: pip install matplotlib", ImportError) from error
+        raise _weft.usage_error(
+            f"{api}: matplotlib is needed: {error}. help: pip install matplotlib", ImportError
+        ) from error
     matrices = {pair: np.asarray(j.numpy() if isinstance(j, array) else j) for pair, j in jacobians.items()}
     columns, rows = [sorted({pair[side] for pair in matrices}) for side in (0, 1)]
     names = parameters(kernel.func if isinstance(kernel, Kernel) else kernel)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._weft import UsageError
@@ -30,7 +31,54 @@ def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
         ) from error
 
 
-def struct(c: type) -> type:
+class Variable(NamedTuple):
+    """A field of a struct: its name and type."""
+
+    label: str
+    type: Any
+
+
+def _variables(made: type, fields: list) -> dict[str, Variable]:
+    types = _weft.empty(0, dtype=made).vars
+    return {name: Variable(name, types[name]) for name, _ in fields}
+
+
+@classmethod
+def _numpy_dtype(cls: type) -> dict[str, list | int]:
+    """What ``numpy.dtype`` makes the type of an element of: names, formats, offsets and itemsize."""
+    dtype = _weft.empty(0, dtype=cls).numpy().dtype
+    parts = [dtype.fields[name] for name in dtype.names]
+    return {
+        "names": list(dtype.names),
+        "formats": [part[0] for part in parts],
+        "offsets": [part[1] for part in parts],
+        "itemsize": dtype.itemsize,
+    }
+
+
+def _numpy_value(self: Any) -> tuple:
+    """The fields as numbers and lists of them, as an element of a structured NumPy array."""
+    row = _weft.array([self], dtype=type(self)).numpy()[0]
+    return tuple(row[name].tolist() for name in row.dtype.names)
+
+
+def _assign(self: Any, other: Any) -> None:
+    """Takes the fields of another instance."""
+    for name in _weft.field_names(self):
+        setattr(self, name, getattr(other, name))
+
+
+def _to(self: Any, device: Any) -> Any:
+    """A copy; its arrays are where they were, because there is one device."""
+    _weft.get_device(device)
+    return copy.copy(self)
+
+
+# What every struct has, where it is no field or method of its own.
+_COMMON = {"numpy_dtype": _numpy_dtype, "numpy_value": _numpy_value, "assign": _assign, "to": _to}
+
+
+def struct(c: type | None = None, *, module: Any = None) -> Any:
     """Makes a struct of a class with annotated attributes; used as ``@wp.struct``.
 
     Instances start as zeros, or with the defaults of the class (``x: float = 1.0``): ``S()``, ``S(x=2.0)``. They are
@@ -38,6 +86,7 @@ def struct(c: type) -> type:
     fields as ``s.x``, and make structs with ``S()``.
 
     Args:
+        module: accepted; a struct belongs to no module.
         c: the class. Fields are scalars, vectors, matrices, quaternions, transforms, arrays and other structs. Methods
             are for Python; kernels cannot call them.
     Returns:
@@ -46,6 +95,8 @@ def struct(c: type) -> type:
         UsageError: a field has no type, or one that kernels do not have, or a default of another type; the class has
             bases, ``__init__`` or ``__slots__``.
     """
+    if c is None:
+        return struct
     if not isinstance(c, type):
         raise _weft.usage_error(f"struct(): expected a class, found {c!r}", TypeError)
     name = c.__name__
@@ -76,4 +127,11 @@ def struct(c: type) -> type:
         members[member] = value
     if not fields:
         raise UsageError(f"struct(): {name} has no fields. help: annotate attributes: x: float")
-    return _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults)
+    for member, value in _COMMON.items():
+        if member not in declared:
+            members.setdefault(member, value)
+    made = _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults)
+    for member, value in (("key", name), ("cls", made), ("vars", _variables(made, fields))):
+        if member not in declared and member not in members:
+            setattr(made, member, value)
+    return made

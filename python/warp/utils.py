@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import array, primitives, usage_error
+from warp._weft import array, primitives
 from warp.recording import Part, is_smooth, recorded
 from warp.types import _is_number, type_components, type_is_value, type_scalar_type
 
@@ -26,14 +26,18 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _check_array(api: str, name: str, value: Any) -> None:
     if not isinstance(value, array):
-        raise usage_error(f"{api}: {name!r} must be a warp.array, got {type(value).__name__}", TypeError)
+        raise _weft.usage_error(f"{api}: {name!r} must be a warp.array, got {type(value).__name__}", TypeError)
 
 
 def _check_numbers(api: str, name: str, value: array) -> None:
     if not type_is_value(value.dtype):
-        raise usage_error(
+        raise _weft.usage_error(
             f"{api}: {name!r} is an array of the struct {value.dtype.__name__}; expected numbers, vectors or matrices",
             TypeError,
         )
@@ -41,19 +45,19 @@ def _check_numbers(api: str, name: str, value: array) -> None:
 
 def _check_same_dtype(api: str, a: array, b: array, names: str) -> None:
     if a.dtype is not b.dtype:
-        raise usage_error(
+        raise _weft.usage_error(
             f"{api}: {names} must have the same dtype, got {_name(a)} and {_name(b)}. help: astype()", TypeError
         )
 
 
 def _check_apart(api: str, a: array, b: array, names: str) -> None:
     if primitives.overlap(a, b):
-        raise usage_error(f"{api}: {names} share memory; expected arrays of their own", ValueError)
+        raise _weft.usage_error(f"{api}: {names} share memory; expected arrays of their own", ValueError)
 
 
 def _check_line(api: str, name: str, value: array) -> None:
     if value.ndim != 1:
-        raise usage_error(f"{api}: {name!r} must have one dimension, got the shape {value.shape}", ValueError)
+        raise _weft.usage_error(f"{api}: {name!r} must have one dimension, got the shape {value.shape}", ValueError)
 
 
 def _name(value: array) -> str:
@@ -64,10 +68,10 @@ def _count(api: str, name: str, count: Any, most: int) -> int:
     if count is None:
         return most
     if isinstance(count, bool) or not hasattr(count, "__index__"):
-        raise usage_error(f"{api}: {name!r} must be an integer, got {count!r}", TypeError)
+        raise _weft.usage_error(f"{api}: {name!r} must be an integer, got {count!r}", TypeError)
     count = count.__index__()
     if not 0 <= count <= most:
-        raise usage_error(f"{api}: {name!r} is {count}, and the arrays have {most} elements", ValueError)
+        raise _weft.usage_error(f"{api}: {name!r} is {count}, and the arrays have {most} elements", ValueError)
     return count
 
 
@@ -89,10 +93,10 @@ def _reduced(
     values = next(iter(reads.values()))
     if axis is not None:
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-            raise usage_error(f"{api}: 'axis' must be an integer or None, got {axis!r}", TypeError)
+            raise _weft.usage_error(f"{api}: 'axis' must be an integer or None, got {axis!r}", TypeError)
         axis = axis.__index__()
         if not -values.ndim <= axis < values.ndim:
-            raise usage_error(
+            raise _weft.usage_error(
                 f"{api}: there is no axis {axis}, the array of shape {values.shape} has {values.ndim} dimensions",
                 ValueError,
             )
@@ -105,14 +109,14 @@ def _reduced(
         _check_array(api, "out", out)
         _check_numbers(api, "out", out)
         if type_components(out.dtype) != type_components(dtype) or _is_number(out.dtype) != _is_number(dtype):
-            raise usage_error(
+            raise _weft.usage_error(
                 f"{api}: 'out' is an array of {_name(out)}, expected {_weft.type_name(dtype)} or the same of a wider "
                 "scalar type",
                 TypeError,
             )
         squeezed = tuple(n for i, n in enumerate(values.shape) if i != axis)
         if out.shape != shape and (axis is None or out.shape != squeezed):
-            raise usage_error(f"{api}: 'out' has the shape {out.shape}, expected {shape}", ValueError)
+            raise _weft.usage_error(f"{api}: 'out' has the shape {out.shape}, expected {shape}", ValueError)
 
         index, target = -1 if axis is None else axis, out
 
@@ -201,7 +205,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
         count = _count(api, "count", count, min(a.size, b.size))
         a, b = a[:count], b[:count]
     if a.shape != b.shape:
-        raise usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
+        raise _weft.usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
     dtype = type_scalar_type(a.dtype)
 
     return _reduced(api, {"a": a, "b": b}, dtype, axis, out, primitives.inner)
@@ -227,7 +231,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         _check_line(api, name, value)
     _check_same_dtype(api, in_array, out_array, "'in_array' and 'out_array'")
     if in_array.size != out_array.size:
-        raise usage_error(
+        raise _weft.usage_error(
             f"{api}: 'in_array' has {in_array.size} elements and 'out_array' {out_array.size}; expected as many",
             ValueError,
         )
@@ -292,9 +296,11 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
         _check_array(api, name, value)
         _check_line(api, name, value)
     if not _is_number(keys.dtype):
-        raise usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
+        raise _weft.usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
     if not type_is_value(values.dtype):
-        raise usage_error(f"{api}: 'values' is an array of structs. help: sort indices, then gather by them", TypeError)
+        raise _weft.usage_error(
+            f"{api}: 'values' is an array of structs. help: sort indices, then gather by them", TypeError
+        )
     _check_apart(api, keys, values, "'keys' and 'values'")
 
 
@@ -314,7 +320,7 @@ def radix_sort_pairs(keys: array, values: array, count: int) -> None:
     api = "radix_sort_pairs()"
     _check_pairs(api, keys, values)
     if count is None:
-        raise usage_error(f"{api}: 'count' must be an integer, got None", TypeError)
+        raise _weft.usage_error(f"{api}: 'count' must be an integer, got None", TypeError)
     count = _count(api, "count", count, min(keys.size, values.size))
     _sorted(api, keys, values, count, lambda keys, values: primitives.sort_pairs(keys, values, count))
 
@@ -348,13 +354,13 @@ def segmented_sort_pairs(
         _check_array(api, name, value)
         _check_line(api, name, value)
         if value.dtype is not _weft.named_type("int32"):
-            raise usage_error(f"{api}: {name!r} must be an array of int32, got {_name(value)}", TypeError)
+            raise _weft.usage_error(f"{api}: {name!r} must be an array of int32, got {_name(value)}", TypeError)
     if ends is None:
         if starts.size < 2:
             return
         starts, ends = starts[:-1], starts[1:]
     elif starts.size != ends.size:
-        raise usage_error(f"{api}: there are {starts.size} segment starts and {ends.size} ends", ValueError)
+        raise _weft.usage_error(f"{api}: there are {starts.size} segment starts and {ends.size} ends", ValueError)
     if starts.size:
         _sorted(
             api, keys, values, count, lambda keys, values: primitives.sort_segments(keys, values, starts, ends, count)
@@ -389,16 +395,16 @@ def runlength_encode(
         _check_array(api, name, value)
         _check_line(api, name, value)
     if not _is_number(values.dtype):
-        raise usage_error(f"{api}: 'values' is an array of {_name(values)}; expected scalars", TypeError)
+        raise _weft.usage_error(f"{api}: 'values' is an array of {_name(values)}; expected scalars", TypeError)
     _check_same_dtype(api, values, run_values, "'values' and 'run_values'")
     int32 = _weft.named_type("int32")
     if run_lengths.dtype is not int32:
-        raise usage_error(f"{api}: 'run_lengths' must be an array of int32, got {_name(run_lengths)}", TypeError)
+        raise _weft.usage_error(f"{api}: 'run_lengths' must be an array of int32, got {_name(run_lengths)}", TypeError)
     _check_apart(api, run_values, run_lengths, "'run_values' and 'run_lengths'")
     if run_count is not None:
         _check_array(api, "run_count", run_count)
         if run_count.dtype is not int32 or run_count.size != 1:
-            raise usage_error(
+            raise _weft.usage_error(
                 f"{api}: 'run_count' must be one int32, got {_name(run_count)} of shape {run_count.shape}", TypeError
             )
     count = _count(api, "value_count", value_count, values.size)
@@ -457,7 +463,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     target = type_scalar_type(out_array.dtype)
     source, to = _numbers(in_array), _numbers(out_array)
     if source.size != to.size:
-        raise usage_error(
+        raise _weft.usage_error(
             f"{api}: 'in_array' of {_name(in_array)} {in_array.shape} has {source.size} numbers, 'out_array' of "
             f"{_name(out_array)} {out_array.shape} has {to.size}; expected as many",
             ValueError,

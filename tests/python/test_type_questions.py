@@ -230,3 +230,57 @@ def test_what_has_no_length_is_no_sequence(use, given):
 
 def idle():
     pass
+
+
+@wp.struct
+class Part:
+    weight: float
+    place: wp.vec2
+
+
+@wp.struct(module="unique")
+class Whole:
+    n: int
+    part: Part
+    turn: wp.mat22
+    flag: wp.bool
+
+
+def test_what_structs_tell_about_themselves():
+    assert Whole.key == "Whole" and isinstance(Whole(), Whole.cls) and list(Whole.vars) == ["n", "part", "turn", "flag"]
+    assert (Whole.vars["n"].label, Whole.vars["n"].type, Whole.vars["part"].type) == ("n", wp.int32, Part)
+    dtype = np.dtype(Whole.numpy_dtype())
+    assert dtype.names == ("n", "part", "turn", "flag") and dtype == wp.zeros(1, dtype=Whole).numpy().dtype
+    rows = np.zeros(2, dtype=dtype)
+    rows["n"], rows["part"]["weight"] = [3, 4], [0.5, 1.5]
+    back = wp.array(rows, dtype=Whole)
+    assert [s.n for s in back.list()] == [3, 4] and back.list()[1].part.weight == 1.5
+    s, t = Whole(), Whole()
+    t.n, t.part.place, t.turn = 5, (1.0, 2.0), ((1.0, 2.0), (3.0, 4.0))
+    s.assign(t)
+    assert s.n == 5 and s.part.place == (1, 2) and s.turn == ((1, 2), (3, 4))
+    assert s.numpy_value()[0] == 5 and s.numpy_value()[2:] == ([[1.0, 2.0], [3.0, 4.0]], False)
+    moved = s.to("cpu")
+    moved.n = 6
+    assert s.n == 5 and type(moved) is Whole
+
+
+@wp.struct
+class Named:
+    key: int
+    assign: float
+
+
+def test_fields_of_these_names_are_fields():
+    s = Named()
+    s.key, s.assign = 3, 2.0
+    assert (s.key, s.assign) == (3, 2.0) and list(Named.vars) == ["key", "assign"]
+
+
+@pytest.mark.parametrize("module", [wp.utils, wp.autograd, wp.types, wp.context])
+def test_public_modules_show_what_they_promise(module):
+    public = {name for name in dir(module) if not name.startswith("_")}
+    promised = set(module.__all__) | (set(dir(wp)) if module is wp.types else set())
+    assert public <= promised and set(module.__all__) <= public
+    assert not hasattr(module, "usage_error")
+    assert "usage_error" not in dir(wp) and "decorators" not in dir(wp) and "twins" not in dir(wp)
