@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup demo test check bench docs install wheel test-sanitize test-mutants clean
+.PHONY: setup demo test check bench docs install wheel test-sanitize test-mutants test-clients clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 demo: setup    ; @.venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave
@@ -16,4 +16,5 @@ install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefi
 wheel:         ; @tools/wheel.sh
 test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
+test-clients: setup ; @.venv/bin/python tools/test_clients.py --newton
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,53 @@
+"""What the client programs need before they can be imported: names of the API that Weft does not have yet.
+
+A name that is missing while a client is imported gets a stand-in, so that the rest of the module can be used. After the
+import names are missing again: a kernel that calls one of these functions fails to compile, and says so.
+"""
+
+import contextlib
+import importlib
+import pkgutil
+
+import warp as wp
+
+
+@contextlib.contextmanager
+def stand_ins(missing: set):
+    """While this runs, `wp.name` for an unknown name is a struct with an address, and `missing` collects the name."""
+    find = wp.__getattr__
+
+    def find_or_make(name):
+        try:
+            return find(name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+            missing.add(name)
+            made = wp.struct(type(name, (), {"__annotations__": {"id": wp.uint64}}))
+            setattr(wp, name, made)
+            return made
+
+    wp.__getattr__ = find_or_make
+    try:
+        yield
+    finally:
+        wp.__getattr__ = find
+
+
+def import_all(package: str, problems: dict) -> list:
+    """The modules of a package but those of its tests; `problems` gets those that cannot be imported, and why."""
+    try:
+        root = importlib.import_module(package)
+    except Exception as error:
+        problems[package] = f"{type(error).__name__}: {error}".splitlines()[0]
+        return []
+    modules = [root]
+    for info in pkgutil.walk_packages(root.__path__, package + ".", onerror=lambda name: None):
+        parts = info.name.split(".")
+        if any(part in ("tests", "test", "examples", "viewer") or part.endswith("_test") for part in parts):
+            continue
+        try:
+            modules.append(importlib.import_module(info.name))
+        except (Exception, SystemExit) as error:
+            problems[info.name] = f"{type(error).__name__}: {error}".splitlines()[0]
+    return modules

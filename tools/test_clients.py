@@ -1,0 +1,178 @@
+"""`make test-clients`: programs of others, written for this API, against the Weft of this tree.
+
+Installs mujoco-warp, and newton where --newton is given, into .venv-clients; they never become a dependency. Compiles
+every kernel of theirs, compares step() of mujoco-warp with mujoco on small models, and writes docs/clients.md. Needs
+the package index, and a built Weft. What the programs need and Weft does not have is no failure: the page says it.
+"""
+
+import argparse
+import collections
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv-clients"
+PYTHON = VENV / "bin" / "python"
+BUILD = ROOT / os.environ.get("BUILD", "build")
+PAGE = ROOT / "docs" / "clients.md"
+SCRIPTS = ROOT / "tools" / "clients"
+
+VERSIONS = {"mujoco-warp": "4.0.0", "mujoco": "4.0.0", "newton": "1.8.0"}
+# Without the dependencies that the packages name: one of them installs a package `warp` of its own.
+PACKAGES = {
+    "mujoco_warp": [
+        f"mujoco-warp=={VERSIONS['mujoco-warp']}",
+        f"mujoco=={VERSIONS['mujoco']}",
+        f"mujoco-core=={VERSIONS['mujoco']}",
+        "absl-py",
+        "etils",
+        "numpy",
+        "importlib_resources",
+        "typing_extensions",
+        "zipp",
+        "fsspec",
+    ],
+    "newton": [f"newton=={VERSIONS['newton']}"],
+}
+SLOWEST = 10
+
+
+def install(packages):
+    if not PYTHON.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    wanted = [requirement for package in packages for requirement in PACKAGES[package]]
+    subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", *wanted], check=True)
+    site = subprocess.run(
+        [PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    Path(site, "weft_lang.pth").write_text(f"{BUILD / 'py'}\n")
+
+
+def lines_of(script, *arguments):
+    """The lines of JSON that a script prints; the last one tells how the process ended where that was not well."""
+    command = [PYTHON, SCRIPTS / script, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        output, errors = process.communicate()
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    if process.returncode != 0:
+        last = (errors.strip().splitlines() or [""])[-1]
+        lines.append({"ended": f"the process ended with {process.returncode}: {last}"})
+    return lines
+
+
+def compile_all(package):
+    """What became of each kernel. A kernel that ends the process is left out the next time."""
+    found, about, crashed = {}, {}, {}
+    while True:
+        begun = None
+        for line in lines_of("compile_kernels.py", package, *crashed):
+            if "missing" in line:
+                about = line
+            elif "begins" in line:
+                begun = line["begins"]
+            elif "kernel" in line:
+                found[line["kernel"]] = line
+                begun = None
+            elif begun is None:
+                raise SystemExit(f"test_clients: {package}: {line['ended']}")
+            else:
+                crashed[begun] = {"kernel": begun, "seconds": 0.0, "reason": line["ended"]}
+        if begun is None:
+            return about, list({**found, **crashed}.values())
+
+
+def short_reason(reason):
+    """One name for what many kernels lack."""
+    text = re.sub(r"^.*?: error: ", "", reason)
+    name = re.search(r"the module 'warp' has no attribute '(\w+)'", text)
+    if name:
+        kind = name[1].split("_")[0]
+        return "tiles" if kind == "tile" else f"`wp.{name[1]}`"
+    text = re.sub(r"^<C\+\+ of .*?>:\d+:\d+: error: ", "C++ snippet: ", reason) if "<C++ of" in reason else text
+    return re.sub(r"'[^']*'", "'…'", text)[:120].replace("|", "\\|")
+
+
+def table(title, rows):
+    header = ["| " + " | ".join(title) + " |", "|" + " --- |" * len(title)]
+    return [*header, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows), ""]
+
+
+def package_page(package, about, kernels):
+    good = [kernel for kernel in kernels if kernel["reason"] is None]
+    reasons = collections.Counter(short_reason(kernel["reason"]) for kernel in kernels if kernel["reason"] is not None)
+    seconds = sum(kernel["seconds"] for kernel in good)
+    page = [f"## {package.replace('_', '-')} {VERSIONS[package.replace('_', '-')]}", ""]
+    if package in about["not_imported"]:
+        return [*page, f"Cannot be imported: {about['not_imported'][package]}", ""]
+    page += [f"{len(good)} of {len(kernels)} kernels compile, in {seconds:.1f} s of CPU time.", ""]
+    page += ["What the others need, by the first thing that the compiler missed:", ""]
+    page += table(["reason", "kernels"], reasons.most_common())
+    slowest = sorted(good, key=lambda kernel: -kernel["seconds"])[:SLOWEST]
+    page += [f"The slowest {SLOWEST}:", ""]
+    page += table(["kernel", "CPU seconds"], [(f"`{k['kernel']}`", f"{k['seconds']:.2f}") for k in slowest])
+    if about["missing"]:
+        names = ", ".join(f"`wp.{name}`" for name in about["missing"])
+        page += [f"Names that the import asks for and Weft does not have; stand-ins were given: {names}.", ""]
+    for key, title in (
+        ("not_imported", "Modules that cannot be imported here"),
+        ("not_made", "Functions that make kernels, and were not called or failed"),
+    ):
+        if about[key]:
+            rows = [(f"`{name}`", reason[:140].replace("|", "\\|")) for name, reason in about[key].items()]
+            page += [f"{title}:", "", *table(["name", "reason"], rows)]
+    return page
+
+
+def step_page(results):
+    results = [result for result in results if "model" in result] or [{"model": "–", "stages": {}, **results[0]}]
+    rows = []
+    for result in results:
+        if "error" in result:
+            step = f"differs by {result['error']:.1e}, having moved by {result['moved']:.2g}"
+        else:
+            step = "stops: " + (result.get("reason") or result["ended"])[:120].replace("|", "\\|")
+        rows.append((result["model"], *result["stages"].values(), step))
+    head = ["## mujoco-warp beside mujoco", ""]
+    head += [
+        "The largest difference of what each stage of a step computes, f32 against mujoco's f64, and of `qpos` after"
+    ]
+    head += ["20 steps.", ""]
+    return head + table(["model", *results[0]["stages"], "step()"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--newton", action="store_true", help="newton's kernels too")
+    parser.add_argument("--only", choices=sorted(PACKAGES), help="print the figures of one package, write no page")
+    arguments = parser.parse_args()
+    packages = [arguments.only] if arguments.only else ["mujoco_warp"] + (["newton"] if arguments.newton else [])
+    install(packages)
+    page = [
+        "# Programs of others",
+        "",
+        "Written by `make test-clients`, which compiles the kernels of packages that were written for this API and",
+        "runs them beside what they are modelled on. Nothing of theirs is part of Weft.",
+        "",
+        f"Python {platform.python_version()}, one process, no cache. Times are CPU seconds of the process.",
+        "",
+    ]
+    for package in packages:
+        page += package_page(package, *compile_all(package))
+    if arguments.only:
+        print("\n".join(page))
+        return
+    page += step_page(lines_of("compare_step.py"))
+    PAGE.write_text("\n".join(page).rstrip() + "\n")
+    print(f"test_clients: wrote {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
