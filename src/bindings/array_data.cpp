@@ -353,12 +353,12 @@ Array from_array(const Array& source, Type dtype, const std::optional<Shape>& sh
 runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> shape, bool copy, Device& device,
                                const char* api) {
     if (array_pointer(data)) return from_array(memory_of(data, api).array, dtype, shape, copy, device, api);
-    if (is_indexed(data)) {
-        const nb::object elements = chosen_elements(data);
-        return from_array(memory_of(elements.ptr(), api).array, dtype, shape, false, device, api);
-    }
     if (const numpy::NdArray* array = numpy::ndarray_pointer(data)) {
         return from_ndarray(data, *array, dtype, shape, copy, device, api);
+    }
+    if (!is_list(data) && is_indexed(data)) {
+        const nb::object elements = chosen_elements(data);
+        return from_array(memory_of(elements.ptr(), api).array, dtype, shape, false, device, api);
     }
     PyObject* leaf = first_leaf(data);
     if (leaf == data && is_number(data)) {

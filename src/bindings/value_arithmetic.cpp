@@ -359,6 +359,15 @@ bool equal(Number a, Scalar of_a, Number b, Scalar of_b) {
 // As many components in the same rows.
 bool equal(const Value& a, const Value& b) {
     const Type x = a.type(), y = b.type();
+    if (x == y && x.scalar() == Scalar::f32) {  // nearly all there are
+        float left, right;
+        for (std::size_t at = 0; at < static_cast<std::size_t>(x.size_bytes()); at += sizeof left) {
+            std::memcpy(&left, a.data() + at, sizeof left);
+            std::memcpy(&right, b.data() + at, sizeof right);
+            if (left != right) return false;
+        }
+        return true;
+    }
     if (x.components() != y.components() || x.is_matrix() != y.is_matrix() || x.rows() != y.rows()) return false;
     for (int i = 0; i < x.components(); ++i)
         if (!equal(a.component(i), x.scalar(), b.component(i), y.scalar())) return false;
