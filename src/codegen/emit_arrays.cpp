@@ -6,6 +6,7 @@
 //
 // so that an index that is equal in all lanes is one vector access, as it is for the arrays of a launch.
 #include "codegen/emitter.h"
+#include "ir/walk.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -128,6 +129,10 @@ void Emitter::emit_trail(const Operation& operation) {
     Leaf count = lift({&leaf(operation.operands[0])},
                       [&](Values v) { return cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64); });
     llvm::Value* most = count.scalar;
+    if (operation.operands.size() > 1) {  // as many as there is room for
+        llvm::Value* memory = emit_long_trail(operation, size * lanes_, most);
+        return set_trail(operation, memory, most);
+    }
     if (count.varying()) {
         llvm::Value *counts = count.vector, *none = llvm::Constant::getNullValue(counts->getType());
         if (mask_) counts = builder_.CreateSelect(here(mask_), counts, none);
@@ -141,14 +146,40 @@ void Emitter::emit_trail(const Operation& operation) {
     function->addRetAttr(llvm::Attribute::NoAlias);
     llvm::Value* memory = builder_.CreateCall(take, {builder_.CreateMul(most, i64(size * lanes_))});
     if (!first_trail_) first_trail_ = memory;
-    has_trails_ = true;
+    set_trail(operation, memory, most);
+}
 
+void Emitter::set_trail(const Operation& operation, llvm::Value* memory, llvm::Value* most) {
+    has_trails_ = true;
+    const Type type = operation.result()->type;
+    const std::int64_t size = type.element().size_bytes();
     LaneValue result{type, {}, {}};
     result.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size));
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
     result.leaves.push_back(Leaf::of_scalar(most));
     append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
     set(operation.result(), std::move(result));
+}
+
+// One for each operation and worker, which is written over by the next threads; `rows` becomes the number of its rows.
+llvm::Value* Emitter::emit_long_trail(const Operation& operation, std::int64_t row_bytes, llvm::Value*& rows) {
+    std::int64_t number = 0, found = -1;
+    ir::for_each_operation(kernel_.body, [&](const Operation& other) {
+        if (&other == &operation) found = number;
+        number += other.op == ir::Op::trail && other.operands.size() > 1;
+    });
+    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    llvm::Value* room = entry.CreateAlloca(builder_.getInt64Ty());
+    llvm::FunctionCallee take = module_.getOrInsertFunction(
+        "weft_long_trail",
+        llvm::FunctionType::get(builder_.getPtrTy(),
+                                {builder_.getInt64Ty(), builder_.getInt64Ty(), builder_.getPtrTy()}, false));
+    auto* function = llvm::cast<llvm::Function>(take.getCallee());
+    function->setDoesNotThrow();
+    function->addRetAttr(llvm::Attribute::NoAlias);
+    llvm::Value* memory = builder_.CreateCall(take, {i64(found), i64(row_bytes), room});
+    rows = builder_.CreateLoad(builder_.getInt64Ty(), room);
+    return memory;
 }
 
 void Emitter::release_trails() {

@@ -226,6 +226,8 @@ private:
     void emit_slice(const ir::Operation& operation);
     void emit_local_array(const ir::Operation& operation);
     void emit_trail(const ir::Operation& operation);
+    llvm::Value* emit_long_trail(const ir::Operation& operation, std::int64_t row_bytes, llvm::Value*& rows);
+    void set_trail(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
     void release_trails();
     void trim_trails();
     void emit_array_at(const ir::Operation& operation);

@@ -387,9 +387,9 @@ Type Rules::result() const {
             }
             return stated_;
         case Op::trail:
-            expect_count(1);
-            expect(type(0).is_int() && stated_.is_array() && stated_.ndim() == 1,
-                   "an integer count, for an array of one dimension");
+            if (count() != 2) expect_count(1);
+            expect(type(0).is_int() && type(count() - 1).is_int() && stated_.is_array() && stated_.ndim() == 1,
+                   "an integer count, and another one where fewer elements will do, for an array of one dimension");
             return stated_;
         case Op::loaded: {
             const Type element = element_at();

@@ -183,3 +183,70 @@ def test_a_size_that_is_none_is_refused(room):
     for wrong in (0, -5, "many", 2.5):
         with pytest.raises(ValueError, match="gradient_loop_bytes.*expected an int from 1"):
             room(wrong)
+
+
+# ---- values that a thread reads after it wrote them ----
+
+
+@wp.kernel
+def sweeps(a: wp.array[wp.float64], rounds: int, carried: wp.array[wp.float64]):
+    s = carried[0]
+    for _ in range(rounds):
+        for i in range(a.shape[0]):
+            s = a[i] * wp.float64(0.5) + s * wp.float64(0.001)
+            a[i] = wp.sin(s)
+    carried[0] = s
+
+
+def gradient_of_sweeps(size, launches, rounds):
+    a = doubles(np.linspace(0.1, 2.0, size), requires_grad=True)
+    carried = doubles([0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        for _ in range(launches):
+            wp.launch(sweeps, dim=1, inputs=[a, rounds, carried])
+    tape.backward(grads={a: doubles(np.ones(size))})
+    return a.grad.numpy()
+
+
+def test_a_thread_that_reads_again_what_it_wrote_nine_million_times():
+    """64 MiB were the end once. Of launches of one round each, no thread comes near that."""
+    expected = gradient_of_sweeps(1_000_000, 9, 1)
+    assert np.abs(expected).min() > 1e-4
+    np.testing.assert_allclose(gradient_of_sweeps(1_000_000, 1, 9), expected, rtol=1e-13)
+
+
+@pytest.mark.large
+def test_the_log_of_one_thread_goes_on_in_a_file():
+    """Forty million values are 320 MB, of which 256 MiB lie in memory."""
+    expected = gradient_of_sweeps(10_000_000, 4, 1)
+    np.testing.assert_allclose(gradient_of_sweeps(10_000_000, 1, 4), expected, rtol=1e-13)
+
+
+def test_threads_with_logs_of_all_lengths():
+    @wp.kernel
+    def rows(a: wp.array2d[wp.float64], rounds: wp.array[int]):
+        i = wp.tid()
+        for _ in range(rounds[i]):
+            for j in range(a.shape[1]):
+                a[i, j] = wp.sin(a[i, j]) + wp.float64(0.1) * a[i, (j + 1) % a.shape[1]]
+
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 40, 37)
+    start = rng.uniform(0.1, 1.0, (37, 5))
+    a = doubles(start, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(rows, dim=37, inputs=[a, wp.array(counts, dtype=int)])
+    tape.backward(grads={a: doubles(np.ones((37, 5)))})
+    for i, count in enumerate(counts):
+        values = []
+        row = start[i].copy()
+        for _ in range(count):
+            for j in range(5):
+                values.append((j, row[j]))
+                row[j] = np.sin(row[j]) + 0.1 * row[(j + 1) % 5]
+        slope = np.ones(5)
+        for j, value in reversed(values):
+            d, slope[j] = slope[j], 0.0
+            slope[(j + 1) % 5] += 0.1 * d
+            slope[j] += np.cos(value) * d
+        np.testing.assert_allclose(a.grad.numpy()[i], slope, rtol=1e-12)

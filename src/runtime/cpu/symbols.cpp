@@ -149,6 +149,7 @@ std::unordered_map<std::string_view, void*> make_table() {
         {"weft_fault", address(weft_fault)},
         {"weft_trail_take", address(weft_trail_take)},
         {"weft_trail_release", address(weft_trail_release)},
+        {"weft_long_trail", address(weft_long_trail)},
         {"weft_trail_trim", address(weft_trail_trim)},
         {"weft_copy_lanes", address(copy_lanes)},
         {"weft_gather_lanes", address(gather_lanes)},

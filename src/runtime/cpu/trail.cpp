@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <new>
 #include <vector>
 
-#include "support/error.h"
+#include "runtime/cpu/long_trail.h"
 
 namespace weft::runtime {
 namespace {
@@ -79,11 +80,19 @@ private:
 };
 
 thread_local Stack stack;
+thread_local std::deque<LongTrail> logs;
 
 }  // namespace
 
 void* weft_trail_take(std::int64_t size_bytes) { return stack.take(size_bytes); }
 void weft_trail_release(void* memory) { stack.release(memory); }
-void weft_trail_trim() { stack.trim(); }
+void weft_trail_trim() {
+    stack.trim();
+    for (LongTrail& log : logs) log.trim();
+}
+void* weft_long_trail(std::int64_t number, std::int64_t row_bytes, std::int64_t* rows) {
+    while (logs.size() <= static_cast<std::size_t>(number)) logs.emplace_back();
+    return logs[static_cast<std::size_t>(number)].open(row_bytes, *rows);
+}
 
 }  // namespace weft::runtime

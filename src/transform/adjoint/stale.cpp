@@ -91,8 +91,8 @@ std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, boo
 
 namespace {
 
-// Room for the log of one thread: it is taken from the system as far as it is used.
-constexpr std::int64_t kMostLogBytes = std::int64_t{1} << 26;
+// How many values one log may hold, and how many have to fit at least.
+constexpr std::int64_t kMostLogged = (std::int64_t{1} << 31) - 1, kLeastLogged = 1;
 
 class Sweeper : ir::Copier {
 public:
@@ -118,14 +118,14 @@ public:
         Positions positions = open_logs();
         region(source_.body, positions);
         for (std::size_t i = 0; i < logs_.size(); ++i) {
-            Value* fits = b_.compare(Op::cmp_le, number(positions[i]), b_.integer(capacities_[i]));
-            b_.require(fits, "too many values that the kernel reads after it wrote them");
+            Value* fits = b_.compare(Op::cmp_le, number(positions[i]), capacity(i));
+            b_.require(fits, "more values that one thread reads after it wrote them than there is room for");
         }
         result.sweep = made_->body.operations.size();
 
         is_sweep_ = false;
         for (std::size_t i = 0; i < copies.size(); ++i) map_.set(source_.parameters()[i], originals[i]);
-        for (Position& position : positions) position = {b_.integer(0)};
+        for (Position& position : positions) position = {b_.integer(0, i64_type())};
         region(source_.body, positions);
         b_.return_({});
         result.kernel = std::move(made_);
@@ -180,19 +180,25 @@ private:
 
     Positions open_logs() {
         logs_.resize(number_count_);
-        capacities_.resize(number_count_);
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
             if (!stale_.contains(&operation)) return;
             const Type type = operation.result()->type;
             const std::size_t number = number_of(type);
             if (logs_[number]) return;
             if (ir::holds_array(type)) fail(operation);
-            capacities_[number] = kMostLogBytes / type.size_bytes();
-            logs_[number] = b_.trail(Type::array(type, 1), b_.integer(capacities_[number]));
+            Value *most = b_.integer(kMostLogged, i64_type()), *least = b_.integer(kLeastLogged, i64_type());
+            logs_[number] = b_.trail(Type::array(type, 1), most);
+            logs_[number]->definition->operands.push_back(least);
         });
         Positions positions;
-        for (std::size_t i = 0; i < logs_.size(); ++i) positions.push_back({b_.integer(0)});
+        for (std::size_t i = 0; i < logs_.size(); ++i) positions.push_back({b_.integer(0, i64_type())});
         return positions;
+    }
+
+    Value* capacity(std::size_t log) { return b_.cast(b_.dim(logs_[log], 0), Scalar::i64); }
+    // Past the end of a log nothing is kept, and what is read there is wrong; such a launch fails.
+    Value* within(std::size_t log, Value* position) {
+        return b_.binary(Op::min, position, b_.binary(Op::sub, capacity(log), b_.integer(1, i64_type())));
     }
 
     std::size_t number_of(Type type) const { return static_cast<std::size_t>(numbers_.at(type.ir_name())); }
@@ -215,7 +221,7 @@ private:
 
     Value* number(const Position& position) {
         return position.distance == 0 ? position.base
-                                      : b_.binary(Op::add, position.base, b_.integer(position.distance));
+                                      : b_.binary(Op::add, position.base, b_.integer(position.distance, i64_type()));
     }
     std::vector<Value*> numbers(const Positions& positions) {
         std::vector<Value*> result;
@@ -270,10 +276,9 @@ private:
         Value* given = nullptr;
         if (is_sweep_) {
             given = b_.load(array, copies(indices));
-            // Past the end nothing is kept; the launch fails in the end.
-            b_.store(log, {b_.binary(Op::min, at, b_.integer(capacities_[which] - 1))}, given);
+            b_.store(log, {within(which, at)}, given);
         } else {
-            given = b_.loaded(array, copies(indices), b_.load(log, {at}));
+            given = b_.loaded(array, copies(indices), b_.load(log, {within(which, at)}));
         }
         map_.set(load.result(), given);
         ++positions[which].distance;
@@ -315,7 +320,6 @@ private:
     std::map<std::string, int> numbers_;  // of the logs, by what they hold
     std::size_t number_count_ = 0;
     std::vector<Value*> logs_;
-    std::vector<std::int64_t> capacities_;
 };
 
 }  // namespace

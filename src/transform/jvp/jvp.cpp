@@ -116,8 +116,12 @@ private:
                 return tangent(operands[0]);
             case Op::local_array:
                 return b_.local_array(operation.result()->type, operation.ints);
-            case Op::trail:
-                return b_.trail(operation.result()->type, copy(operands[0]));
+            case Op::trail: {
+                Value* least = operands.size() > 1 ? copy(operands[1]) : nullptr;
+                Value* twin = b_.trail(operation.result()->type, copy(operands[0]));
+                if (least) twin->definition->operands.push_back(least);
+                return twin;
+            }
             case Op::load:
                 if (!tangent(operands[0])) return nullptr;
                 return where_there(operands[0], operation.result()->type,

@@ -113,6 +113,10 @@ private:
                 return kVarying;  // each lane sees what the lanes before it left
             case Op::call_library:
                 return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
+            case Op::dim: {  // all lanes have as much of a trail
+                const Operation* made = operands[0]->definition;
+                return all_uniform(operands) || (made && made->op == Op::trail) ? kUniform : kVarying;
+            }
             case Op::call:
             case Op::local_array:  // each lane has its own
             case Op::trail:
