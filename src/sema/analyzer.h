@@ -256,6 +256,8 @@ private:
     // Where wp.adjoint[...] was not read as a parameter's adjoint.
     static void reject_adjoint(const Binding& indexed, Span span);
     void begin_adjoints(std::size_t own);
+    bool is_field_of_adjoint(const syntax::Attribute& attribute) const;
+    Value gradient_of_field(const Place& place);
     void finish_gradient();
     bool is_gradient_element(const Place& place) const;  // of wp.adjoint[array]
     // wp.adjoint[array][i] += x: whatever other threads do to the element at the same time.
@@ -398,8 +400,9 @@ private:
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 
-    std::optional<std::size_t> gradient_of_;  // of a gradient: how many of its parameters are the function's
-    bool adds_to_gradient_ = false;           // what is written to memory now is added by atomics
+    std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
+    std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
+    bool adds_to_gradient_ = false;                   // what is written to memory now is added by atomics
 
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;

@@ -43,8 +43,12 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     }
     if (options.adjoint) {
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options.adjoint); };
-        if (!pass("adjoint", [&] { replace_kernels(make); }) || !inline_rest() || !pass("simplify", simplify_all))
-            return;
+        const auto share = [&] {
+            for (const auto& function : module.functions)
+                if (function->is_kernel) share_gradients(*function);
+        };
+        if (!pass("adjoint", [&] { replace_kernels(make); }) || !inline_rest()) return;
+        if (!pass("gradients", share) || !pass("simplify", simplify_all)) return;
     }
     if (options.jvp) {
         const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options.jvp); };

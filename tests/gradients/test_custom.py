@@ -571,3 +571,139 @@ def test_a_gradient_declared_later_is_used_from_then_on():
 
     assert slope() == 5.0
     assert f.custom_grad_func is first
+
+
+# ---- arrays that the kernel writes, and arrays in structs ----
+
+
+@wp.func
+def area(v: wp.array2d[wp.float64], r: int):
+    return v[r, 0] * v[r, 1]
+
+
+@wp.func_grad(area)
+def area_gradient(v: wp.array2d[wp.float64], r: int, adj: wp.float64):
+    wp.adjoint[v][r, 0] += adj * v[r, 1]
+    wp.adjoint[v][r, 1] += adj * v[r, 0]
+
+
+@pytest.mark.parametrize(("threads", "rows"), [(8, 8), (100_000, 3), (100_000, 1000)])
+def test_a_gradient_adds_to_that_of_an_array_that_the_kernel_writes(threads, rows):
+    """It sees the array as it is after the launch; what it adds must arrive all the same."""
+
+    @wp.kernel
+    def areas(v: wp.array2d[wp.float64], y: wp.array[wp.float64], rows: int):
+        i = wp.tid()
+        y[i] = area(v, i % rows)
+        if i < rows:
+            v[i, 2] = wp.float64(3.0) * y[i]
+
+    values = np.random.default_rng(5).uniform(0.5, 1.5, (rows, 3))
+    v, y = doubles(values, requires_grad=True), doubles(np.zeros(threads), requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(areas, dim=threads, inputs=[v, y, rows])
+    tape.backward(grads={y: doubles(np.ones(threads)), v: doubles(np.ones((rows, 3)))})
+    count = np.bincount(np.arange(threads) % rows, minlength=rows) + 3.0  # and by what is stored
+    np.testing.assert_allclose(v.grad.numpy()[:, :2], 1.0 + values[:, 1::-1] * count[:, None], rtol=1e-12)
+    assert not v.grad.numpy()[:, 2].any()
+
+
+def test_a_gradient_reads_that_of_an_array_which_its_function_writes():
+    @wp.func
+    def move(v: wp.array2d[wp.float64], w: wp.array2d[wp.float64], r: int):
+        w[r, 1] = v[r, 1] * v[r, 1]
+
+    @wp.func_grad(move)
+    def move_gradient(v: wp.array2d[wp.float64], w: wp.array2d[wp.float64], r: int):
+        wp.adjoint[v][r, 1] += wp.float64(2.0) * v[r, 1] * wp.adjoint[w][r, 1]
+
+    @wp.kernel
+    def moves(v: wp.array2d[wp.float64], w: wp.array2d[wp.float64]):
+        move(v, w, wp.tid())
+
+    v, w = doubles([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), doubles(np.zeros((2, 2)), requires_grad=True)
+    (found,) = gradients(moves, 2, [v], [w], [[[5.0, 6.0], [7.0, 8.0]]])
+    np.testing.assert_array_equal(found, [[0.0, 24.0], [0.0, 64.0]])
+
+
+@wp.struct
+class Grid:
+    scale: wp.float64
+    values: wp.array2d[wp.float64]
+
+
+@wp.struct
+class Grids:
+    first: Grid
+    second: Grid
+    offsets: wp.array[wp.float64]
+
+
+@wp.func
+def sample(g: Grids, r: int):
+    return g.first.scale * g.first.values[r, 1] + g.second.values[r, 0] * g.offsets[r]
+
+
+@wp.func_grad(sample)
+def sample_gradient(g: Grids, r: int, adj: wp.float64):
+    for _ in range(2):  # in a loop, where locals are carried
+        half = wp.float64(0.5) * adj
+        wp.adjoint[g].first.values[r, 1] += half * g.first.scale
+        wp.adjoint[g].first.scale += half * g.first.values[r, 1]
+        wp.adjoint[g].second.values[r, 0] += half * g.offsets[r]
+    row = wp.adjoint[g].offsets
+    row[r] += g.second.values[r, 0] * adj
+
+
+@wp.kernel
+def samples(g: Grids, y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = sample(g, i)
+
+
+@pytest.mark.parametrize("without", [None, "first", "second"])
+def test_the_adjoint_of_a_struct_has_the_gradients_of_its_arrays(without):
+    g = Grids()
+    g.first.scale = 3.0
+    g.first.values = doubles([[1.0, 2.0], [3.0, 4.0]], requires_grad=without != "first")
+    g.second.values = doubles([[5.0, 6.0], [7.0, 8.0]], requires_grad=without != "second")
+    g.offsets = doubles([10.0, 20.0], requires_grad=True)
+    y = doubles([0.0, 0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(samples, dim=2, inputs=[g, y])
+    tape.backward(grads={y: doubles([1.0, 2.0])})
+    if without != "first":
+        np.testing.assert_array_equal(g.first.values.grad.numpy(), [[0.0, 3.0], [0.0, 6.0]])
+    if without != "second":
+        np.testing.assert_array_equal(g.second.values.grad.numpy(), [[10.0, 0.0], [40.0, 0.0]])
+    np.testing.assert_array_equal(g.offsets.grad.numpy(), [5.0, 14.0])
+
+
+def test_the_adjoint_of_a_struct_of_arrays_alone():
+    @wp.struct
+    class Pair:
+        a: wp.array2d[wp.float64]
+        b: wp.array2d[wp.float64]
+
+    @wp.func
+    def product(p: Pair, r: int):
+        return p.a[r, 0] * p.b[r, 1]
+
+    @wp.func_grad(product)
+    def product_gradient(p: Pair, r: int, adj: wp.float64):
+        wp.adjoint[p].a[r, 0] += adj * p.b[r, 1]
+        wp.adjoint[p].b[r, 1] += adj * p.a[r, 0]
+
+    @wp.kernel
+    def products(p: Pair, y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = product(p, i)
+
+    p, y = Pair(), doubles([0.0, 0.0], requires_grad=True)
+    p.a = doubles([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    p.b = doubles([[5.0, 6.0], [7.0, 8.0]], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(products, dim=2, inputs=[p, y])
+    tape.backward(grads={y: doubles([1.0, 1.0])})
+    np.testing.assert_array_equal(p.a.grad.numpy(), [[6.0, 0.0], [8.0, 0.0]])
+    np.testing.assert_array_equal(p.b.grad.numpy(), [[0.0, 1.0], [0.0, 3.0]])

@@ -92,9 +92,26 @@ void FunctionAnalyzer::begin_adjoints(std::size_t own) {
         if (type.is_array() && ir::is_smooth(type.element()))
             assign_name(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(array_of(value))),
                         parameter.span);
-        else if (!value.is_binding() && ir::is_smooth(type))
+        else if (!value.is_binding() && (ir::is_smooth(type) || (type.is_struct() && ir::holds_array(type)))) {
             assign_name(adjoint_name(parameter.name), zero_like(value), parameter.span);
+            if (type.is_struct()) struct_parameters_.emplace(adjoint_name(parameter.name), value);
+        }
     }
+}
+
+// Whether this is a field of wp.adjoint[x], where x is a struct, or of a struct in that.
+bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) const {
+    const syntax::Expression* object = attribute.object.get();
+    while (const auto* outer = std::get_if<syntax::Attribute>(&object->node)) object = outer->object.get();
+    const auto* name = std::get_if<syntax::Name>(&object->node);
+    return name && struct_parameters_.contains(name->id);
+}
+
+// What an array field of wp.adjoint[x] stands for: the gradient of the array in x.
+Value FunctionAnalyzer::gradient_of_field(const Place& place) {
+    Value value = struct_parameters_.at(place.name);
+    for (const PartStep& step : place.steps) value = read_part(value, step);
+    return Value::runtime(builder_.grad_of(array_of(value)));
 }
 
 bool FunctionAnalyzer::is_gradient_element(const Place& place) const {

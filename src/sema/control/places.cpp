@@ -154,6 +154,8 @@ Value FunctionAnalyzer::read(const Place& place) {
         // A constant of the module: only reached to say that it is none of the function's places.
         fail(place.span, "this name is no local variable, so nothing of it can be assigned",
              {help("kernels cannot change Python globals; use an array")});
+    } else if (place.type.is_array() && struct_parameters_.contains(place.name)) {
+        return gradient_of_field(place);
     } else {
         value = find_local(place.name)->value;
     }

@@ -77,6 +77,11 @@ std::vector<std::string> FunctionAnalyzer::attribute_candidates(Type type) const
 }
 
 Value FunctionAnalyzer::attribute(const syntax::Attribute& attribute, Span span) {
+    if (is_field_of_adjoint(attribute)) {
+        Place base = place(*attribute.object);
+        if (const std::optional<PartStep> step = part_attribute(base.type, attribute.name))
+            return read(place_of_part(std::move(base), *step));
+    }
     return attribute_of(expression(*attribute.object), attribute.name, span);
 }
 

@@ -198,7 +198,38 @@ void add_replay(ir::Module& module, Function& function) {
     function.replay = &copy;
 }
 
+// The same part of `whole` that `part` is of the array that it was taken from; what is made goes to `made`.
+Value* same_part(Function& function, Value* part, Value* whole, std::vector<Operation*>& made, Region* region) {
+    if (!part->definition) return whole;
+    Value* outer = same_part(function, part->definition->operands[0], whole, made, region);
+    ir::ValueMap map(function);
+    map.set(part->definition->operands[0], outer);
+    Operation* copy = ir::clone(function, *part->definition, map);
+    copy->parent = region;
+    made.push_back(copy);
+    return copy->result();
+}
+
+void share_gradients(Function& adjoint, Region& region) {
+    std::vector<Operation*> operations;
+    for (Operation* operation : region.operations) {
+        for (Region* inner : operation->regions) share_gradients(adjoint, *inner);
+        if (operation->op == Op::grad_of) {
+            const Value* root = ir::root_of(operation->operands[0]);
+            const ir::Extra* extra = root->definition ? nullptr : adjoint.extra(root);
+            if (extra && extra->kind == ir::Extra::Kind::after) {
+                Value* argument = adjoint.parameters()[static_cast<std::size_t>(extra->of)];
+                operation->operands[0] = same_part(adjoint, operation->operands[0], argument, operations, &region);
+            }
+        }
+        operations.push_back(operation);
+    }
+    region.operations = std::move(operations);
+}
+
 }  // namespace
+
+void share_gradients(Function& adjoint) { share_gradients(adjoint, adjoint.body); }
 
 void write_gradients(ir::Module& module, int again) {
     // The outermost first: they know how often the inner ones will be differentiated.

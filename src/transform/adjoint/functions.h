@@ -15,4 +15,10 @@ void write_gradients(ir::Module& module, int again = 0);
 // more than compute values, a replay that does not.
 void prepare_opaque(ir::Module& module, int again = 0);
 
+// Where gradients that users wrote have been inlined into an adjoint: they are given arrays as they are after the
+// launch (ir::Extra::Kind::after), whose gradients are those of the arguments.
+//
+// before:  %g = grad_of %v.after       after:  %g = grad_of %v
+void share_gradients(ir::Function& adjoint);
+
 }  // namespace weft::transform
