@@ -126,7 +126,7 @@ _LATER = {
 
 def __getattr__(name: str):
     # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
-    if name in ("autograd", "context", "utils"):
+    if name in ("autograd", "context", "optim", "utils"):
         import importlib
 
         return importlib.import_module(f"warp.{name}")

@@ -9,7 +9,6 @@ def _importable(name):
     return importlib.import_module(name).__name__
 
 
-@still_open("section 12")
 def optimizers():
     return _importable("warp.optim")
 

@@ -1,0 +1,93 @@
+"""Adam (Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+from warp.optim.optimizer import Optimizer
+
+
+@wp.struct
+class _Rates:
+    step: wp.float32
+    beta1: wp.float32
+    beta2: wp.float32
+    eps: wp.float32
+    unbias1: wp.float32  # 1 / (1 - beta1^t)
+    unbias2: wp.float32
+
+
+@wp.func
+def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), m: wp.array[float], v: wp.array[float], r: _Rates):
+    if i < p.shape[0]:
+        slope = wp.float32(g[i])
+        m[i] = r.beta1 * m[i] + (1.0 - r.beta1) * slope
+        v[i] = r.beta2 * v[i] + (1.0 - r.beta2) * slope * slope
+        change = r.step * (m[i] * r.unbias1) / (wp.sqrt(v[i] * r.unbias2) + r.eps)
+        p[i] = p.dtype(wp.float32(p[i]) - change)
+
+
+@wp.kernel(enable_backward=False)
+def _adam(
+    p0: wp.array(dtype=Any),
+    g0: wp.array(dtype=Any),
+    m0: wp.array[float],
+    v0: wp.array[float],
+    p1: wp.array(dtype=Any),
+    g1: wp.array(dtype=Any),
+    m1: wp.array[float],
+    v1: wp.array[float],
+    p2: wp.array(dtype=Any),
+    g2: wp.array(dtype=Any),
+    m2: wp.array[float],
+    v2: wp.array[float],
+    p3: wp.array(dtype=Any),
+    g3: wp.array(dtype=Any),
+    m3: wp.array[float],
+    v3: wp.array[float],
+    rates: _Rates,
+):
+    i = wp.tid()
+    _move(i, p0, g0, m0, v0, rates)
+    _move(i, p1, g1, m1, v1, rates)
+    _move(i, p2, g2, m2, v2, rates)
+    _move(i, p3, g3, m3, v3, rates)
+
+
+class Adam(Optimizer):
+    """Adam: a step against the mean of the gradients so far, in units of their root mean square.
+
+        m = beta1 * m + (1 - beta1) * g          v = beta2 * v + (1 - beta2) * g * g
+        p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
+
+    Args:
+        params: the arrays to change, of float16, float32 or vec3; or :meth:`set_params` later.
+        lr: the size of a step.
+        betas: how much of the means stays from step to step.
+        eps: keeps the quotient finite where gradients vanish.
+
+    ``m`` and ``v`` are float32 (vec3 of vec3), one array for each parameter; ``t`` counts the steps.
+    """
+
+    kept = ("m", "v")
+
+    def __init__(
+        self,
+        params: Sequence[wp.array] | None = None,
+        lr: float = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ):
+        self.lr = lr
+        self.beta1, self.beta2 = betas
+        self.eps = eps
+        super().__init__(params)
+
+    def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
+        rates = _Rates()
+        rates.step, rates.beta1, rates.beta2, rates.eps = self.lr, self.beta1, self.beta2, self.eps
+        rates.unbias1 = 1.0 / (1.0 - self.beta1 ** (self.t + 1))
+        rates.unbias2 = 1.0 / (1.0 - self.beta2 ** (self.t + 1))
+        wp.launch(_adam, dim=size, inputs=[*arguments, rates], device=device)

@@ -1,0 +1,96 @@
+"""Gradient descent, with momentum where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+from warp.optim.optimizer import Optimizer
+
+
+@wp.struct
+class _Rates:
+    step: wp.float32
+    momentum: wp.float32
+    dampening: wp.float32
+    weight_decay: wp.float32
+    nesterov: wp.bool
+    is_first: wp.bool
+
+
+@wp.func
+def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), b: wp.array[float], r: _Rates):
+    if i < p.shape[0]:
+        before = wp.float32(p[i])
+        slope = wp.float32(g[i]) + r.weight_decay * before
+        if r.momentum != 0.0:
+            kept = slope
+            if not r.is_first:
+                kept = r.momentum * b[i] + (1.0 - r.dampening) * slope
+            b[i] = kept
+            if r.nesterov:
+                slope = slope + r.momentum * kept
+            else:
+                slope = kept
+        p[i] = p.dtype(before - r.step * slope)
+
+
+@wp.kernel(enable_backward=False)
+def _sgd(
+    p0: wp.array(dtype=Any),
+    g0: wp.array(dtype=Any),
+    b0: wp.array[float],
+    p1: wp.array(dtype=Any),
+    g1: wp.array(dtype=Any),
+    b1: wp.array[float],
+    p2: wp.array(dtype=Any),
+    g2: wp.array(dtype=Any),
+    b2: wp.array[float],
+    p3: wp.array(dtype=Any),
+    g3: wp.array(dtype=Any),
+    b3: wp.array[float],
+    rates: _Rates,
+):
+    i = wp.tid()
+    _move(i, p0, g0, b0, rates)
+    _move(i, p1, g1, b1, rates)
+    _move(i, p2, g2, b2, rates)
+    _move(i, p3, g3, b3, rates)
+
+
+class SGD(Optimizer):
+    """Gradient descent.
+
+        g = g + weight_decay * p
+        b = g at the first step, momentum * b + (1 - dampening) * g afterwards
+        p = p - lr * b, with nesterov p - lr * (g + momentum * b), without momentum p - lr * g
+
+    Args:
+        params: the arrays to change, of float16, float32 or vec3; or :meth:`set_params` later.
+        lr: the size of a step.
+        momentum, dampening, weight_decay, nesterov: as above.
+
+    ``b`` is float32 (vec3 of vec3), one array for each parameter; ``t`` counts the steps.
+    """
+
+    kept = ("b",)
+
+    def __init__(
+        self,
+        params: Sequence[wp.array] | None = None,
+        lr: float = 0.001,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ):
+        self.lr, self.momentum, self.dampening = lr, momentum, dampening
+        self.weight_decay, self.nesterov = weight_decay, nesterov
+        super().__init__(params)
+
+    def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
+        rates = _Rates()
+        rates.step, rates.momentum, rates.dampening = self.lr, self.momentum, self.dampening
+        rates.weight_decay, rates.nesterov, rates.is_first = self.weight_decay, self.nesterov, self.t == 0
+        wp.launch(_sgd, dim=size, inputs=[*arguments, rates], device=device)
