@@ -135,7 +135,7 @@ class _TwinTape(Tape):
             _weft.run_jvp(kernel, dim, values, twins, True, [None, None], [None, None], [], None)
             return
         write.backward()
-        if twin is not None and not write.to.retain_grad:
+        if twin is not None:
             twin.grad.zero_()
 
 
@@ -168,7 +168,7 @@ def _through_kernel(kernel: Kernel, dim: Any, values: list, twins: Twins, launch
         return
     with _TwinTape(twins, launch_twins) as tape:
         _weft.launch(kernel, dim, values, device=device)
-    tape.backward()
+    tape._reverse_all()
 
 
 def _through_function(
@@ -178,8 +178,7 @@ def _through_function(
         result = function(*values)
     found = results("hvp()", function, outputs if result is None and outputs else result)
     _set_weights(found, weights)
-    if tape.launches:
-        tape.backward()
+    tape._reverse_all()
 
 
 def hvp(

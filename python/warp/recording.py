@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warp import _weft
-from warp._weft import array, primitives
+from warp._weft import array, primitives, usage_error
 
 __all__ = [
     "Function",
@@ -128,39 +128,99 @@ def _as_now(value: Any) -> Any:
     return copy.copy(value) if _weft.field_names(value) or _weft.is_value(value) else value
 
 
-class Launch:
-    """One launch. ``before`` and ``after`` have what the adjoint reads as it was then, by argument."""
+class Entry:
+    """What all entries of a tape can tell."""
 
-    def __init__(
-        self,
-        kernel: Any,
-        dim: Any,
-        values: list,
-        device: Any,
-        writes: list[bool],
-        overwrites: list[bool],
-        is_smooth: bool,
-    ):
-        self.kernel, self.dim, self.device = kernel, dim, device
+    def arrays(self) -> Iterator[array]:
+        """All that it has to do with."""
+        raise NotImplementedError
+
+    def written(self) -> list[list[array]]:
+        """The arrays that it writes; those of one list count as one write to each memory that they lie in."""
+        return []
+
+    def known_arrays(self) -> Iterator[array]:
+        """Those that the program has given."""
+        return self.arrays()
+
+    def may_start(self) -> list[array]:
+        """Those whose gradients the way back may start from."""
+        return [one for together in self.written() for one in together]
+
+
+class Launch(Entry):
+    """One launch.
+
+    ``before`` and ``after`` have what the adjoint reads as it was then, by argument: arrays, and those in structs.
+    ``nested`` has the arrays that lie in the elements of these, at any depth, and ``within`` those of them that the
+    adjoint reads.
+    """
+
+    def __init__(self, kernel: Any, dim: Any, values: list, device: Any, shape: tuple[int, ...] | None):
+        self.kernel, self.dim, self.device, self.shape = kernel, dim, device, shape
         self.values = [value if type(value) in _FIXED else _as_now(value) for value in values]
         self.structs = [value for value in values if type(value) not in _FIXED and _weft.arrays_in(value)]
-        self.writes, self.overwrites, self.is_smooth = writes, overwrites, is_smooth
-        self.before: dict[int, list[Need]] = {}
-        self.after: dict[int, Need] = {}
+        self.nested: dict[int, list[array]] = {}
         self.records: list[array] = []  # what its atomics gave
+        self.before: dict[int, list[Need]] = {}
+        self.within: dict[int, list[Need]] = {}
+        self.after: dict[int, Need] = {}
+        self._look(values)
+
+    def _look(self, values: list) -> None:
+        """Finds out what the launch writes, and what its adjoint reads, for gradients that there are, and those that
+        outputs may get later (``gradients``, by argument). ``is_left_out`` says that there is no adjoint because of
+        enable_backward=False."""
+        (
+            before,
+            within,
+            after,
+            self.writes,
+            self.writes_within,
+            self.overwrites,
+            self.gradients,
+            nested,
+            self.records,
+            self.is_smooth,
+            self.is_left_out,
+        ) = _weft.launch_needs(self.kernel, self.dim, values, self.device, self.shape)
+        self.nested = self.nested or nested
+        for i, value in enumerate(self.values):
+            if before[i] and i not in self.before and arrays_of(value):
+                self.before[i] = [Need(one) for one in arrays_of(value)]
+            if within[i] and i not in self.within:
+                self.within[i] = [Need(one) for one in self.nested[i]]
+            if after[i] and i not in self.after and isinstance(value, array):
+                self.after[i] = Need(value)
+
+    def needs(self) -> list[Need]:
+        """Those of contents from before the launch."""
+        return [need for needs in (*self.before.values(), *self.within.values()) for need in needs]
 
     def overwritten(self, one: array) -> int | None:
         """Which argument the array is, if the launch overwrites all of it and does nothing else with it."""
         return next((i for i, value in enumerate(self.values) if value is one and self.overwrites[i]), None)
 
-    def arrays(self) -> Iterator[array]:
+    def known_arrays(self) -> Iterator[array]:
         for value in self.values:
             yield from arrays_of(value)
+
+    def arrays(self) -> Iterator[array]:
+        yield from self.known_arrays()
+        for nested in self.nested.values():
+            yield from nested
+
+    def written(self) -> list[list[array]]:
+        own = [[one] for i, value in enumerate(self.values) if self.writes[i] for one in arrays_of(value)]
+        return own + [nested for i, nested in self.nested.items() if self.writes_within[i]]
 
     def uses(self) -> Iterator[tuple[array, bool]]:
         for value, is_written in zip(self.values, self.writes, strict=True):
             for one in arrays_of(value):
                 yield one, is_written
+        for i, nested in self.nested.items():
+            for one in nested:
+                yield one, self.writes_within[i]
 
     def contents(self) -> tuple[list, list, list]:
         """The arguments as the adjoint takes them: (values, before, after), where the latter have arrays to be read in
@@ -168,39 +228,104 @@ class Launch:
         values = list(self.values)
         before: list[array | None] = [None] * len(values)
         after: list[array | None] = [None] * len(values)
-        for i, needs in self.before.items():
-            if isinstance(values[i], array):
-                before[i] = needs[0].copy
-            elif any(need.copy is not None for need in needs):
-                values[i] = _with_contents(values[i], {id(need.array): need.copy for need in needs})
+        within = {need.array: need.copy for needs in self.within.values() for need in needs if need.copy is not None}
+        for i, value in enumerate(values):
+            copies = {id(need.array): need.copy for need in self.before.get(i, ())}
+            leads_on = bool(within) and i in self.nested
+            if isinstance(value, array):
+                before[i] = _with_nested(value, copies.get(id(value)), within if leads_on else {})
+            elif leads_on or any(copy is not None for copy in copies.values()):
+                values[i] = _with_contents(value, copies, within)
         for i, need in self.after.items():
             after[i] = need.copy
         return values, before, after
 
-    def backward(self, supplied: dict[int, array] | None = None) -> None:
-        """``supplied`` has gradients of arguments that are read in place of ``array.grad``."""
-        if not self.is_smooth:
+    def backward(
+        self, written_after: Callable[[], list[array]] = list, supplied: dict[int, array] | None = None
+    ) -> None:
+        """Adds to the gradients of what was read.
+
+        Args:
+            written_after: gives the arrays that later entries write.
+            supplied: gradients of arguments, by number, that are read in place of ``array.grad``.
+        """
+        if self.is_left_out:
+            for value, is_overwritten in zip(self.values, self.overwrites, strict=True):
+                if is_overwritten and value.grad is not None:
+                    value.grad.zero_()  # what was there before had no part in what followed
             return
+        if not self.is_smooth and not self._has_new_gradients():
+            return
+        if not self.is_smooth or not self._run_adjoint(supplied):
+            self._catch_up(written_after())
+            self._run_adjoint(supplied)
+
+    def _run_adjoint(self, supplied: dict[int, array] | None) -> bool:
+        """False where there are gradients that nobody expected."""
         values, before, after = self.contents()
         gradients = [None] * len(values)
         for i, gradient in (supplied or {}).items():
             gradients[i] = gradient
-        _weft.run_adjoint(self.kernel, self.dim, values, before, after, self.records, gradients, True, self.device)
+        return _weft.run_adjoint(
+            self.kernel, self.dim, values, before, after, self.records, gradients, self.gradients, self.device
+        )
+
+    def _has_new_gradients(self) -> bool:
+        return any(
+            is_written and isinstance(value, array) and value.grad is not None
+            for value, is_written in zip(self.values, self.writes, strict=True)
+        )
+
+    def _catch_up(self, written_after: list[array]) -> None:
+        """Gradients have come since the launch was recorded, and with them other contents that the adjoint reads. They
+        have to be there still."""
+        known = {id(need) for need in (*self.needs(), *self.after.values())}
+        had_records = bool(self.records)
+        records = self.records
+        self._look(self.values)
+        if had_records:
+            self.records = records
+        written = [one for together in self.written() for one in together] + written_after
+        after = {id(need) for need in self.after.values()}
+        for need in (*self.needs(), *self.after.values()):
+            if id(need) in known:
+                continue
+            changed = written_after if id(need) in after else written
+            if any(primitives.overlap(need.array, one) for one in changed):
+                raise self._too_late(f"an array of shape {need.array.shape} that it reads was overwritten since")
+        if self.records and not had_records:
+            raise self._too_late("it needs what the atomics of the launch gave, which was not kept")
+
+    def _too_late(self, why: str) -> Exception:
+        return usage_error(
+            f"Tape.backward(): an argument of {self!r} got its gradient after it was recorded, and the way back cannot "
+            f"be run any more: {why}. help: make the arrays with requires_grad=True before they are recorded",
+            RuntimeError,
+        )
 
     def __repr__(self) -> str:
         return f"<launch of {self.kernel.key}, dim {self.dim}>"
 
 
-def _with_contents(struct: Any, copies: dict[int, array | None]) -> Any:
+def _with_nested(one: array, copy: array | None, within: dict[array, array]) -> array | None:
+    """What is to be read in place of an array: its copy, which leads to other copies where there are some."""
+    if not within or not _weft.holds_arrays(one):
+        return copy
+    return _weft.with_nested(one if copy is None else copy, list(within), list(within.values()))
+
+
+def _with_contents(struct: Any, copies: dict[int, array | None], within: dict[array, array]) -> Any:
     """The struct with its arrays' contents as they were; the gradients are those that the arrays have."""
     result = type(struct)()
     for name in _weft.field_names(struct):
         value = getattr(struct, name)
-        if isinstance(value, array) and (copy := copies.get(id(value))) is not None:
-            copy.grad = value.grad
-            value = copy
-        elif not isinstance(value, array) and _weft.arrays_in(value):
-            value = _with_contents(value, copies)
+        if isinstance(value, array):
+            copy = _with_nested(value, copies.get(id(value)), within)
+            if copy is not None:
+                copy.grad = value.grad
+                value = copy
+        elif _weft.arrays_in(value):
+            value = _with_contents(value, copies, within)
         setattr(result, name, value)
     return result
 
@@ -217,11 +342,14 @@ def gradients_of(struct: Any) -> Any:
     return result
 
 
-class Write:
+class Write(Entry):
     """A copy by the host, or, without a source, numbers from elsewhere."""
 
     def __init__(self, to: array, source: array | None):
         self.to, self.source = to, source
+
+    def written(self) -> list[list[array]]:
+        return [[self.to]]
 
     def arrays(self) -> Iterator[array]:
         yield self.to
@@ -248,15 +376,15 @@ class Write:
         launch = self.as_launch()
         if launch is not None:
             kernel, dim, values = launch
-            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], False, None)
-        elif not self.to.retain_grad:
+            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], None, None)
+        else:
             self.to.grad.zero_()
 
     def __repr__(self) -> str:
         return f"<{'copy' if self.source is not None else 'write'} of {self.to.shape}>"
 
 
-class Function:
+class Function(Entry):
     """What the user does by hand: record_func()."""
 
     def __init__(self, backward: Callable[[], Any], arrays: list[array]):
@@ -264,6 +392,9 @@ class Function:
 
     def arrays(self) -> Iterator[array]:
         yield from self._arrays
+
+    def may_start(self) -> list[array]:
+        return list(self._arrays)
 
     def uses(self) -> Iterator[tuple[array, bool]]:
         for one in self._arrays:
@@ -289,8 +420,8 @@ class Part(NamedTuple):
     factors: tuple[str, ...] = ()
 
 
-class Operation:
-    """An entry of a tape. ``result`` is what ``run`` gave back."""
+class Operation(Entry):
+    """An operation on whole arrays. ``result`` is what ``run`` gave back."""
 
     def __init__(
         self,
@@ -318,17 +449,18 @@ class Operation:
         return [self.needs[name].contents() for name in part.factors]
 
     def take(self, gradient_of: Callable[[array], array | None]) -> dict[int, array]:
-        """The gradients of what was written, as arrays of their own, by its id. They are used up: zeros are left, or,
-        with ``retain_grad`` and where nothing was overwritten that was read, the gradient."""
+        """The gradients of what was written, as arrays of their own, by its id. They are used up: zeros are left."""
         taken: dict[int, array] = {}
         for part in self._parts:
             written, gradient = part.written, gradient_of(part.written)
             if gradient is None or id(written) in taken:
                 continue
             taken[id(written)] = _weft.keep(gradient)
-            if not written.retain_grad or any(primitives.overlap(written, read) for read in self.reads.values()):
-                gradient.zero_()
+            gradient.zero_()
         return taken
+
+    def written(self) -> list[list[array]]:
+        return [[one] for one in self.writes.values()]
 
     def arrays(self) -> Iterator[array]:
         yield from self.reads.values()

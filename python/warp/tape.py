@@ -10,8 +10,13 @@ the contents that it has when ``backward`` runs.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, usage_error
@@ -22,7 +27,6 @@ from warp.recording import (
     Operation,
     Waiting,
     Write,
-    arrays_of,
     gradients_of,
     join_overlapping,
 )
@@ -57,7 +61,6 @@ class Tape:
     """
 
     def __init__(self) -> None:
-        self._is_reset = False
         self._forget()
 
     # ---- recording ----
@@ -65,7 +68,6 @@ class Tape:
     def __enter__(self) -> Tape:
         if _weft.active_tape() is not None:
             raise usage_error("Tape: another tape is recording already; tapes cannot be nested", RuntimeError)
-        self._is_reset = False
         _weft.set_active_tape(self)
         return self
 
@@ -77,49 +79,36 @@ class Tape:
     ) -> list[array] | None:
         """Gives the arrays in which the launch has to keep what its atomics give, for a grid of this shape, which is
         None where the launch is not made here. Tapes that run it themselves give None."""
-        before, after, writes, overwrites, records, is_smooth = _weft.launch_needs(kernel, dim, values, device, shape)
-        entry = Launch(kernel, dim, values, device, writes, overwrites, is_smooth)
-        values = entry.values
-        for i, value in enumerate(values):
-            if before[i] and arrays_of(value):
-                entry.before[i] = [Need(one) for one in arrays_of(value)]
-            if after[i] and isinstance(value, array):
-                entry.after[i] = Need(value)
-        needs = [need for needs in entry.before.values() for need in needs]
+        entry = Launch(kernel, dim, values, device, shape)
+        needs = entry.needs()
         join_overlapping(needs)
-        self._append(
-            entry,
-            needs,
-            [one for i, value in enumerate(values) if writes[i] for one in arrays_of(value)],
-            list(entry.after.values()),
-        )
-        entry.records = records
-        return records
+        self._append(entry, needs, list(entry.after.values()))
+        return entry.records
 
     def _record_write(self, to: array, source: array | None) -> None:
         if source is not None and source.grad is not None and primitives.overlap(to, source):
             # The way back would read gradients that it has added to already. So it goes through another array.
             between = _weft.empty_like(source, requires_grad=True)
-            self._append(Write(between, source), [], [between])
+            self._append(Write(between, source), [])
             source = between
-        self._append(Write(to, source), [], [to])
+        self._append(Write(to, source), [])
 
     def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
-        self._append(operation, list(operation.needs.values()), list(operation.writes.values()))
+        self._append(operation, list(operation.needs.values()))
         try:
             operation.result = run()
         except BaseException:
             self._forget_last()
             raise
 
-    def _append(self, entry: Any, before: list[Need], written: list[array], after: Sequence[Need] = ()) -> None:
+    def _append(self, entry: Any, before: list[Need], after: Sequence[Need] = ()) -> None:
         """Adds an entry that is about to run: keeps what it overwrites and somebody needs, which may be itself
         (``before``)."""
-        self._is_reset = False
-        versions = {buffer: self._versions.get(buffer) for buffer in {_weft.memory_of(w)[0] for w in written}}
-        self._last = [*before, *after], versions
+        written = entry.written()
+        counted = [one for together in written for one in _of_each_memory(together)]
+        self._last = [*before, *after], {buffer: self._versions.get(buffer) for buffer, _ in counted}
         self._wait(before)
-        for one in written:
+        for one in itertools.chain.from_iterable(written):
             self._written[id(one)] = one
             buffer, begin, end, _ = _weft.memory_of(one)
             taken = self._needs[buffer].take(begin, end) if buffer in self._needs else []
@@ -138,17 +127,17 @@ class Tape:
             if taken:
                 self._kept.setdefault(buffer, one)
         self._wait(after)
-        self._count_writes(written)
+        self._count_writes(counted)
         self._entries.append(entry)
 
     def _wait(self, needs: Iterable[Need]) -> None:
         for need in needs:
             self._needs.setdefault(need.buffer, Waiting()).add(need)
 
-    def _count_writes(self, written: Iterable[array]) -> None:
+    def _count_writes(self, written: Iterable[tuple[int, array]]) -> None:
         """Each of these is about to be written once. What else writes there is not on the tape."""
-        for one in written:
-            buffer, *_, version = _weft.memory_of(one)
+        for buffer, one in written:
+            *_, version = _weft.memory_of(one)
             _, before = self._versions.get(buffer, (one, version))
             if before == version:
                 self._versions[buffer] = (one, version + 1)
@@ -201,7 +190,36 @@ class Tape:
         for one in arrays:
             if not isinstance(one, array):
                 raise usage_error(f"Tape.record_func(): 'arrays' has {one!r}, expected arrays", TypeError)
-        self._append(Function(backward, arrays), [], [])
+        self._append(Function(backward, arrays), [])
+
+    # ---- groups ----
+
+    def record_scope_begin(self, scope_name: str, metadata: dict | None = None) -> None:
+        """What is recorded from here on belongs to a group of this name, until :meth:`record_scope_end`. Groups may lie
+        in groups; :meth:`visualize` draws them.
+
+        Args:
+            scope_name: its name.
+            metadata: anything that is to be kept with it, in :attr:`scopes`.
+        """
+        self._open_scopes.append(len(self.scopes))
+        self.scopes.append((len(self._entries), scope_name, {} if metadata is None else metadata))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """Ends the group that was begun last.
+
+        Args:
+            remove_scope_if_empty: forgets it where nothing has been recorded in it.
+        Raises:
+            UsageError (a RuntimeError): none is open.
+        """
+        if not self._open_scopes:
+            raise usage_error("Tape.record_scope_end(): no group has been begun", RuntimeError)
+        begin = self._open_scopes.pop()
+        if remove_scope_if_empty and self.scopes[begin][0] == len(self._entries):
+            del self.scopes[begin:]
+        else:
+            self.scopes.append((len(self._entries), None, None))
 
     # ---- going back ----
 
@@ -210,16 +228,18 @@ class Tape:
 
         Args:
             loss: an array of one element whose gradient is set to 1.
-            grads: gradients to start with, by array: of its shape and dtype. They are not changed.
-                Without loss and grads, those that the arrays hold already.
+            grads: gradients to start with, by array: of its shape and dtype. They are not changed. An array without a
+                gradient gets one.
+                Without loss and grads, what the gradients of the arrays hold that were written; where all of that is
+                zero, the array of one number that the last launch wrote is the loss.
         Raises:
-            UsageError: the loss has more than one element, or nothing on the tape has written it; an array has no
-                gradient; a gradient has another shape or dtype; the tape is empty; an array that the tape had to copy
-                was written since by something that is not on the tape, so that recorded and present values would mix.
+            UsageError: the loss has more than one element or no gradient; a gradient has another shape or dtype;
+                nothing says where to start; an array that the tape had to copy was written since by something that is
+                not on the tape, so that recorded and present values would mix; an array got its gradient after it was
+                recorded, and what its adjoint reads is gone.
+
+        A launch whose kernel has ``enable_backward=False`` passes nothing back; a warning names the kernel.
         """
-        if not self._entries:
-            why = "was reset" if self._is_reset else "has recorded nothing"
-            raise usage_error(f"Tape.backward(): the tape {why}. help: record in 'with tape:' again", RuntimeError)
         if self._is_running:
             raise usage_error(
                 "Tape.backward(): this tape is on its way back already; a function of record_func() must not run its "
@@ -233,36 +253,107 @@ class Tape:
             )
         self._check_versions()
         with self._paused():
-            if loss is not None or grads:
-                # What is kept to be looked at is the gradient of this pass, and has no part in it.
-                for one in self._written.values():
-                    if one.retain_grad and one.grad is not None:
-                        one.grad.zero_()
+            self._clear_retained(all_of_them=loss is not None or bool(grads))
+            if loss is None and not grads:
+                loss = self._implied_loss()
             if loss is not None:
                 self._check_loss(loss)
-                self._check_written(loss)
                 loss.grad.fill_(1)
                 self.loss = loss
             own = []
             for of, gradient in (grads or {}).items():
                 self._check_gradient(of, gradient)
+                self._give_gradient(of)
                 if _weft.primitives.overlap(of.grad, gradient):
                     own.append((gradient, _weft.keep(gradient)))
                 elif not self._supply(of, gradient, grads or {}):
                     of.grad.assign(gradient)
             try:
-                for entry in reversed(self._entries):
-                    self._reverse(entry)
+                self._reverse_all()
             finally:
                 self._supplied.clear()
             for gradient, before in own:
                 gradient.assign(before)
 
+    def _reverse_all(self) -> None:
+        """Goes back through all entries, from the gradients that the arrays hold."""
+        self._check_versions()
+        retained = [one for one in self._written.values() if one.retain_grad]
+        laid_aside: list[tuple[array, array]] = []
+        left_out: dict[str, None] = {}
+        with self._paused():
+            for entry in reversed(self._entries):
+                for one in _those_of(entry, retained):
+                    laid_aside.append((one.grad, _weft.keep(one.grad)))
+                if isinstance(entry, Launch) and entry.is_left_out:
+                    left_out[entry.kernel.key] = None
+                self._reverse(entry)
+            # The one that was laid aside first is that of the last contents.
+            for gradient, kept in reversed(laid_aside):
+                gradient.assign(kept)
+                _retained[gradient] = _weft.memory_of(gradient)[3]
+        for key in left_out:
+            warnings.warn(
+                f"Tape.backward(): kernel {key!r} is left out, because it has enable_backward=False; no gradient goes "
+                "back through its launches",
+                stacklevel=3,
+            )
+
+    def _clear_retained(self, all_of_them: bool) -> None:
+        """What was kept to be looked at has no part in another pass. Where the caller's seeds may be anywhere, it is
+        told by nobody having touched it since."""
+        for one in self._written.values():
+            if one.retain_grad and (all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]):
+                one.grad.zero_()
+
+    def _implied_loss(self) -> array | None:
+        """What to start with where the caller says nothing; None where gradients are there already, and of a tape that
+        has recorded nothing."""
+        arrays = [one for entry in self._entries for one in entry.may_start()]
+        if not self._entries or any(one.grad is not None and _has_numbers(one.grad) for one in arrays):
+            return None
+        last = next((entry for entry in reversed(self._entries) if isinstance(entry, Launch)), None)
+        written = {id(one): one for together in (last.written() if last else ()) for one in together}
+        candidates = [one for one in written.values() if one.size == 1 and _is_float(one)]
+        if len(candidates) != 1:
+            found = "no array of one floating-point number" if not candidates else f"{len(candidates)} of them"
+            raise usage_error(
+                "Tape.backward(): no gradient to start with is given, none has been set in the arrays that were "
+                "written, and what is to be differentiated is not clear: expected one array of one floating-point "
+                f"number that the last launch writes, found {found}. help: backward(loss=array), or "
+                "backward(grads={array: gradient})",
+                RuntimeError,
+            )
+        self._give_gradient(candidates[0])
+        return candidates[0]
+
+    def _give_gradient(self, of: array) -> None:
+        """An array without a gradient gets one, and with it all that stands for it on the tape."""
+        if of.grad is not None:
+            return
+        of.requires_grad = True
+        begin_and_end = _weft.memory_of(of)[1:3]
+        for one in self._arrays():
+            if one is of or one.grad is not None or not _weft.primitives.overlap(one, of):
+                continue
+            if _weft.memory_of(one)[1:3] != begin_and_end or not _same_layout(one, of):
+                raise usage_error(
+                    f"Tape.backward(): an array of shape {of.shape} got its gradient only now, and the tape knows it "
+                    f"as part of another array, or by a part of shape {one.shape}, which has none. help: make it with "
+                    "requires_grad=True before it is recorded",
+                    ValueError,
+                )
+            one.grad = of.grad
+
     def _reverse(self, entry: Any) -> None:
         if isinstance(entry, Launch):
-            entry.backward(self._supplied.get(id(entry)))
+            entry.backward(lambda: self._written_after(entry), self._supplied.get(id(entry)))
         else:
             entry.backward()
+
+    def _written_after(self, entry: Launch) -> list[array]:
+        later = itertools.takewhile(lambda other: other is not entry, reversed(self._entries))
+        return [one for other in later for together in other.written() for one in together]
 
     def _supply(self, of: array, gradient: array, grads: dict[array, array]) -> bool:
         """Whether a launch reads the gradient from where the caller has it: the last entry that has to do with the
@@ -303,15 +394,6 @@ class Tape:
                 "Tape.backward(): the loss has no gradient. help: make it with requires_grad=True", ValueError
             )
 
-    def _check_written(self, loss: array) -> None:
-        has_functions = any(isinstance(entry, Function) for entry in self._entries)
-        if _weft.memory_of(loss)[0] not in self._versions and not has_functions:
-            raise usage_error(
-                "Tape.backward(): nothing on the tape has written the loss, so that no array would get a gradient. "
-                "help: launch the kernel that computes it inside of 'with tape:'",
-                ValueError,
-            )
-
     @staticmethod
     def _check_gradient(of: Any, gradient: Any) -> None:
         if not isinstance(of, array) or not isinstance(gradient, array):
@@ -320,11 +402,11 @@ class Tape:
                 "with arrays: {array: gradient}",
                 TypeError,
             )
-        if not of.requires_grad:
+        if of.grad is None and not _is_float(of):
             raise usage_error(
-                f"Tape.backward(): grads has a gradient for an array of shape {of.shape} that has none. help: make it "
-                "with requires_grad=True",
-                ValueError,
+                f"Tape.backward(): grads has a gradient for an array of {_weft.type_name(of.dtype)}, which has no "
+                "derivative",
+                TypeError,
             )
         if gradient.dtype is not of.dtype or gradient.shape != of.shape:
             name = _weft.type_name
@@ -363,13 +445,19 @@ class Tape:
     @property
     def gradients(self) -> dict[Any, Any]:
         """The gradient of each array on the tape that has one: ``tape.gradients[a]`` is ``a.grad``. For a struct that a
-        launch took, an instance with the gradients of its arrays."""
-        found: dict[Any, Any] = {one: one.grad for one in self._arrays() if one.grad is not None}
+        launch took, an instance with the gradients of its arrays. What a program puts there besides stays there."""
         for entry in self._entries:
+            for one in entry.known_arrays():
+                if one.grad is not None:
+                    self._gradients[one] = one.grad
             for struct in getattr(entry, "structs", ()):
                 if any(one.grad is not None for one in _weft.arrays_in(struct)):
-                    found[struct] = gradients_of(struct)
-        return found
+                    self._gradients[struct] = gradients_of(struct)
+        return self._gradients
+
+    @gradients.setter
+    def gradients(self, gradients: dict[Any, Any]) -> None:
+        self._gradients = dict(gradients)
 
     @property
     def adjoints(self) -> dict[array, array]:
@@ -405,7 +493,6 @@ class Tape:
         """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and drops the copies."""
         self.zero()
         self._forget()
-        self._is_reset = True
 
     def _forget(self) -> None:
         self._entries: list[Any] = []
@@ -415,33 +502,89 @@ class Tape:
         self._versions: dict[int, tuple[array, int]] = {}  # by buffer: writes when the last recorded one is done
         self._written: dict[int, array] = {}  # by id
         self._last: tuple[list[Need], dict] = ([], {})  # what the last entry needs; the versions before it
+        self._gradients: dict[Any, Any] = {}
+        self.scopes: list[tuple[int, str | None, dict | None]] = []  # (entries before it, name, metadata); ends None
+        self._open_scopes: list[int] = []
         self._is_running = False
         self._memory = Memory(0, 0, getattr(self, "_memory", Memory(0, 0, 0)).peak_bytes)
         self.loss: array | None = None
 
-    def visualize(self, filename: str | None = None, array_labels: dict[array, str] | None = None) -> str:
+    def visualize(
+        self,
+        filename: str | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: dict[array, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: list[array] | None = None,
+        track_outputs: list[array] | None = None,
+        track_input_names: list[str] | None = None,
+        track_output_names: list[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
         """The tape as a graph for Graphviz: launches and copies as boxes, arrays as ellipses.
 
         Args:
             filename: where the text is written too.
-            array_labels: names of arrays.
+            simplify_graph: launches of one kernel that follow each other with the same arrays are one box.
+            hide_readonly_arrays: leaves out arrays that nothing on the tape writes.
+            array_labels: names of arrays. Others have those of the parameters that they were passed as.
+            choose_longest_node_name: of several such names the longest; else the first.
+            ignore_graph_scopes: draws no groups.
+            track_inputs, track_outputs: arrays that are marked, under ``track_input_names``, ``track_output_names``.
+            graph_direction: as Graphviz's ``rankdir``: "LR", "TB", "RL", "BT".
         Returns:
             The text, in the DOT language.
         """
-        names: dict[int, str] = {id(one): label for one, label in (array_labels or {}).items()}
-        lines = ["digraph tape {", "    rankdir=LR;", "    node [fontname=Helvetica];"]
-        for one in self._arrays():
-            label = names.get(id(one), f"{_weft.type_name(one.dtype)} {one.shape}")
-            lines.append(f'    a{id(one)} [label="{label}", style={"bold" if one.requires_grad else "solid"}];')
-        for number, entry in enumerate(self._entries):
-            lines.append(f'    e{number} [label="{number}: {entry!r}", shape=box];')
-            for one, is_written in entry.uses():
-                lines.append(f"    e{number} -> a{id(one)};" if is_written else f"    a{id(one)} -> e{number};")
-        text = "\n".join([*lines, "}"]) + "\n"
+        from warp.tape_graph import Drawing
+
+        drawing = Drawing(
+            self._entries,
+            [] if ignore_graph_scopes else self.scopes,
+            simplify_graph,
+            hide_readonly_arrays,
+            choose_longest_node_name,
+        )
+        drawing.name(array_labels or {})
+        drawing.mark(track_inputs, track_input_names, "input")
+        drawing.mark(track_outputs, track_output_names, "output")
+        text = drawing.text(graph_direction)
         if filename is not None:
             with open(filename, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+
+# What a pass has left in gradients that are to be looked at: their writes by then.
+_retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()
+
+
+def _those_of(entry: Any, retained: list[array]) -> list[array]:
+    """What the entry writes, of the arrays whose gradients are to be looked at."""
+    if not retained:
+        return []
+    return [one for together in entry.written() for one in together if one.retain_grad]
+
+
+def _is_float(one: array) -> bool:
+    info = _weft.type_info(one.dtype)
+    return info is not None and info["scalar_kind"] == "float"
+
+
+def _has_numbers(gradient: array) -> bool:
+    """Whether it has something else than zeros."""
+    numbers = gradient.numpy()
+    return bool(np.ascontiguousarray(numbers).view(np.uint8).any() if numbers.dtype.fields else np.any(numbers))
+
+
+def _same_layout(one: array, other: array) -> bool:
+    return one.dtype is other.dtype and one.shape == other.shape and one.strides == other.strides
+
+
+def _of_each_memory(arrays: list[array]) -> Iterable[tuple[int, array]]:
+    """One of the arrays for each memory that they lie in, with the memory."""
+    return {_weft.memory_of(one)[0]: one for one in arrays}.items()
 
 
 def _is_like(one: array, of: array, gradient: array) -> bool:
@@ -450,51 +593,3 @@ def _is_like(one: array, of: array, gradient: array) -> bool:
         return False
     same = all(_weft.memory_of(a)[1:3] == _weft.memory_of(b)[1:3] for a, b in ((one, of), (one.grad, of.grad)))
     return same and one.dtype is of.dtype and one.shape == of.shape and one.strides == of.strides == gradient.strides
-
-
-def launch_adjoint(
-    kernel: Any, dim: Any, inputs: Any, outputs: Any, adj_inputs: Any, adj_outputs: Any, device: Any
-) -> None:
-    """``wp.launch(..., adjoint=True)``: adds to the gradients of the inputs. Those of outputs are read only."""
-    inputs, outputs = list(inputs or ()), list(outputs or ())
-    values = inputs + outputs
-    given = _padded("adj_inputs", adj_inputs, len(inputs)) + _padded("adj_outputs", adj_outputs, len(outputs))
-    gradients: list[array | None] = []
-    results: list[tuple[array, array]] = []
-    for i, (value, gradient) in enumerate(zip(values, given, strict=True)):
-        if gradient is None:
-            gradients.append(None)
-            continue
-        if not isinstance(value, array) or not isinstance(gradient, array):
-            raise usage_error(
-                f"launch(): a gradient is given for argument {i + 1} of kernel {kernel.key!r}, which is "
-                f"{type(value).__name__}, as {type(gradient).__name__}; expected arrays, or None",
-                TypeError,
-            )
-        if gradient.dtype is not value.dtype or gradient.shape != value.shape:
-            raise usage_error(
-                f"launch(): the gradient given for argument {i + 1} of kernel {kernel.key!r} is "
-                f"{_weft.type_name(gradient.dtype)} of shape {gradient.shape}, expected "
-                f"{_weft.type_name(value.dtype)} of shape {value.shape}",
-                TypeError if gradient.dtype is not value.dtype else ValueError,
-            )
-        work = gradient
-        is_output = i >= len(inputs)
-        if is_output or gradient.strides != value.strides:
-            work = _weft.keep(gradient if gradient.strides == value.strides else value)
-            if gradient.strides != value.strides:
-                work.assign(gradient)
-            if not is_output:
-                results.append((gradient, work))
-        gradients.append(work)
-    nothing = [None] * len(values)
-    _weft.run_adjoint(kernel, dim, values, nothing, nothing, [], gradients, False, device)
-    for gradient, work in results:
-        gradient.assign(work)
-
-
-def _padded(name: str, gradients: Any, count: int) -> list:
-    gradients = list(gradients or ())
-    if len(gradients) > count:
-        raise usage_error(f"launch(): {name} has {len(gradients)} entries for {count} arguments", ValueError)
-    return gradients + [None] * (count - len(gradients))

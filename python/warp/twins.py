@@ -45,7 +45,8 @@ class _Memories:
 
 
 def _check(api: str, one: array) -> None:
-    if _weft.holds_arrays(one):
+    """Refuses an array whose elements hold arrays, if it or one of these may move."""
+    if _weft.holds_arrays(one) and any(other.grad is not None for other in [one, *_weft.nested_arrays(one)]):
         raise usage_error(
             f"{api}: an array of {_weft.type_name(one.dtype)} holds arrays in its elements, whose tangents are not "
             "known. help: pass them as arguments, or in a struct that is one",
@@ -86,9 +87,9 @@ class Twins:
 
     def of_array(self, one: array) -> array | None:
         """None for an array that is constant: one without a gradient, or of integers."""
+        _check(self._api, one)
         if one.grad is None or not has_tangent(one):
             return None
-        _check(self._api, one)
         twin = self._memories.view(one)
         twin.grad = self._memories.view(one.grad)
         return twin

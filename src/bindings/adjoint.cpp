@@ -12,11 +12,13 @@
 #include "bindings/device.h"
 #include "bindings/finite.h"
 #include "bindings/launch.h"
+#include "bindings/nested_arrays.h"
 #include "bindings/recording.h"
 #include "bindings/records.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "ir/typing.h"
 #include "program/own_gradients.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -58,13 +60,14 @@ struct Arguments {
         return reinterpret_cast<ArrayView*>(block.data() + parameter.offset);
     }
 
+    // An array that is more than None.
+    bool is_there(std::size_t i) const { return array_pointer(values[i]) != nullptr; }
+
     void find_gradients(PyKernel& kernel) {
         const auto& parameters = kernel.parameters();
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             const ArrayView* of = view(parameters[i]);
-            const PyArray* array = array_pointer(values[i]);
-            const bool retains = array && array->retain_grad;
-            gradients.push_back(!of || !of->grad ? Gradient::none : retains ? Gradient::retained : Gradient::used);
+            gradients.push_back(of && of->grad ? Gradient::used : Gradient::none);
         }
     }
 };
@@ -112,8 +115,9 @@ void use_copies(const std::vector<ParameterPlan>& parameters, nb::list copies, s
     }
 }
 
-void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
-                 nb::list records, nb::list gradients, bool keeps, nb::handle device_object) {
+// False where it has not been run, because arguments have gradients that were not `expected`.
+bool run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
+                 nb::list records, nb::list gradients, nb::handle expected, nb::handle device_object) {
     nb::object holder = kernel_for(kernel_object, values);
     PyKernel& kernel = *kernel_pointer(holder);
     runtime::Device& device = device_from_python(device_object, "launch()");
@@ -129,8 +133,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         if (view && !gradient.is_none()) view->grad = data_like(*view, gradient, parameters[i].ndim, "a gradient");
     }
     arguments.find_gradients(kernel);
-    for (std::size_t i = 0; keeps && i < parameters.size(); ++i)
+    for (std::size_t i = 0; !expected.is_none() && i < parameters.size(); ++i) {
+        if (arguments.gradients[i] != Gradient::none && !nb::cast<bool>(expected[i])) return false;
         if (!nb::handle(gradients[i]).is_none()) arguments.gradients[i] = Gradient::retained;
+    }
 
     const std::vector<ArrayView> recorded = views_of(records);
     const Dimensions dims = launch_dimensions(kernel, dim.ptr(), arguments.block.data());
@@ -144,6 +150,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         const ParameterPlan& plan = parameters[static_cast<std::size_t>(parameter)];
         scattered.push_back({arguments.view(plan), plan.type, additions});
     }
+    variant.single = grid.count == 1;
     variant.exclusive = !variant.debug && !variant.finite && program::pays_to_own(scattered, grid.count);
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
     check_records(kernel, *compiled, recorded);
@@ -156,7 +163,10 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         block = arguments.with_extras(*compiled, block_after, recorded);
     }
     const std::vector<runtime::BufferPtr> copies = program::make_copies(*compiled, block.data(), device);
-    if (!program::settings().verify_fp) return execute(*compiled, block.data(), grid);
+    if (!program::settings().verify_fp) {
+        execute(*compiled, block.data(), grid);
+        return true;
+    }
     FiniteCheck check;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const auto watch = [&](const std::string& name, nb::handle gradient) {
@@ -171,6 +181,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     execute(*compiled, block.data(), grid, &not_finite);
     check.check("launch()", "the adjoint of kernel '" + kernel.key + "'", "the gradient of ",
                 culprit_of(*compiled, not_finite));
+    return true;
 }
 
 // A kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
@@ -312,6 +323,22 @@ bool is_overwritten(const ArrayView& view, const std::vector<int>& axes, nb::han
     return true;
 }
 
+// Gradients that there may be by the time of the way back: those that there are, and of outputs that may get one later,
+// where some input has one.
+std::vector<Gradient> expected_gradients(const program::CompiledKernel& compiled, const Arguments& arguments,
+                                         bool leads_on) {
+    std::vector<Gradient> expected = arguments.gradients;
+    const bool any = leads_on || std::any_of(expected.begin(), expected.end(),
+                                             [](Gradient gradient) { return gradient != Gradient::none; });
+    for (std::size_t i = 0; any && i < expected.size(); ++i) {
+        const Type type = compiled.parameter_types[i];
+        const bool may_get_one = type.is_array() && ir::is_smooth(type.element()) && arguments.is_there(i);
+        if (compiled.effects[i].writes_itself && may_get_one && expected[i] == Gradient::none)
+            expected[i] = Gradient::used;
+    }
+    return expected;
+}
+
 nb::tuple launch_needs(nb::handle kernel_object, nb::handle dim, nb::list values, nb::handle device_object,
                        nb::object shape) {
     nb::object holder = kernel_for(kernel_object, values);
@@ -322,60 +349,91 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::handle dim, nb::list values
     Variant variant = kernel.configured();
     variant.rank = program::launch_rank(launch_dimensions(kernel, dim.ptr(), arguments.block.data()).span());
     const program::CompiledKernel& compiled = kernel.compiled(variant);
-    bool any = false;
-    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        const bool may_have_gradients =
-            arguments.gradients[i] != Gradient::none || !arrays_in(arguments.values[i]).empty();
-        any |= compiled.effects[i].writes && may_have_gradients;
+    const std::size_t count = compiled.effects.size();
+    nb::dict nested;
+    std::vector<bool> leads_on;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Type type = compiled.parameter_types[i];
+        leads_on.push_back(type.is_array() ? holds_arrays(type.element()) : holds_arrays(type));
+        if (leads_on[i]) nested[nb::int_(i)] = nested_arrays(arguments.values[i]);
     }
-    nb::list before, after, writes, overwrites;
+    const auto writes_gradients = [&](const std::vector<Gradient>& gradients) {
+        for (std::size_t i = 0; i < count; ++i)
+            if (compiled.effects[i].writes && (leads_on[i] || gradients[i] != Gradient::none)) return true;
+        return false;
+    };
     variant.overlapping = program::has_gradient_overlap(compiled, arguments.block.data());
+
+    const std::vector<Gradient> expected =
+        expected_gradients(compiled, arguments, std::find(leads_on.begin(), leads_on.end(), true) != leads_on.end());
+    const program::AdjointReads* reads = nullptr;
+    const bool has_adjoint = kernel.options.enable_backward;
+    if (has_adjoint && expected != arguments.gradients && writes_gradients(expected)) {
+        // Only gradients that are there make an error of what has none, or have atomics recorded.
+        try {
+            reads = &kernel.adjoint_reads(variant, expected);
+            if (!reads->records.empty()) reads = nullptr;
+        } catch (const CompileError&) {
+        }
+    }
+    if (reads)
+        arguments.gradients = expected;
+    else if (has_adjoint && writes_gradients(arguments.gradients))
+        reads = &kernel.adjoint_reads(variant, arguments.gradients);
     nb::list records;
-    std::vector<transform::Contents> needed(compiled.effects.size());
-    if (any) {
-        const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
-        needed = reads.contents;
-        if (!reads.records.empty() && shape.is_none()) {
+    if (reads && !reads->records.empty()) {
+        if (shape.is_none()) {
             throw UsageError("Tape.record_launch()",
                              "the gradient of kernel '" + kernel.key +
                                  "' needs what its atomics give, which only a launch that the tape records keeps. "
                                  "help: launch it inside of 'with tape:'");
         }
-        if (!reads.records.empty())
-            records = open_records(reads.records, nb::cast<std::vector<std::int64_t>>(shape), device);
+        records = open_records(reads->records, nb::cast<std::vector<std::int64_t>>(shape), device);
     }
-    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        before.append(needed[i].before);
-        after.append(needed[i].after);
-        writes.append(compiled.effects[i].writes);
+    nb::list before, within, after, writes, writes_within, overwrites, gradients;
+    for (std::size_t i = 0; i < count; ++i) {
+        const transform::Contents needed = reads ? reads->contents[i] : transform::Contents();
+        before.append(needed.before);
+        within.append(needed.within);
+        after.append(needed.after);
+        writes.append(compiled.effects[i].writes_itself);
+        writes_within.append(compiled.effects[i].writes_within);
         const ArrayView* view = arguments.view(kernel.parameters()[i]);
         overwrites.append(view && !variant.overlapping && is_overwritten(*view, compiled.overwritten[i], shape));
+        gradients.append(arguments.gradients[i] != Gradient::none);
     }
-    return nb::make_tuple(before, after, writes, overwrites, records, any);
+    const bool is_left_out = !has_adjoint && writes_gradients(expected);
+    return nb::make_tuple(before, within, after, writes, writes_within, overwrites, gradients, nested, records,
+                          reads != nullptr, is_left_out);
 }
 
 }  // namespace
 
 void bind_adjoint(nb::module_& m) {
     m.def("run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("before"),
-          nb::arg("after"), nb::arg("records"), nb::arg("gradients"), nb::arg("keeps"), nb::arg("device").none(),
+          nb::arg("after"), nb::arg("records"), nb::arg("gradients"), nb::arg("expected").none(),
+          nb::arg("device").none(),
           "Runs the adjoint of a kernel. `before` and `after` are arrays to be read in place of the values (None: the "
           "value itself) where contents from before or after the launch are needed, `records` what its atomics gave, "
-          "`gradients` arrays in place of their gradients (None: array.grad), which stores leave as they are where "
-          "`keeps` is set; all laid out as the values.");
+          "`gradients` arrays in place of their gradients (None: array.grad); all laid out as the values. A tape tells "
+          "which gradients it `expected` when it recorded: stores leave those that are given as they are, and where an "
+          "argument has one that was not expected, nothing is run, and False given back.");
     m.def("run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
           nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("records"), nb::arg("device").none(),
           "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. The other lists are "
           "those of run_adjoint().");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
-    m.def("launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
-          nb::arg("device").none(), nb::arg("shape").none(),
-          "By argument: whether the adjoint of the launch needs its contents from before, and from after; whether the "
-          "launch writes it; whether it overwrites all of it and does nothing else with it. Then arrays for what it "
-          "has to keep of its atomics, where its grid has this shape (None: "
-          "it is not made here), and whether there is an adjoint: the launch writes something that may have a "
-          "gradient.");
+    m.def(
+        "launch_needs", &launch_needs, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
+        nb::arg("device").none(), nb::arg("shape").none(),
+        "What a tape has to know of a launch. Lists by argument: whether the adjoint needs the contents from before "
+        "the launch, those of arrays that lie in its elements, and the contents from after it; whether the launch "
+        "writes it, and arrays that lie in its elements; whether it overwrites all of it and does nothing else with "
+        "it; whether the adjoint is that for a gradient of it. Then the arrays that lie in elements, by the number of "
+        "the argument; arrays for what the launch has to keep of its atomics, where its grid has this shape (None: "
+        "it is not made here); whether there is an adjoint, as the launch writes something that may have a gradient; "
+        "whether there is none only because of enable_backward=False.");
     m.def(
         "field_names",
         [](nb::handle value) {

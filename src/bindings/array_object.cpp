@@ -230,7 +230,14 @@ PyObject* get_retain_grad(PyObject* self, void*) { return PyBool_FromLong(value_
 int set_retain_grad(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
-            memory_of(self, "array.retain_grad").retain_grad = truth(value, "array.retain_grad");
+            PyArray& array = memory_of(self, "array.retain_grad");
+            const bool retains = truth(value, "array.retain_grad");
+            if (retains && !array.requires_grad) {
+                throw UsageError("array.retain_grad",
+                                 "the array has no gradient that could stay. help: set requires_grad=True first",
+                                 ErrorCategory::value);
+            }
+            array.retain_grad = retains;
             return 0;
         },
         -1);
@@ -503,6 +510,7 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
         array.grad.reset();
         array.array.view.grad = nullptr;
         array.requires_grad = false;
+        array.retain_grad = false;
         return;
     }
     const runtime::Array& values = array.array;

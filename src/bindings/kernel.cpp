@@ -220,7 +220,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.cache_folder = program::settings().cache_folder;
     result.host_compiler = program::settings().host_compiler;
     result.optimization_level = optimization_level(variant);
-    result.lanes = options.lanes.value_or(0);
+    result.lanes = variant.single ? 1 : options.lanes.value_or(0);
     return result;
 }
 

@@ -29,6 +29,7 @@
 #include "bindings/finite.h"
 #include "bindings/kernel.h"
 #include "bindings/log.h"
+#include "bindings/nested_arrays.h"
 #include "bindings/recording.h"
 #include "bindings/records.h"
 #include "bindings/structs.h"
@@ -236,6 +237,7 @@ public:
         if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
             execute(*compiled_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
+            for (const nb::object& holder : written_within_) count_nested_writes(holder);
             return;
         }
         std::vector<PyObject*> values;
@@ -257,8 +259,10 @@ private:
         compiled_ = &choose(*kernel_, block_.data(), dims_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
         written_.clear();
+        written_within_.clear();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
-            if (!compiled_->effects[i].writes) continue;
+            if (compiled_->effects[i].writes_within) written_within_.push_back(arguments_[i]);
+            if (!compiled_->effects[i].writes_itself) continue;
             if (array_pointer(arguments_[i])) written_.push_back(arguments_[i]);
             for (nb::object& array : array_objects_in(arguments_[i])) written_.push_back(std::move(array));
         }
@@ -271,6 +275,7 @@ private:
     std::vector<nb::object> arguments_;
     std::vector<runtime::Array> holders_;
     std::vector<nb::object> written_;
+    std::vector<nb::object> written_within_;  // arguments
     runtime::Device* device_;
     const program::CompiledKernel* compiled_ = nullptr;
     program::Grid grid_;
@@ -341,9 +346,9 @@ private:
 nb::object launch_adjoint(const Slots& slots) {
     static PyObject* module = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
-    return function_of("warp.tape", module, "launch_adjoint")(given(kKernel), given(kDim), given(kInputs),
-                                                              given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
-                                                              given(kDevice));
+    return function_of("warp.adjoint_launch", module, "launch_adjoint")(given(kKernel), given(kDim), given(kInputs),
+                                                                        given(kOutputs), given(kAdjInputs),
+                                                                        given(kAdjOutputs), given(kDevice));
 }
 
 nb::object launch(const Slots& slots) {
@@ -440,7 +445,8 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!compiled.effects[i].writes) continue;
+        if (compiled.effects[i].writes_within) count_nested_writes(values[i]);
+        if (!compiled.effects[i].writes_itself) continue;
         if (compiled.parameter_types[i].is_struct()) {
             for (PyArray* array : arrays_in(values[i])) count_write(*array);
         } else if (PyArray* array = array_pointer(values[i])) {

@@ -1,10 +1,14 @@
 #include "bindings/recording.h"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "bindings/array_object.h"
 #include "bindings/finite.h"
+#include "bindings/nested_arrays.h"
 #include "bindings/structs.h"
 #include "program/settings.h"
 #include "runtime/array.h"
@@ -54,12 +58,6 @@ nb::list keep_together(nb::list arrays) {
         copies.append(nb::steal(make_array(std::move(copy))));
     }
     return copies;
-}
-
-nb::object keep(nb::handle array) {
-    nb::list one;
-    one.append(array);
-    return keep_together(one)[0];
 }
 
 // run(), and what wp.config.verify_fp says of the arrays that it writes.
@@ -113,6 +111,12 @@ nb::object view_in_memory(nb::handle object, nb::handle memory) {
 
 PyObject* active_tape() { return tape; }
 
+nb::object keep(nb::handle array) {
+    nb::list one;
+    one.append(array);
+    return keep_together(one)[0];
+}
+
 void count_write(PyArray& array) {
     if (array.array.buffer) ++array.array.buffer->version;
 }
@@ -156,6 +160,10 @@ void bind_recording(nb::module_& m) {
         "holds_arrays",
         [](nb::handle array) { return holds_arrays(array_argument(array.ptr(), "Tape", "array").array.dtype); },
         nb::arg("array"), "Whether its elements are structs with arrays.");
+    m.def("nested_arrays", &nested_arrays, nb::arg("value"),
+          "The arrays that lie in the elements of an array, or of the arrays in a struct, at any depth.");
+    m.def("with_nested", &with_nested, nb::arg("array"), nb::arg("originals"), nb::arg("copies"),
+          "A copy of an array of structs, whose elements lead to the copies in place of the originals, at any depth.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
     m.def("keep_together", &keep_together, nb::arg("arrays"),
           "Copies of arrays of one memory, with the same strides; those that overlap do so in the copies too.");

@@ -19,6 +19,9 @@ void count_write(PyArray& array);
 void record_write(PyObject* to, PyObject* from);
 void record_write(PyArray& to, PyArray* from = nullptr);
 
+// A copy of an array's memory, with the same strides, gaps included, and without the gradient.
+nb::object keep(nb::handle array);
+
 void bind_recording(nb::module_& m);
 
 }  // namespace weft::bindings

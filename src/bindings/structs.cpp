@@ -85,6 +85,8 @@ runtime::Array array_at(const ArrayView& view, Type type, void* data, const runt
     return array;
 }
 
+}  // namespace
+
 nb::object array_from_view(const ArrayView& view, Type type, const runtime::Buffer* memory) {
     if (!view.data && std::all_of(view.shape, view.shape + kMaxDims, [](std::int64_t extent) { return extent == 0; })) {
         return {};
@@ -96,8 +98,6 @@ nb::object array_from_view(const ArrayView& view, Type type, const runtime::Buff
     }
     return result;
 }
-
-}  // namespace
 
 // ---- StructValue ----
 

@@ -76,6 +76,8 @@ struct NamedArray {
     PyArray* array;
 };
 std::vector<NamedArray> named_arrays_in(nb::handle value);
+// The array that an ArrayView in memory of `memory` shows, with its gradient. Null for a view of nothing.
+nb::object array_from_view(const ArrayView& view, Type type, const runtime::Buffer* memory);
 // write_value for structs: an instance of just this type.
 bool write_struct(nb::handle value, Type type, void* to);
 // An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer that the

@@ -48,7 +48,10 @@ program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
     std::vector<ir::ParameterEffects> effects;
     for (const BundledParameter& parameter : kernel.parameters) {
         types.push_back(parameter.type);
-        effects.push_back({parameter.reads, parameter.writes});
+        ir::ParameterEffects of;
+        of.reads = parameter.reads;
+        of.writes = parameter.writes;
+        effects.push_back(of);
     }
     return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, std::move(types),
                             std::move(effects));
@@ -186,9 +189,9 @@ void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument>
             std::visit(Packer{*this, self.parameters[i], self.dense.parameter_types[i], to},
                        Access::value(arguments[i]));
         }
-        const bool is_general =
-            program::needs_strided(self.dense, block.data()) || program::has_overlap(self.dense, block.data()) ||
-            program::has_null(self.dense.array_offsets, block.data());
+        const bool is_general = program::needs_strided(self.dense, block.data()) ||
+                                program::has_overlap(self.dense, block.data()) ||
+                                program::has_null(self.dense.array_offsets, block.data());
         program::run(is_general ? self.general : self.dense, block.data(), grid);
         if (runtime::has_prints()) {
             const std::string text = runtime::take_prints();

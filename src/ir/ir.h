@@ -113,8 +113,10 @@ struct Region {
 // What a kernel does with one array parameter (or with the arrays inside a struct parameter).
 struct ParameterEffects {
     bool reads = false;
-    bool writes = false;  // stores or atomics
-    bool keeps = false;   // of what is written, some holds arrays: its memory points to theirs afterwards
+    bool writes = false;         // stores or atomics
+    bool writes_itself = false;  // to the array, or the arrays in the struct
+    bool writes_within = false;  // to arrays that lie in elements of those, at any depth
+    bool keeps = false;          // of what is written, some holds arrays: its memory points to theirs afterwards
 };
 
 // A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.

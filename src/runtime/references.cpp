@@ -30,12 +30,12 @@ void References::add(const BufferPtr& kept, const Buffer& holder) {
 
 void References::add_all(const References& of, const Buffer& holder) {
     if (&of == this) return;
-    std::vector<BufferPtr> others;
-    {
-        std::lock_guard lock(of.mutex_);
-        others.assign(of.buffers_.begin(), of.buffers_.end());
-    }
-    for (const BufferPtr& kept : others) add(kept, holder);
+    for (const BufferPtr& kept : of.all()) add(kept, holder);
+}
+
+std::vector<BufferPtr> References::all() const {
+    std::lock_guard lock(mutex_);
+    return {buffers_.begin(), buffers_.end()};
 }
 
 // Buffers do not overlap but where they stand for one foreign memory, so the first look backwards finds it.

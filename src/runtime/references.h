@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 namespace weft::runtime {
 
@@ -24,6 +25,7 @@ public:
     void add_all(const References& of, const Buffer& holder);
     // The kept buffer that this address lies in; null where there is none.
     BufferPtr find(const void* address) const;
+    std::vector<BufferPtr> all() const;
     std::size_t size() const;
 
 private:

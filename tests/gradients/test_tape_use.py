@@ -324,17 +324,6 @@ def test_nothing_to_do_is_no_mistake():
     assert none.grad.numpy().shape == (0,)
 
 
-def test_a_loss_that_nothing_has_written_is_refused():
-    x, y, total = doubles([2.0]), doubles([0.0]), doubles([0.0])
-    with wp.Tape() as tape:
-        wp.launch(multiply, dim=1, inputs=[x, x, y])
-    wp.launch(multiply, dim=1, inputs=[y, y, total])
-    with pytest.raises(ValueError, match="nothing on the tape has written the loss"):
-        tape.backward(total)
-    tape.backward(y[0:1])
-    assert x.grad.numpy()[0] == 4.0
-
-
 def test_lists_that_stand_for_vectors_are_taken_as_they_were():
     @wp.kernel
     def scaled(x: wp.array[wp.float64], factor: wp.vec2d, y: wp.array[wp.float64]):
@@ -410,9 +399,9 @@ def test_kernels_declared_while_backward_is_off_have_none():
 
     x = wp.ones(1, requires_grad=True)
     with wp.Tape() as tape:
-        with pytest.raises(RuntimeError, match="enable_backward=False"):
-            wp.launch(off, dim=1, inputs=[x])
+        wp.launch(off, dim=1, inputs=[x])
         wp.launch(on, dim=1, inputs=[x])
         wp.launch(later, dim=1, inputs=[x])
-    tape.backward(x)
+    with pytest.warns(UserWarning, match="kernel 'off' is left out"):
+        tape.backward(x)
     assert x.grad.numpy()[0] == 4.0

@@ -44,10 +44,11 @@ struct AdjointOptions {
 // the program has no derivative that could be computed here.
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options);
 
-// Which contents of an array (or of what its elements point to) an adjoint looks at, its gradient apart.
+// Which contents of an array, or of the arrays in a struct, an adjoint looks at, its gradient apart.
 struct Contents {
     bool before = false;  // the launch
     bool after = false;
+    bool within = false;  // before the launch, of arrays that lie in its elements, at any depth
 };
 // By parameter.
 std::vector<Contents> contents_read(const ir::Function& adjoint);

@@ -248,10 +248,14 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     };
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (operation.op != Op::load || ir::gradient_holding(operation.operands[0])) return;
-        const Value* root = ir::root_of(operation.operands[0]);
+        const Value* origin = ir::origin_of(operation.operands[0]);
         for (const Value* parameter : adjoint.parameters()) {
-            // What came out of memory or a struct may lead anywhere but to the parameters.
-            if (parameter == root || (root->definition && !parameter->type.is_array())) mark(parameter);
+            if (parameter == origin) mark(parameter);
+            // What came out of memory, or was chosen at run time, may lead anywhere but to the parameters.
+            const Type type = parameter->type;
+            if (!origin->definition || !ir::holds_array(type.is_array() ? type.element() : type)) continue;
+            if (!type.is_array()) mark(parameter);
+            if (!adjoint.extra(parameter)) read[static_cast<std::size_t>(parameter->index)].within = true;
         }
     });
     return read;

@@ -39,7 +39,6 @@ def reset_zeroes_the_gradients():
     return x.grad
 
 
-@still_open("section 2")
 def launch_without_backward_is_left_out():
     x, y = _pair()
     with wp.Tape() as tape:
@@ -48,7 +47,6 @@ def launch_without_backward_is_left_out():
     return x.grad
 
 
-@still_open("section 2")
 def gradients_given_for_an_array_without():
     x = wp.full(2, 3.0, dtype=float, requires_grad=True)
     y = wp.zeros(2, dtype=float)
@@ -58,7 +56,6 @@ def gradients_given_for_an_array_without():
     return x.grad
 
 
-@still_open("section 2")
 def empty_tape():
     return wp.Tape().backward()
 
@@ -100,7 +97,6 @@ def retained_gradients_need_gradients():
     return wp.zeros(2, dtype=float, retain_grad=True)
 
 
-@still_open("section 2")
 def groups_of_launches():
     tape = wp.Tape()
     x, y = _pair()

@@ -1,0 +1,147 @@
+#include "bindings/nested_arrays.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "bindings/array_object.h"
+#include "bindings/recording.h"
+#include "bindings/structs.h"
+
+namespace weft::bindings {
+namespace {
+
+// An array field of a struct: its place in the struct.
+struct Field {
+    std::int64_t offset;
+    Type type;
+};
+
+void find_fields(Type structure, std::int64_t offset, std::vector<Field>& fields) {
+    for (const Type::Field& field : structure.fields()) {
+        if (field.type.is_array()) fields.push_back({offset + field.offset, field.type});
+        if (field.type.is_struct()) find_fields(field.type, offset + field.offset, fields);
+    }
+}
+
+// Calls visit(std::byte* element) for all elements.
+template <class Visit>
+void for_each_element(const runtime::Array& array, Visit&& visit) {
+    const auto walk = [&](const auto& self, int axis, std::byte* at) -> void {
+        if (axis == array.ndim) return visit(at);
+        for (std::int64_t i = 0; i < array.view.shape[axis]; ++i)
+            self(self, axis + 1, at + i * array.view.strides[axis]);
+    };
+    if (array.view.data) walk(walk, 0, static_cast<std::byte*>(array.view.data));
+}
+
+// Calls visit(ArrayView, Type, std::byte* place) for the array fields of all elements whose memory the buffer keeps.
+template <class Visit>
+void for_each_view(const runtime::Array& array, Visit&& visit) {
+    if (!array.buffer || !holds_arrays(array.dtype)) return;
+    std::vector<Field> fields;
+    find_fields(array.dtype, 0, fields);
+    for_each_element(array, [&](std::byte* element) {
+        for (const Field& field : fields) {
+            ArrayView view;
+            std::memcpy(&view, element + field.offset, sizeof view);
+            if (!view.data || !array.buffer->references.find(view.data)) continue;
+            visit(view, field.type, element + field.offset);
+        }
+    });
+}
+
+// Tells views of the same elements by the same type.
+std::string key_of(const ArrayView& view, Type type) {
+    ArrayView shown = view;
+    shown.grad = nullptr;
+    return std::string(reinterpret_cast<const char*>(&shown), sizeof shown) + type.ir_name();
+}
+
+class Finder {
+public:
+    void look_in(const runtime::Array& array) {
+        for_each_view(array, [&](const ArrayView& view, Type type, const std::byte*) {
+            if (!seen_.insert(key_of(view, type)).second) return;
+            found.push_back(array_from_view(view, type, array.buffer.get()));
+            look_in(value_of(found.back().ptr()).array);
+        });
+    }
+
+    std::vector<nb::object> found;
+
+private:
+    std::unordered_set<std::string> seen_;
+};
+
+class Replacer {
+public:
+    void add(nb::handle original, nb::handle copy) {
+        const runtime::Array& array = value_of(original.ptr()).array;
+        copies_[key_of(array.view, Type::array(array.dtype, array.ndim))] = nb::borrow(copy);
+    }
+
+    nb::object replaced(nb::handle array) {
+        nb::object copy = keep(array);
+        const runtime::BufferPtr& buffer = value_of(copy.ptr()).array.buffer;
+        for_each_view(value_of(copy.ptr()).array, [&](ArrayView view, Type type, std::byte* place) {
+            const std::string key = key_of(view, type);
+            auto found = copies_.find(key);
+            if (holds_arrays(type.element()) && made_.insert(key).second) {
+                const nb::object inner =
+                    found != copies_.end() ? found->second : array_from_view(view, type, buffer.get());
+                found = copies_.insert_or_assign(key, replaced(inner)).first;
+            }
+            if (found == copies_.end()) return;
+            const runtime::Array& to = value_of(found->second.ptr()).array;
+            view.data = to.view.data;
+            std::memcpy(place, &view, sizeof view);
+            buffer->references.add(to.buffer, *buffer);
+        });
+        return copy;
+    }
+
+private:
+    std::unordered_map<std::string, nb::object> copies_;
+    std::unordered_set<std::string> made_;  // of those, the ones that are done
+};
+
+// Calls visit(const runtime::Array&) for an array, or for the arrays in a struct.
+template <class Visit>
+void for_each_array(nb::handle value, Visit&& visit) {
+    if (PyArray* array = array_pointer(value)) visit(array->array);
+    for (PyArray* array : arrays_in(value)) visit(array->array);
+}
+
+}  // namespace
+
+std::vector<nb::object> nested_arrays(nb::handle value) {
+    Finder finder;
+    for_each_array(value, [&](const runtime::Array& array) { finder.look_in(array); });
+    return std::move(finder.found);
+}
+
+void count_nested_writes(nb::handle value) {
+    std::set<runtime::Buffer*> counted;
+    const auto count = [&](const auto& self, const runtime::Buffer& holder) -> void {
+        for (const runtime::BufferPtr& kept : holder.references.all()) {
+            if (!counted.insert(kept.get()).second) continue;
+            ++kept->version;
+            self(self, *kept);
+        }
+    };
+    for_each_array(value, [&](const runtime::Array& array) {
+        if (array.buffer && holds_arrays(array.dtype)) count(count, *array.buffer);
+    });
+}
+
+nb::object with_nested(nb::handle array, nb::list originals, nb::list copies) {
+    Replacer replacer;
+    for (std::size_t i = 0; i < nb::len(originals); ++i) replacer.add(originals[i], copies[i]);
+    return replacer.replaced(array);
+}
+
+}  // namespace weft::bindings
