@@ -1,0 +1,247 @@
+"""Random programs whose kernels reach arrays in every way: as arguments, in structs, in structs that lie in arrays, two
+levels deep, by views that overlap, and in functions with derivatives of their own. They are recorded on one tape or on
+several, that are reset and used again. Against central differences."""
+
+import numpy as np
+import pytest
+import warp as wp
+from differences import numeric
+from tapes import doubles
+
+SIZE = 4
+
+
+@wp.struct
+class Pair:
+    x: wp.array[wp.float64]
+    y: wp.array[wp.float64]
+    factor: wp.float64
+
+
+@wp.struct
+class Box:
+    pairs: wp.array[Pair]
+    at: int
+
+
+@wp.func
+def mixed(x: wp.float64, y: wp.float64, factor: wp.float64):
+    return wp.sin(x) * y + factor * x * x
+
+
+@wp.kernel
+def mix(x: wp.array[wp.float64], y: wp.array[wp.float64], factor: wp.float64):
+    i = wp.tid()
+    y[i] = mixed(x[i], y[i], factor)
+
+
+@wp.kernel
+def mix_in_struct(p: Pair):
+    i = wp.tid()
+    p.y[i] = mixed(p.x[i], p.y[i], p.factor)
+
+
+@wp.kernel
+def mix_in_array(pairs: wp.array[Pair], at: int):
+    i = wp.tid()
+    p = pairs[at]
+    p.y[i] = mixed(p.x[i], p.y[i], p.factor)
+
+
+@wp.kernel
+def mix_in_box(box: Box):
+    i = wp.tid()
+    box.pairs[box.at].y[i] = mixed(box.pairs[box.at].x[i], box.pairs[box.at].y[i], box.pairs[box.at].factor)
+
+
+@wp.kernel
+def mix_in_boxes(boxes: wp.array2d[Box]):
+    i = wp.tid()
+    b = boxes[0, 1]
+    b.pairs[b.at].y[i] = mixed(b.pairs[b.at].x[i], b.pairs[b.at].y[i], b.pairs[b.at].factor)
+
+
+@wp.kernel
+def from_array_to_argument(pairs: wp.array[Pair], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = mixed(pairs[0].x[i], y[i], pairs[0].factor)
+
+
+@wp.kernel
+def from_argument_to_array(x: wp.array[wp.float64], pairs: wp.array[Pair]):
+    i = wp.tid()
+    pairs[0].y[i] = mixed(x[i], pairs[0].y[i], pairs[0].factor)
+
+
+@wp.kernel
+def add_in_array(x: wp.array[wp.float64], pairs: wp.array[Pair]):
+    i = wp.tid()
+    wp.atomic_add(pairs[0].y, (i + 1) % 4, wp.cos(x[i]) * pairs[0].factor)
+
+
+@wp.kernel
+def sweep(x: wp.array[wp.float64], y: wp.array[wp.float64], rounds: int):
+    """One thread; where the two overlap, it reads what it wrote."""
+    s = wp.float64(0.0)
+    for r in range(rounds):
+        for i in range(x.shape[0]):
+            s = wp.float64(0.5) * x[i] + wp.float64(0.25) * s
+            y[(i + r) % y.shape[0]] = wp.sin(s) + wp.float64(0.1) * y[i % y.shape[0]]
+
+
+@wp.func
+def crossed(v: wp.array2d[wp.float64], r: int):
+    return wp.sin(v[r, 0]) * v[r, 1]
+
+
+@wp.func_grad(crossed)
+def crossed_gradient(v: wp.array2d[wp.float64], r: int, adj: wp.float64):
+    wp.adjoint[v][r, 0] += wp.cos(v[r, 0]) * v[r, 1] * adj
+    wp.adjoint[v][r, 1] += wp.sin(v[r, 0]) * adj
+
+
+@wp.func
+def crossed_in(box: Pair, i: int):
+    return box.factor * box.x[i] * box.x[i]
+
+
+@wp.func_grad(crossed_in)
+def crossed_in_gradient(box: Pair, i: int, adj: wp.float64):
+    wp.adjoint[box].x[i] += wp.float64(2.0) * box.factor * box.x[i] * adj
+
+
+@wp.kernel
+def cross(v: wp.array2d[wp.float64], y: wp.array[wp.float64], n: int):
+    """The function's derivative sees the array after the launch, which writes another column of it."""
+    i = wp.tid()
+    c = crossed(v, i % v.shape[0])
+    if i < v.shape[0]:
+        v[i, 2] = wp.float64(0.5) * c
+    wp.atomic_add(y, i % y.shape[0], c / wp.float64(n))
+
+
+@wp.kernel
+def cross_in_struct(p: Pair, y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = crossed_in(p, i) - wp.float64(0.5) * y[i]
+
+
+class Program:
+    """A sequence of operations on a pool of arrays, the same for each call with the same seed."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def run(self, pool, wide, first, last):
+        rng = np.random.default_rng(self.seed)
+        for step in range(last):
+            numbers = [int(k) for k in rng.integers(0, 1000, 6)]
+            if step >= first:
+                self.operate(numbers, pool, wide)
+
+    def operate(self, numbers, pool, wide):
+        kind, a, b, c, d, e = numbers
+        x, y = pool[a % len(pool)], pool[(a + 1 + b % (len(pool) - 1)) % len(pool)]
+        factor = 0.25 + 0.001 * c
+        pair = Pair()
+        pair.x, pair.y, pair.factor = x, y, factor
+        other = Pair()
+        other.x, other.y, other.factor = y, x, 0.5
+        pairs = wp.array([pair, other], dtype=Pair)
+        alone = Pair()
+        alone.x, alone.factor = x, factor
+        box = Box()
+        box.pairs, box.at = pairs, d % 2
+        empty = Box()
+
+        def overlapping():
+            wp.launch(sweep, dim=1, inputs=[x[: SIZE - 1], x[1:] if c % 2 else x[::-1], 1 + d % 3])
+
+        def cross_wide():
+            n = [3, 40, 3000][d % 3]
+            wp.launch(cross, dim=n, inputs=[wide, y, n])
+
+        operations = [
+            lambda: wp.launch(mix, dim=SIZE, inputs=[x, y, factor]),
+            lambda: wp.launch(mix_in_struct, dim=SIZE, inputs=[pair]),
+            lambda: wp.launch(mix_in_array, dim=SIZE, inputs=[pairs, d % 2]),
+            lambda: wp.launch(mix_in_array, dim=SIZE, inputs=[pairs[::-1], e % 2]),
+            lambda: wp.launch(mix_in_box, dim=SIZE, inputs=[box]),
+            lambda: wp.launch(mix_in_boxes, dim=SIZE, inputs=[wp.array([[empty, box]], dtype=Box)]),
+            lambda: wp.launch(from_array_to_argument, dim=SIZE, inputs=[pairs, y]),
+            lambda: wp.launch(from_argument_to_array, dim=SIZE, inputs=[x, pairs]),
+            lambda: wp.launch(add_in_array, dim=SIZE, inputs=[x, pairs]),
+            lambda: wp.launch(sweep, dim=1, inputs=[x, y, 1 + d % 4]),
+            overlapping,
+            cross_wide,
+            lambda: wp.launch(cross_in_struct, dim=SIZE, inputs=[alone, y]),
+            lambda: wp.copy(y, x, dest_offset=c % 2, src_offset=d % 2, count=2),
+            lambda: y[1:3].assign(x[::2]),
+            lambda: y[:2].fill_(0.25),
+        ]
+        operations[kind % len(operations)]()
+
+
+STEPS = 8
+
+
+def started(values):
+    return [doubles(value, requires_grad=True) for value in values]
+
+
+def pool_of(arrays):
+    """What the program works on."""
+    wide = wp.clone(arrays[2].reshape((3, 4))[:, :3], requires_grad=True)
+    return [wp.clone(array, requires_grad=True) for array in (arrays[0], arrays[1])], wide
+
+
+def weighted(outputs, weights):
+    return sum(float(np.sum(output.numpy() * weight)) for output, weight in zip(outputs, weights))
+
+
+def gradient(program, values, weights, way):
+    arrays = started(values)
+    tapes = [wp.Tape(), wp.Tape()]
+    if way == "again":  # what was recorded before and forgotten leaves nothing
+        with tapes[0]:
+            pool, wide = pool_of(arrays)
+            program.run(pool, wide, 0, STEPS)
+        tapes[0].backward(grads={pool[0]: doubles(np.ones(SIZE))})
+        tapes[0].reset()
+    split = STEPS // 2 if way == "two" else STEPS
+    with tapes[0]:
+        pool, wide = pool_of(arrays)
+        program.run(pool, wide, 0, split)
+    with tapes[1]:  # on copies, as what the first one needs has to stay
+        if way == "two":
+            pool, wide = [wp.clone(array, requires_grad=True) for array in pool], wp.clone(wide, requires_grad=True)
+        program.run(pool, wide, split, STEPS)
+    seeds = {output: doubles(weight) for output, weight in zip([*pool, wide], weights)}
+    if way == "two":
+        tapes[1].backward(grads=seeds)
+        tapes[0].backward()
+    else:
+        tapes[0].backward(grads=seeds)
+    if way == "twice":
+        tapes[0].zero()
+        tapes[0].backward(grads=seeds)
+    return [array.grad.numpy() for array in arrays]
+
+
+@pytest.mark.parametrize("way", ["one", "twice", "again", "two"])
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs_that_reach_arrays_in_all_ways(seed, way):
+    program = Program(seed)
+    rng = np.random.default_rng(1000 + seed)
+    values = [rng.uniform(-1.0, 1.0, n) for n in (SIZE, SIZE, 12)]
+    weights = [rng.standard_normal(shape) for shape in (SIZE, SIZE, (3, 3))]
+
+    def loss(moved):
+        pool, wide = pool_of(started(moved))
+        program.run(pool, wide, 0, STEPS)
+        return weighted([*pool, wide], weights)
+
+    found = gradient(program, values, weights, way)
+    for mine, theirs in zip(found, numeric(loss, values, 1e-6)):
+        scale = max(1.0, float(np.abs(theirs).max()))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6 * scale)
