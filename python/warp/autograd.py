@@ -29,6 +29,7 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
+from warp.recording import Launch
 from warp.tape import Tape
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
@@ -46,9 +47,11 @@ def jacobian(
     input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
     device: Any = None,
     max_blocks: int = 0,
-    block_dim: int = 256,
+    block_dim: int | None = None,
     max_outputs_per_var: int = -1,
     plot_jacobians: bool = False,
+    metadata: Any = None,
+    restore_inputs: bool = True,
 ) -> dict[tuple[int, int], array]:
     """The derivatives of outputs by inputs, by one pass back through a tape for each number of the outputs.
 
@@ -66,12 +69,14 @@ def jacobian(
         max_outputs_per_var: only the first so many numbers of each output; the other rows are NaN. All where it is not
             positive.
         plot_jacobians: show them with :func:`jacobian_plot`.
+        metadata, restore_inputs: accepted. Everything runs on copies, so that inputs are never changed.
     Returns:
         By (input, output), positions in ``inputs`` and ``outputs``, a matrix of shape (numbers of the output, numbers
         of the input) and the wider of their scalar types, float32 at least: components of vectors count, in C
         order. Arguments and their gradients are left as they are.
     Raises:
-        UsageError: nothing can be differentiated, arguments do not fit, or an output partly overlaps an input.
+        UsageError: nothing can be differentiated, arguments do not fit, or an output partly overlaps an input; the
+            kernel has enable_backward=False (a ValueError).
     """
     subject = subject_of("jacobian()", function, dim, inputs, outputs, device, max_blocks, block_dim)
     result = reverse(subject, input_output_mask, max_outputs_per_var).arrays()
@@ -88,22 +93,27 @@ def jacobian_fd(
     input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
     device: Any = None,
     max_blocks: int = 0,
-    block_dim: int = 256,
+    block_dim: int | None = None,
     max_inputs_per_var: int = -1,
-    eps: float | None = None,
+    eps: float | None = 1e-4,
     plot_jacobians: bool = False,
+    metadata: Any = None,
+    restore_inputs: bool = True,
 ) -> dict[tuple[int, int], array]:
     """The same as :func:`jacobian` by central differences: two runs for each number of the inputs.
 
     Args:
         max_inputs_per_var: only the first so many numbers of each input; the other columns are NaN. All where it is not
             positive.
-        eps: the step. None takes the cube root of the scalar type's precision, times the number where that is above 1:
-            6e-6 in float64, 5e-3 in float32.
+        eps: the step. None takes the cube root of the scalar type's precision, times the number where that is above 1,
+            which is more exact: 6e-6 in float64, 5e-3 in float32.
+        metadata, restore_inputs: as for :func:`jacobian`.
     Returns, Raises:
         As for :func:`jacobian`.
     """
-    subject = subject_of("jacobian_fd()", function, dim, inputs, outputs, device, max_blocks, block_dim)
+    subject = subject_of(
+        "jacobian_fd()", function, dim, inputs, outputs, device, max_blocks, block_dim, goes_back=False
+    )
     result = differences(subject, input_output_mask, max_inputs_per_var, eps).arrays()
     if plot_jacobians:
         jacobian_plot(result, function, inputs)
@@ -215,19 +225,20 @@ def gradcheck(
     inputs: Sequence[Any] | None = None,
     outputs: Sequence[Any] | None = None,
     *,
-    eps: float | None = None,
+    eps: float | None = 1e-4,
     atol: float = 1e-3,
     rtol: float = 1e-2,
     raise_exception: bool = True,
     input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
     device: Any = None,
     max_blocks: int = 0,
-    block_dim: int = 256,
+    block_dim: int | None = None,
     max_inputs_per_var: int = -1,
     max_outputs_per_var: int = -1,
     plot_relative_error: bool = False,
     plot_absolute_error: bool = False,
     show_summary: bool = True,
+    restore_inputs: bool = True,
 ) -> bool:
     """Compares :func:`jacobian` with :func:`jacobian_fd`: ``|exact - fd| <= atol + rtol * |fd|`` for every entry.
 
@@ -239,6 +250,7 @@ def gradcheck(
         max_inputs_per_var, max_outputs_per_var: only the first so many numbers of each array; all where not positive.
         plot_relative_error, plot_absolute_error: show the errors with :func:`jacobian_plot`.
         show_summary: print a line for each pair of input and output.
+        restore_inputs: accepted, as for :func:`jacobian`.
     Returns:
         Whether every entry is as near as allowed. NaN is not.
     Raises:
@@ -268,7 +280,7 @@ def _launch_subject(api: str, entry: Any) -> Subject | None:
         for i, value in enumerate(entry.values)
     ]
     written = [i for i, writes in enumerate(entry.writes) if writes and is_differentiable(arguments[i])]
-    if not written or not any(is_differentiable(value) for value in arguments):
+    if entry.is_left_out or not written or not any(is_differentiable(value) for value in arguments):
         return None
 
     def launch(values: list[Any]) -> list[Any]:
@@ -281,7 +293,7 @@ def _launch_subject(api: str, entry: Any) -> Subject | None:
 def gradcheck_tape(
     tape: Tape,
     *,
-    eps: float | None = None,
+    eps: float | None = 1e-4,
     atol: float = 1e-3,
     rtol: float = 1e-2,
     raise_exception: bool = True,
@@ -319,7 +331,7 @@ def gradcheck_tape(
     api = "gradcheck_tape()"
     if not isinstance(tape, Tape):
         raise _weft.usage_error(f"{api}: expected a wp.Tape, got {type(tape).__name__}", TypeError)
-    launches = [entry for entry in tape.launches if hasattr(entry, "kernel")]
+    launches = [entry for entry in tape.launches if isinstance(entry, Launch)]
     if not launches:
         raise _weft.usage_error(f"{api}: there is no launch on the tape", ValueError)
     if reverse_launches:

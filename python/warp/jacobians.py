@@ -13,6 +13,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import Kernel, array, primitives, type_name, usage_error
+from warp.recording import arrays_of
 from warp.tape import Tape
 from warp.types import type_components
 
@@ -61,9 +62,25 @@ def _numpy_type(value: array) -> np.dtype:
 
 
 def _copies(values: Sequence[Any]) -> list[Any]:
-    """Arrays cloned, those in structs too, with gradients of zeros where they have some; one that is given twice is one
-    array again."""
+    """Arrays cloned, those in structs and in elements too, with gradients of zeros where they have some; one that is
+    given twice is one array again."""
     made: dict[int, Any] = {}
+    nested = [one for value in values for one in _weft.nested_arrays(value)]
+    inside = [_weft.clone(one) for one in nested]
+
+    def is_same(one: array, other: array) -> bool:
+        return _weft.memory_of(one)[1:3] == _weft.memory_of(other)[1:3] and one.dtype is other.dtype
+
+    def cloned(one: array) -> array | None:
+        if _weft.holds_arrays(one):
+            holder = _weft.with_nested(one, nested, inside)
+            holder.requires_grad = one.requires_grad
+            return holder
+        return next((clone for other, clone in zip(nested, inside, strict=True) if is_same(one, other)), None)
+
+    for one in [one for value in values for one in arrays_of(value)] if nested else ():
+        if (clone := cloned(one)) is not None:
+            made[id(one)] = clone
 
     def copied(value: Any) -> Any:
         if not isinstance(value, array):
@@ -167,7 +184,16 @@ def _list(api: str, name: str, given: Any) -> list[Any]:
 
 
 def subject_of(
-    api: str, function: Any, dim: Any, inputs: Any, outputs: Any, device: Any, max_blocks: int, block_dim: int
+    api: str,
+    function: Any,
+    dim: Any,
+    inputs: Any,
+    outputs: Any,
+    device: Any,
+    max_blocks: int,
+    block_dim: int | None,
+    *,
+    goes_back: bool = True,
 ) -> Subject:
     given_inputs, given_outputs = _list(api, "inputs", inputs), _list(api, "outputs", outputs)
     for output in given_outputs:
@@ -184,6 +210,11 @@ def subject_of(
     if isinstance(function, Kernel):
         if not given_outputs:
             raise usage_error(f"{api}: the kernel {function.key!r} needs outputs=[...]", ValueError)
+        if goes_back and not function.enable_backward:
+            raise usage_error(
+                f"{api}: the kernel {function.key!r} has no gradient, as it was declared with enable_backward=False",
+                ValueError,
+            )
         names = parameters(function.func)
         if len(arguments) != len(names):
             raise usage_error(

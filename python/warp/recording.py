@@ -83,6 +83,9 @@ class Waiting:
         self._needs: list[Need] = []
         self._longest = 0
 
+    def __bool__(self) -> bool:
+        return bool(self._needs)
+
     def add(self, need: Need) -> None:
         at = bisect.bisect_right(self._begins, need.begin)
         self._begins.insert(at, need.begin)

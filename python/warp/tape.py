@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +19,8 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, usage_error
+from warp.constants import LOG_WARNING
+from warp.logger import get_logger
 from warp.recording import (
     Function,
     Launch,
@@ -221,6 +222,11 @@ class Tape:
         else:
             self.scopes.append((len(self._entries), None, None))
 
+    def _end_of_timer(self) -> None:
+        """Of a wp.ScopedTimer, inside of which the tape may have been reset."""
+        if self._open_scopes:
+            self.record_scope_end()
+
     # ---- going back ----
 
     def backward(self, loss: array | None = None, grads: dict[array, array] | None = None) -> None:
@@ -292,8 +298,8 @@ class Tape:
             for gradient, kept in reversed(laid_aside):
                 gradient.assign(kept)
                 _retained[gradient] = _weft.memory_of(gradient)[3]
-        for key in left_out:
-            warnings.warn(
+        for key in left_out if _weft.log_level() <= LOG_WARNING else ():
+            get_logger().warning(
                 f"Tape.backward(): kernel {key!r} is left out, because it has enable_backward=False; no gradient goes "
                 "back through its launches",
                 stacklevel=3,
@@ -419,10 +425,11 @@ class Tape:
     def _check_versions(self) -> None:
         for buffer, kept in self._kept.items():
             _, expected = self._versions[buffer]
-            if _weft.memory_of(kept)[3] != expected:
+            if _weft.memory_of(kept)[3] != expected and self._needs.get(buffer):
                 raise usage_error(
-                    f"Tape.backward(): an array of shape {kept.shape}, of which the tape had to keep earlier contents, "
-                    "was written outside of the tape since; recorded and present values would mix. help: record again",
+                    f"Tape.backward(): an array of shape {kept.shape}, of which the tape had to keep earlier contents "
+                    "and needs the last ones too, was written outside of the tape since; recorded and present values "
+                    "would mix. help: record again",
                     RuntimeError,
                 )
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Any
+
+from warp import _weft
 
 __all__ = ["ScopedTimer"]
 
@@ -20,8 +23,9 @@ class ScopedTimer:
         dict: a dictionary to whose list ``dict[name]`` the milliseconds are appended.
         synchronize: waits for the devices before each reading of the clock.
         detailed: also profiles the Python code and prints the 20 costliest functions.
-        use_nvtx, color, cuda_filter, report_func, skip_tape: shape profiles of CUDA devices; no use on the CPU, except
-            ``report_func``, which is called with the list of timings (empty on the CPU) and the indentation.
+        report_func: called with the list of timings of CUDA devices (empty on the CPU) and the indentation.
+        skip_tape: a tape that records makes a group of what is launched inside, of the timer's name; True: it does not.
+        use_nvtx, color, cuda_filter: shape profiles of CUDA devices; no use on the CPU.
 
     After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the activities of CUDA devices (none on
     the CPU). What is printed goes to the logger of ``wp.set_logger``.
@@ -56,6 +60,7 @@ class ScopedTimer:
         self.elapsed = 0.0
         self.timing_results: list = []
         self._profile = None
+        self._tape: Any = None
 
     def __enter__(self) -> ScopedTimer:
         if self.active:
@@ -66,6 +71,10 @@ class ScopedTimer:
 
                 self._profile = cProfile.Profile()
                 self._profile.enable()
+            if not self.skip_tape:
+                self._tape = _weft.active_tape()
+                if self._tape is not None:
+                    self._tape.record_scope_begin(self.name)
             self._start = time.perf_counter_ns()
         return self
 
@@ -74,6 +83,8 @@ class ScopedTimer:
             return
         self._wait()
         self.elapsed = (time.perf_counter_ns() - self._start) / 1e6
+        if self._tape is not None:
+            self._tape._end_of_timer()
         indent = "    " * ScopedTimer._depth
         ScopedTimer._depth -= 1
         if self._profile is not None:

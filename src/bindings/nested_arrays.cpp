@@ -96,10 +96,11 @@ public:
                 found = copies_.insert_or_assign(key, replaced(inner)).first;
             }
             if (found == copies_.end()) return;
-            const runtime::Array& to = value_of(found->second.ptr()).array;
-            view.data = to.view.data;
+            PyArray& to = value_of(found->second.ptr());
+            view.data = to.array.view.data;
+            if (to.requires_grad) view.grad = to.array.view.grad;
             std::memcpy(place, &view, sizeof view);
-            buffer->references.add(to.buffer, *buffer);
+            keep_array(to, *buffer);
         });
         return copy;
     }

@@ -20,7 +20,7 @@ std::vector<nb::object> nested_arrays(nb::handle value);
 // Counts one write to each buffer that these lie in.
 void count_nested_writes(nb::handle value);
 // A copy of an array, laid out like it, whose elements lead to `copies` in place of `originals`, at any depth; each is
-// laid out like the original. Gradients stay.
+// laid out like the original. Gradients are those of the copies, or, where these have none, stay as they are.
 nb::object with_nested(nb::handle array, nb::list originals, nb::list copies);
 
 }  // namespace weft::bindings

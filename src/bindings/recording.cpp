@@ -160,7 +160,7 @@ void bind_recording(nb::module_& m) {
         "holds_arrays",
         [](nb::handle array) { return holds_arrays(array_argument(array.ptr(), "Tape", "array").array.dtype); },
         nb::arg("array"), "Whether its elements are structs with arrays.");
-    m.def("nested_arrays", &nested_arrays, nb::arg("value"),
+    m.def("nested_arrays", &nested_arrays, nb::arg("value").none(),
           "The arrays that lie in the elements of an array, or of the arrays in a struct, at any depth.");
     m.def("with_nested", &with_nested, nb::arg("array"), nb::arg("originals"), nb::arg("copies"),
           "A copy of an array of structs, whose elements lead to the copies in place of the originals, at any depth.");

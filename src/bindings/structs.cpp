@@ -297,11 +297,13 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
     return made;
 }
 
+void keep_array(const PyArray& value, runtime::Buffer& holder) {
+    holder.references.add(value.array.buffer, holder);
+    if (value.requires_grad) holder.references.add(value_of(value.grad.ptr()).array.buffer, holder);
+}
+
 void keep_arrays(nb::handle value, runtime::Buffer& holder) {
-    for (PyArray* array : arrays_in(value)) {
-        holder.references.add(array->array.buffer, holder);
-        if (array->requires_grad) holder.references.add(value_of(array->grad.ptr()).array.buffer, holder);
-    }
+    for (const PyArray* array : arrays_in(value)) keep_array(*array, holder);
 }
 
 }  // namespace weft::bindings

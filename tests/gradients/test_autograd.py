@@ -92,7 +92,7 @@ def test_functions_that_return_arrays():
     a = wp.array(values, dtype=wp.float64, requires_grad=True)
     found = wp.autograd.jacobian(products, inputs=[a, 3.0])
     np.testing.assert_allclose(found[0, 0].numpy(), np.diag(6.0 * values.reshape(-1)))
-    near = wp.autograd.jacobian_fd(products, inputs=[a, 3.0])
+    near = wp.autograd.jacobian_fd(products, inputs=[a, 3.0], eps=None)
     np.testing.assert_allclose(found[0, 1].numpy(), near[0, 1].numpy(), rtol=1e-8, atol=1e-9)
 
 
@@ -132,7 +132,7 @@ def test_differences_choose_their_step_by_the_type(dtype, digits):
 
     x = wp.array([0.5, 1.5], dtype=dtype, requires_grad=True)
     y = wp.zeros_like(x)
-    found = wp.autograd.jacobian_fd(kernel, dim=2, inputs=[x], outputs=[y])[0, 0]
+    found = wp.autograd.jacobian_fd(kernel, dim=2, inputs=[x], outputs=[y], eps=None)[0, 0]
     assert found.dtype is (wp.float64 if dtype is wp.float64 else wp.float32)
     np.testing.assert_allclose(found.numpy(), np.diag(np.exp([0.5, 1.5])), rtol=digits)
 
@@ -306,3 +306,35 @@ def test_plots_are_written(tmp_path):
         matplotlib.pyplot.close(figure)
     with pytest.raises(ValueError, match="'jacobians' is empty"):
         wp.autograd.jacobian_plot({}, mixed, inputs)
+
+
+def test_kernels_without_backward_have_differences_and_no_jacobian():
+    @wp.kernel(enable_backward=False)
+    def one_way(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    x = wp.array([1.0, 2.0], dtype=wp.float64, requires_grad=True)
+    arguments = {"dim": 2, "inputs": [x], "outputs": [wp.zeros_like(x)]}
+    for check in (wp.autograd.jacobian, wp.autograd.gradcheck):
+        with pytest.raises(
+            ValueError, match="'one_way' has no gradient, as it was declared with enable_backward=False"
+        ):
+            check(one_way, **arguments)
+    near = wp.autograd.jacobian_fd(one_way, **arguments, block_dim=None)[0, 0].numpy()
+    np.testing.assert_allclose(near, np.diag([2.0, 4.0]), rtol=1e-6)
+    with wp.Tape() as tape:
+        wp.launch(one_way, **arguments)
+    assert wp.autograd.gradcheck_tape(tape, show_summary=False)
+
+
+def test_inputs_that_a_function_changes_are_as_they_were():
+    def doubled(x):
+        x *= 2.0
+        return x * x
+
+    x = wp.array([1.0, 2.0], dtype=wp.float64, requires_grad=True)
+    for differentiate in (wp.autograd.jacobian, wp.autograd.jacobian_fd):
+        found = differentiate(doubled, inputs=[x], restore_inputs=True)[0, 0].numpy()
+        np.testing.assert_allclose(found, np.diag([8.0, 16.0]), rtol=1e-6)
+        np.testing.assert_array_equal(x.numpy(), [1.0, 2.0])

@@ -181,11 +181,12 @@ def test_writes_through_memory_outside_of_the_tape_are_noticed():
     with wp.Tape() as tape:
         for _ in range(2):
             wp.launch(square_inside, dim=2, inputs=[nest.groups])
-    tape.backward(grads={nest.values: doubles(ONES)})
+        wp.launch(take, dim=2, inputs=[nest.holders], outputs=[nest.y])
+    tape.backward(grads={nest.y: doubles(ONES)})
     command = wp.launch(square_inside, dim=2, inputs=[nest.groups], record_cmd=True)
     command.launch()
     with pytest.raises(RuntimeError, match="written outside of the tape"):
-        tape.backward(grads={nest.values: doubles(ONES)})
+        tape.backward(grads={nest.y: doubles(ONES)})
 
 
 def test_fields_of_the_structs_in_memory_have_their_own_gradient():
@@ -257,3 +258,20 @@ def test_memory_that_was_never_written_is_not_looked_at():
         wp.launch(gains, dim=1000, inputs=[holders, y])
     tape.backward(y)
     assert y.numpy()[0] == 0.0
+
+
+def test_jacobians_of_functions_leave_arrays_in_memory_as_they_are():
+    nest = Nest()
+
+    def program(x, holders, values):
+        wp.launch(put, dim=2, inputs=[holders, x])
+        y = wp.zeros_like(values)
+        wp.launch(square_of, dim=2, inputs=[values, y])
+        return y
+
+    inputs = [nest.source, nest.holders, nest.values]
+    found = wp.autograd.jacobian(program, inputs=inputs)[0, 0].numpy()
+    np.testing.assert_allclose(found, np.diag(2.0 * (2.0 * np.array([3.0, 4.0]) ** 2) * 4.0 * np.array([3.0, 4.0])))
+    assert wp.autograd.gradcheck(program, inputs=inputs, eps=1e-6, show_summary=False)
+    np.testing.assert_array_equal(nest.values.numpy(), [1.5, 0.5])
+    assert not nest.values.grad.numpy().any() and not nest.source.grad.numpy().any()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
-from tapes import doubles, multiply, square
+from tapes import Warnings, doubles, multiply, square
 
 
 @wp.kernel
@@ -234,9 +234,9 @@ def test_a_launch_without_backward_is_left_out_with_a_warning():
         wp.launch(multiply, dim=2, inputs=[x, x, z])
         wp.launch(one_way, dim=2, inputs=[x, y])
         wp.launch(one_way, dim=2, inputs=[x, y])
-    with pytest.warns(UserWarning, match="kernel 'one_way' is left out") as caught:
+    with Warnings() as found:
         tape.backward(grads={y: doubles([1.0, 1.0]), z: doubles([1.0, 1.0])})
-    assert len(caught) == 1
+    assert len(found) == 1 and "kernel 'one_way' is left out" in found[0]
     np.testing.assert_array_equal(x.grad.numpy(), [4.0, 6.0])
 
 
@@ -247,8 +247,9 @@ def test_what_such_a_launch_overwrites_has_no_part_in_what_followed():
         wp.launch(multiply, dim=2, inputs=[x, x, y])
         wp.launch(one_way, dim=2, inputs=[x, y])
         wp.launch(total, dim=2, inputs=[y, loss])
-    with pytest.warns(UserWarning, match="one_way"):
+    with Warnings() as found:
         tape.backward(loss)
+    assert len(found) == 1
     assert not x.grad.numpy().any()
 
 

@@ -68,7 +68,7 @@ def test_adam_moves_all_parameters_as_its_formula_says():
     assert optimizer.t == 5
 
 
-@pytest.mark.parametrize("options", itertools.product((0.0, 0.9), (0.0, 0.5), (0.0, 0.1), (False, True)))
+@pytest.mark.parametrize("options", list(itertools.product((0.0, 0.9), (0.0, 0.5), (0.0, 0.1), (False, True))))
 def test_sgd_moves_all_parameters_as_its_formula_says(options):
     momentum, dampening, weight_decay, nesterov = options
     rng = np.random.default_rng(1)
@@ -173,15 +173,16 @@ def test_a_loop_of_recording_and_steps_finds_the_least_squares():
 
 def test_a_step_is_not_recorded_and_seen_by_a_tape_that_kept_contents():
     @wp.kernel
-    def square(x: wp.array[float]):
+    def square(x: wp.array[float], y: wp.array[float]):
         i = wp.tid()
-        x[i] = x[i] * x[i]
+        y[i] = x[i] * x[i]
 
-    x = wp.full(2, 3.0, dtype=float, requires_grad=True)
+    x, y = wp.full(2, 3.0, dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
     optimizer = wp.optim.SGD([x], lr=1.0)
     with wp.Tape() as tape:
-        wp.launch(square, dim=2, inputs=[x])
+        wp.launch(square, dim=2, inputs=[x, x])
+        wp.launch(square, dim=2, inputs=[x, y])
         optimizer.step([wp.zeros(2)])
-    assert len(tape.launches) == 1
+    assert len(tape.launches) == 2
     with pytest.raises(RuntimeError, match="written outside of the tape"):
-        tape.backward(grads={x: wp.ones(2)})
+        tape.backward(grads={y: wp.ones(2)})
