@@ -29,7 +29,7 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
-from warp.recording import Launch
+from warp.launches import Launch
 from warp.tape import Tape
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]

@@ -8,7 +8,8 @@ from typing import Any
 from warp import _weft
 from warp._weft import Kernel, array, primitives, usage_error
 from warp.jacobians import Unrecorded
-from warp.recording import Launch, Need, Operation, Write
+from warp.launches import Launch
+from warp.recording import Need, Operation, Write
 from warp.tangents import check_moving, tangents_like
 from warp.tape import Tape
 from warp.twins import (

@@ -15,22 +15,13 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from warp import _weft
 from warp._weft import array, primitives, usage_error
 from warp.constants import LOG_WARNING
+from warp.launches import Launch, gradients_of
 from warp.logger import get_logger
-from warp.recording import (
-    Function,
-    Launch,
-    Need,
-    Operation,
-    Waiting,
-    Write,
-    gradients_of,
-    join_overlapping,
-)
+from warp.recording import Function, Need, Operation, Waiting, Write, join_overlapping
+from warp.starts import check_gradient, check_loss, give_gradient, implied_loss, reader_of
 
 __all__ = ["Tape"]
 
@@ -261,18 +252,25 @@ class Tape:
         with self._paused():
             self._clear_retained(all_of_them=loss is not None or bool(grads))
             if loss is None and not grads:
-                loss = self._implied_loss()
+                loss = implied_loss(self._entries)
+                if loss is not None:
+                    give_gradient(loss, self._arrays())
             if loss is not None:
-                self._check_loss(loss)
+                check_loss(loss)
                 loss.grad.fill_(1)
                 self.loss = loss
+            given = grads or {}
+            for of, gradient in given.items():
+                check_gradient(of, gradient)
+                give_gradient(of, self._arrays())
             own = []
-            for of, gradient in (grads or {}).items():
-                self._check_gradient(of, gradient)
-                self._give_gradient(of)
+            for of, gradient in given.items():
                 if _weft.primitives.overlap(of.grad, gradient):
                     own.append((gradient, _weft.keep(gradient)))
-                elif not self._supply(of, gradient, grads or {}):
+                elif (reader := reader_of(of, gradient, given, self._entries)) is not None:
+                    of.grad.zero_()  # that launch uses it up
+                    self._supplied.setdefault(id(reader[0]), {})[reader[1]] = gradient
+                else:
                     of.grad.assign(gradient)
             try:
                 self._reverse_all()
@@ -312,45 +310,6 @@ class Tape:
             if one.retain_grad and (all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]):
                 one.grad.zero_()
 
-    def _implied_loss(self) -> array | None:
-        """What to start with where the caller says nothing; None where gradients are there already, and of a tape that
-        has recorded nothing."""
-        arrays = [one for entry in self._entries for one in entry.may_start()]
-        if not self._entries or any(one.grad is not None and _has_numbers(one.grad) for one in arrays):
-            return None
-        last = next((entry for entry in reversed(self._entries) if isinstance(entry, Launch)), None)
-        written = {id(one): one for together in (last.written() if last else ()) for one in together}
-        candidates = [one for one in written.values() if one.size == 1 and _is_float(one)]
-        if len(candidates) != 1:
-            found = "no array of one floating-point number" if not candidates else f"{len(candidates)} of them"
-            raise usage_error(
-                "Tape.backward(): no gradient to start with is given, none has been set in the arrays that were "
-                "written, and what is to be differentiated is not clear: expected one array of one floating-point "
-                f"number that the last launch writes, found {found}. help: backward(loss=array), or "
-                "backward(grads={array: gradient})",
-                RuntimeError,
-            )
-        self._give_gradient(candidates[0])
-        return candidates[0]
-
-    def _give_gradient(self, of: array) -> None:
-        """An array without a gradient gets one, and with it all that stands for it on the tape."""
-        if of.grad is not None:
-            return
-        of.requires_grad = True
-        begin_and_end = _weft.memory_of(of)[1:3]
-        for one in self._arrays():
-            if one is of or one.grad is not None or not _weft.primitives.overlap(one, of):
-                continue
-            if _weft.memory_of(one)[1:3] != begin_and_end or not _same_layout(one, of):
-                raise usage_error(
-                    f"Tape.backward(): an array of shape {of.shape} got its gradient only now, and the tape knows it "
-                    f"as part of another array, or by a part of shape {one.shape}, which has none. help: make it with "
-                    "requires_grad=True before it is recorded",
-                    ValueError,
-                )
-            one.grad = of.grad
-
     def _reverse(self, entry: Any) -> None:
         if isinstance(entry, Launch):
             entry.backward(lambda: self._written_after(entry), self._supplied.get(id(entry)))
@@ -360,67 +319,6 @@ class Tape:
     def _written_after(self, entry: Launch) -> list[array]:
         later = itertools.takewhile(lambda other: other is not entry, reversed(self._entries))
         return [one for other in later for together in other.written() for one in together]
-
-    def _supply(self, of: array, gradient: array, grads: dict[array, array]) -> bool:
-        """Whether a launch reads the gradient from where the caller has it: the last entry that has to do with the
-        array, if all it does is to overwrite the whole array. The array's own gradient is used up by that."""
-        overlap = _weft.primitives.overlap
-        if of.retain_grad or any(overlap(other.grad, of.grad) for other in grads if other is not of):
-            return False
-        for entry in reversed(self._entries):
-            arrays = list(entry.arrays())
-            gradients = [one.grad for one in arrays if one.grad is not None]
-            if isinstance(entry, Function) or any(overlap(one, gradient) for one in gradients):
-                return False
-            concerned = [one for one in arrays if overlap(one, of)]
-            if not concerned:
-                if any(overlap(one, of.grad) for one in gradients):
-                    return False
-                continue
-            at = entry.overwritten(concerned[0]) if isinstance(entry, Launch) else None
-            if len(concerned) > 1 or at is None or not _is_like(concerned[0], of, gradient):
-                return False
-            of.grad.zero_()
-            self._supplied.setdefault(id(entry), {})[at] = gradient
-            return True
-        return False
-
-    @staticmethod
-    def _check_loss(loss: Any) -> None:
-        if not isinstance(loss, array):
-            raise usage_error(f"Tape.backward(): the loss is {loss!r}, expected an array of one element", TypeError)
-        if loss.size != 1:
-            raise usage_error(
-                f"Tape.backward(): the loss has the shape {loss.shape}, expected one element. help: "
-                "backward(grads={array: gradient}) starts from any array",
-                ValueError,
-            )
-        if not loss.requires_grad:
-            raise usage_error(
-                "Tape.backward(): the loss has no gradient. help: make it with requires_grad=True", ValueError
-            )
-
-    @staticmethod
-    def _check_gradient(of: Any, gradient: Any) -> None:
-        if not isinstance(of, array) or not isinstance(gradient, array):
-            raise usage_error(
-                f"Tape.backward(): grads has a {type(of).__name__} with a {type(gradient).__name__}, expected arrays "
-                "with arrays: {array: gradient}",
-                TypeError,
-            )
-        if of.grad is None and not _is_float(of):
-            raise usage_error(
-                f"Tape.backward(): grads has a gradient for an array of {_weft.type_name(of.dtype)}, which has no "
-                "derivative",
-                TypeError,
-            )
-        if gradient.dtype is not of.dtype or gradient.shape != of.shape:
-            name = _weft.type_name
-            raise usage_error(
-                f"Tape.backward(): a gradient is {name(gradient.dtype)} of shape {gradient.shape}, its array "
-                f"{name(of.dtype)} of shape {of.shape}; expected the same",
-                TypeError if gradient.dtype is not of.dtype else ValueError,
-            )
 
     def _check_versions(self) -> None:
         for buffer, kept in self._kept.items():
@@ -574,29 +472,6 @@ def _those_of(entry: Any, retained: list[array]) -> list[array]:
     return [one for together in entry.written() for one in together if one.retain_grad]
 
 
-def _is_float(one: array) -> bool:
-    info = _weft.type_info(one.dtype)
-    return info is not None and info["scalar_kind"] == "float"
-
-
-def _has_numbers(gradient: array) -> bool:
-    """Whether it has something else than zeros."""
-    numbers = gradient.numpy()
-    return bool(np.ascontiguousarray(numbers).view(np.uint8).any() if numbers.dtype.fields else np.any(numbers))
-
-
-def _same_layout(one: array, other: array) -> bool:
-    return one.dtype is other.dtype and one.shape == other.shape and one.strides == other.strides
-
-
 def _of_each_memory(arrays: list[array]) -> Iterable[tuple[int, array]]:
     """One of the arrays for each memory that they lie in, with the memory."""
     return {_weft.memory_of(one)[0]: one for one in arrays}.items()
-
-
-def _is_like(one: array, of: array, gradient: array) -> bool:
-    """Whether both show the same elements and the same gradients, with the gradient laid out as they are."""
-    if one.grad is None:
-        return False
-    same = all(_weft.memory_of(a)[1:3] == _weft.memory_of(b)[1:3] for a, b in ((one, of), (one.grad, of.grad)))
-    return same and one.dtype is of.dtype and one.shape == of.shape and one.strides == of.strides == gradient.strides

@@ -8,7 +8,8 @@ from typing import Any
 
 from warp import _weft
 from warp._weft import array, usage_error
-from warp.recording import Entry, Launch
+from warp.launches import Launch
+from warp.recording import Entry
 
 __all__ = ["Drawing"]
 

@@ -28,6 +28,7 @@ enum Argument {
     kGrad,
     kRequiresGrad,
     kDeleter,
+    kRetainGrad,
     kArgumentCount
 };
 using ArraySignature = Signature<kArgumentCount>;
@@ -35,7 +36,7 @@ using ArraySignature = Signature<kArgumentCount>;
 const ArraySignature& signature() {
     static const ArraySignature signature(
         "array()", {"data", "dtype", "shape", "strides", "length", "ptr", "capacity", "device", "pinned", "copy",
-                    "owner", "ndim", "grad", "requires_grad", "deleter"});
+                    "owner", "ndim", "grad", "requires_grad", "deleter", "retain_grad"});
     return signature;
 }
 
@@ -162,6 +163,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     runtime::BufferPtr buffer = array.buffer;
     nb::object result = nb::steal(finish(std::move(array), options, type));
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
+    set_retain_grad(value_of(result.ptr()), flag(given[kRetainGrad], false), kApi);
     if (active_tape() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
     // Last of all: where something is wrong, the memory stays the caller's.
     if (deleter) release_by(*buffer, deleter);

@@ -1,10 +1,12 @@
 // The functions of the module that make and copy arrays.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/numpy_api.h"
+#include "bindings/recording.h"
 
 namespace weft::bindings {
 namespace {
@@ -92,17 +94,31 @@ PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Opti
     nb::object result =
         nb::steal(is_given(strides) ? finish(new_strided(dtype, shape, strides, true, options, api), options)
                                     : new_empty(dtype, shape, options, api));
+    const Unrecorded unrecorded;  // nothing was there before
     fill_array(value_of(result.ptr()), value, api);
     return result.release().ptr();
 }
 
 // empty, zeros and ones share one list of parameters. `ndim` is accepted: the shape says it.
-enum Creation { kShape, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kStrides, kNdim, kCreationCount };
+enum Creation {
+    kShape,
+    kDtype,
+    kDevice,
+    kRequiresGrad,
+    kPinned,
+    kRetainGrad,
+    kN,
+    kLength,
+    kStrides,
+    kNdim,
+    kCreationCount
+};
 using CreationSignature = Signature<kCreationCount>;
 
 CreationSignature creation_signature(const char* api) {
     return CreationSignature(
-        api, {"shape", "dtype", "device", "requires_grad", "pinned", "n", "length", "strides", "ndim"}, 0, kN);
+        api, {"shape", "dtype", "device", "requires_grad", "pinned", "retain_grad", "n", "length", "strides", "ndim"},
+        0, kN);
 }
 
 struct Creating {
@@ -118,7 +134,7 @@ Creating read_creation(const CreationSignature& signature, PyObject* const* args
     const char* api = signature.api();
     return {dtype_argument(given[kDtype], api), shape_argument(given[kShape], given[kN], given[kLength], api),
             Options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
-                    flag(given[kPinned], false)},
+                    flag(given[kPinned], false), flag(given[kRetainGrad], false)},
             given[kStrides]};
 }
 
@@ -159,10 +175,24 @@ PyObject* ones(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 
 PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kShape, kValue, kDtype, kDevice, kRequiresGrad, kPinned, kN, kLength, kStrides, kNdim, kCount };
-        static const Signature<kCount> signature(
-            "full()",
-            {"shape", "value", "dtype", "device", "requires_grad", "pinned", "n", "length", "strides", "ndim"}, 0, kN);
+        enum {
+            kShape,
+            kValue,
+            kDtype,
+            kDevice,
+            kRequiresGrad,
+            kPinned,
+            kRetainGrad,
+            kN,
+            kLength,
+            kStrides,
+            kNdim,
+            kCount
+        };
+        static const Signature<kCount> signature("full()",
+                                                 {"shape", "value", "dtype", "device", "requires_grad", "pinned",
+                                                  "retain_grad", "n", "length", "strides", "ndim"},
+                                                 0, kN);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         static PyObject* zero = PyLong_FromLong(0);
@@ -170,7 +200,7 @@ PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
         bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
         Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
         Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
-                        flag(given[kPinned], false)};
+                        flag(given[kPinned], false), flag(given[kRetainGrad], false)};
         return new_filled(dtype, shape_argument(given[kShape], given[kN], given[kLength], api), value, options, api,
                           given[kStrides]);
     });
@@ -178,17 +208,18 @@ PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 
 // ---- arrays like another ----
 
-enum Like { kSource, kLikeDevice, kLikeRequiresGrad, kLikePinned, kLikeCount };
+enum Like { kSource, kLikeDevice, kLikeRequiresGrad, kLikePinned, kLikeRetainGrad, kLikeCount };
 using LikeSignature = Signature<kLikeCount>;
 
 LikeSignature like_signature(const char* api) {
-    return LikeSignature(api, {"src", "device", "requires_grad", "pinned"}, 1);
+    return LikeSignature(api, {"src", "device", "requires_grad", "pinned", "retain_grad"}, 1);
 }
 
-// Options that are not given come from the source.
-Options like_options(PyArray& source, PyObject* device, PyObject* requires_grad, PyObject* pinned, const char* api) {
+// Options that are not given come from the source, but for retain_grad.
+Options like_options(PyArray& source, PyObject* device, PyObject* requires_grad, PyObject* pinned,
+                     PyObject* retain_grad, const char* api) {
     return {is_given(device) ? &device_from_python(device, api) : source.array.device,
-            flag(requires_grad, source.requires_grad), flag(pinned, source.pinned)};
+            flag(requires_grad, source.requires_grad), flag(pinned, source.pinned), flag(retain_grad, false)};
 }
 
 template <typename Make>
@@ -204,7 +235,8 @@ PyObject* make_like(const LikeSignature& signature, PyObject* const* args, Py_ss
         }
         nb::object elements = chosen_elements(given[kSource]);
         PyArray& source = array_argument(elements.ptr(), api, "src");
-        Options options = like_options(source, given[kLikeDevice], given[kLikeRequiresGrad], given[kLikePinned], api);
+        Options options = like_options(source, given[kLikeDevice], given[kLikeRequiresGrad], given[kLikePinned],
+                                       given[kLikeRetainGrad], api);
         return make(source, options, api);
     });
 }
@@ -236,6 +268,9 @@ PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
     static const LikeSignature signature = like_signature("clone()");
     return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
         nb::object result = nb::steal(new_empty(source.array.dtype, shape_of(source), options, api));
+        // What was there before is nothing; only a gradient of the source makes the copy a part of the program.
+        std::optional<Unrecorded> unrecorded;
+        if (!source.requires_grad) unrecorded.emplace();
         copy_elements(value_of(result.ptr()), source, 0, 0, 0, api);
         return result.release().ptr();
     });
@@ -243,14 +278,15 @@ PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
 
 PyObject* full_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kSource, kValue, kDevice, kRequiresGrad, kPinned, kCount };
-        static const Signature<kCount> signature("full_like()", {"src", "value", "device", "requires_grad", "pinned"},
-                                                 2);
+        enum { kSource, kValue, kDevice, kRequiresGrad, kPinned, kRetainGrad, kCount };
+        static const Signature<kCount> signature(
+            "full_like()", {"src", "value", "device", "requires_grad", "pinned", "retain_grad"}, 2);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         nb::object elements = chosen_elements(given[kSource]);
         PyArray& source = array_argument(elements.ptr(), api, "src");
-        Options options = like_options(source, given[kDevice], given[kRequiresGrad], given[kPinned], api);
+        Options options =
+            like_options(source, given[kDevice], given[kRequiresGrad], given[kPinned], given[kRetainGrad], api);
         return new_filled(source.array.dtype, shape_of(source), given[kValue], options, api);
     });
 }
@@ -303,9 +339,9 @@ Type row_type(const numpy::NdArray& data, const char* api) {
 
 PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kData, kDtype, kShape, kDevice, kRequiresGrad, kCount };
-        static const Signature<kCount> signature("from_numpy()", {"arr", "dtype", "shape", "device", "requires_grad"},
-                                                 1);
+        enum { kData, kDtype, kShape, kDevice, kRequiresGrad, kRetainGrad, kCount };
+        static const Signature<kCount> signature(
+            "from_numpy()", {"arr", "dtype", "shape", "device", "requires_grad", "retain_grad"}, 1);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         if (!numpy::ndarray_pointer(given[kData])) {
@@ -316,7 +352,8 @@ PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
             has_dtype ? dtype_argument(given[kDtype], api) : row_type(*numpy::ndarray_pointer(given[kData]), api);
         std::optional<Shape> shape;
         if (is_given(given[kShape])) shape = shape_argument(given[kShape], api);
-        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false), false};
+        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false), false,
+                        flag(given[kRetainGrad], false)};
         return finish(array_from_data(given[kData], dtype, std::move(shape), true, *options.device, api), options);
     });
 }
@@ -327,28 +364,37 @@ PyMethodDef entry(const char* name, Function* function, const char* doc) {
 }
 
 PyMethodDef functions[] = {
-    entry("empty", &empty,
-          "empty($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None, strides=None, ndim=None)\n--\n\n"
-          "An array whose elements are not set.\n\n"
-          "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
-          "    dtype: type of the elements.\n    device: where the memory lies.\n"
-          "    requires_grad: makes an array of gradients, of zeros.\n"
-          "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
-          "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
-          "    ndim: accepted; the shape says it.\n\n"
-          "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory."),
-    entry("zeros", &zeros,
-          "zeros($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None, strides=None, ndim=None)\n--\n\n"
-          "An array of zeros. The arguments are those of empty()."),
-    entry("ones", &ones,
-          "ones($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, *, n=None, "
-          "length=None, strides=None, ndim=None)\n--\n\n"
-          "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The arguments "
-          "are those of empty()."),
+    entry(
+        "empty", &empty,
+        "empty($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
+        "n=None, "
+        "length=None, strides=None, ndim=None)\n--\n\n"
+        "An array whose elements are not set.\n\n"
+        "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
+        "    dtype: type of the elements.\n    device: where the memory lies.\n"
+        "    requires_grad: makes an array of gradients, of zeros.\n"
+        "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
+        "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
+        "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
+        "    ndim: accepted; the shape says it.\n\n"
+        "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory."),
+    entry(
+        "zeros", &zeros,
+        "zeros($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
+        "n=None, "
+        "length=None, strides=None, ndim=None)\n--\n\n"
+        "An array of zeros. The arguments are those of empty()."),
+    entry(
+        "ones", &ones,
+        "ones($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
+        "n=None, "
+        "length=None, strides=None, ndim=None)\n--\n\n"
+        "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The arguments "
+        "are those of empty()."),
     entry("full", &full,
-          "full($module, shape=None, value=0, dtype=Any, device=None, requires_grad=False, pinned=False, *, n=None, "
+          "full($module, shape=None, value=0, dtype=Any, device=None, requires_grad=False, pinned=False, "
+          "retain_grad=False, *, "
+          "n=None, "
           "length=None, strides=None, ndim=None)\n--\n\n"
           "An array of equal elements.\n\n"
           "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
@@ -356,21 +402,21 @@ PyMethodDef functions[] = {
           "        vector or matrix of what NumPy makes of it, int64 or float64.\n"
           "The others are those of empty()."),
     entry("empty_like", &empty_like,
-          "empty_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "empty_like($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of the shape and dtype of another, not set. Options that are not given come from `src`.\n"
           "A bool as second positional argument is `requires_grad`, as it was in 2021."),
     entry("zeros_like", &zeros_like,
-          "zeros_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "zeros_like($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of zeros of the shape and dtype of another. Options that are not given come from `src`.\n"
           "A bool as second positional argument is `requires_grad`, as it was in 2021."),
     entry("ones_like", &ones_like,
-          "ones_like($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "ones_like($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of ones of the shape and dtype of another. Options that are not given come from `src`."),
     entry("full_like", &full_like,
-          "full_like($module, src, value, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "full_like($module, src, value, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of equal elements of the shape and dtype of another. Options that are not given come from `src`."),
     entry("clone", &clone,
-          "clone($module, src, device=None, requires_grad=None, pinned=None)\n--\n\n"
+          "clone($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "A contiguous copy, of the gradient too. Options that are not given come from `src`."),
     entry("copy", &copy,
           "copy($module, dest, src, dest_offset=0, src_offset=0, count=0, stream=None)\n--\n\n"
@@ -381,10 +427,11 @@ PyMethodDef functions[] = {
           "Arrays with gaps between their elements need equal shapes, or one dimension for offsets and counts.\n"
           "Overlapping arrays are handled as if copied through a temporary one.\n\n"
           "Raises: UsageError where `dest` is too small or the dtypes differ."),
-    entry("from_numpy", &from_numpy,
-          "from_numpy($module, arr, dtype=None, shape=None, device=None, requires_grad=False)\n--\n\n"
-          "A copy of a NumPy array. Without dtype, an array (n, k) becomes n vectors of k of its numbers, and one of\n"
-          "(n, r, c) n matrices; others keep their shape."),
+    entry(
+        "from_numpy", &from_numpy,
+        "from_numpy($module, arr, dtype=None, shape=None, device=None, requires_grad=False, retain_grad=False)\n--\n\n"
+        "A copy of a NumPy array. Without dtype, an array (n, k) becomes n vectors of k of its numbers, and one of\n"
+        "(n, r, c) n matrices; others keep their shape."),
 };
 
 }  // namespace

@@ -231,13 +231,7 @@ int set_retain_grad(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
             PyArray& array = memory_of(self, "array.retain_grad");
-            const bool retains = truth(value, "array.retain_grad");
-            if (retains && !array.requires_grad) {
-                throw UsageError("array.retain_grad",
-                                 "the array has no gradient that could stay. help: set requires_grad=True first",
-                                 ErrorCategory::value);
-            }
-            array.retain_grad = retains;
+            set_retain_grad(array, truth(value, "array.retain_grad"), "array.retain_grad");
             return 0;
         },
         -1);
@@ -303,7 +297,8 @@ Py_hash_t array_hash(PyObject* self) {
 
 constexpr const char* kDoc =
     "array(data=None, dtype=Any, shape=None, strides=None, length=None, ptr=None, capacity=None, device=None, "
-    "pinned=False, copy=True, owner=True, ndim=None, grad=None, requires_grad=False, deleter=None)\n--\n\n"
+    "pinned=False, copy=True, owner=True, ndim=None, grad=None, requires_grad=False, deleter=None, "
+    "retain_grad=False)\n--\n\n"
     "An array of up to four dimensions whose elements are scalars, vectors, matrices or structs.\n\n"
     "Args:\n"
     "    data: numbers in lists or tuples, a NumPy array, another array, or an object with __array_interface__ or the\n"
@@ -322,6 +317,7 @@ constexpr const char* kDoc =
     "    ndim: number of dimensions of an annotation, or of empty data; other data say it themselves.\n"
     "    grad: the array of gradients.\n"
     "    requires_grad: makes an array of gradients, of zeros.\n"
+    "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
     "    deleter: function of (address, bytes), called when the last view of the memory at ptr is gone.\n\n"
     "Without data, ptr and shape it is the annotation of a kernel's parameter: wp.array(dtype=float, ndim=2), also\n"
     "written wp.array2d[float].\n\n"
@@ -505,6 +501,14 @@ void allocate_gradient(PyArray& array) {
     array.requires_grad = true;
 }
 
+void set_retain_grad(PyArray& array, bool retains, const char* api) {
+    if (retains && !array.requires_grad) {
+        throw UsageError(api, "retain_grad=True is for an array with a gradient. help: requires_grad=True",
+                         ErrorCategory::value);
+    }
+    array.retain_grad = retains;
+}
+
 void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
     if (!is_given(gradient)) {
         array.grad.reset();
@@ -537,9 +541,10 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
 PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* type) {
     PyObject* result = make_array(std::move(array), type);
     value_of(result).pinned = options.pinned;
-    if (!options.requires_grad) return result;
+    if (!options.requires_grad && !options.retain_grad) return result;
     nb::object owned = nb::steal(result);
-    allocate_gradient(value_of(result));
+    if (options.requires_grad) allocate_gradient(value_of(result));
+    set_retain_grad(value_of(result), options.retain_grad, "array");
     return owned.release().ptr();
 }
 

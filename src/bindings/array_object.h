@@ -75,6 +75,8 @@ PyArray& array_argument(PyObject* object, const char* api, const char* name);
 
 // Zeros of the same shape and strides.
 void allocate_gradient(PyArray& array);
+// Whether a tape leaves the array the gradient of its last contents. Throws UsageError where it has none.
+void set_retain_grad(PyArray& array, bool retains, const char* api);
 // None takes the gradient away.
 void set_gradient(PyArray& array, PyObject* gradient, const char* api);
 
@@ -84,6 +86,7 @@ struct Options {
     runtime::Device* device = nullptr;
     bool requires_grad = false;
     bool pinned = false;
+    bool retain_grad = false;
 };
 // Wraps and allocates the gradient where it is asked for.
 PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* type = array_type);

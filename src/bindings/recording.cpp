@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "bindings/array_object.h"
 #include "bindings/finite.h"
@@ -110,6 +111,9 @@ nb::object view_in_memory(nb::handle object, nb::handle memory) {
 }  // namespace
 
 PyObject* active_tape() { return tape; }
+
+Unrecorded::Unrecorded() : tape_(std::exchange(tape, nullptr)) {}
+Unrecorded::~Unrecorded() { tape = tape_; }
 
 nb::object keep(nb::handle array) {
     nb::list one;

@@ -11,6 +11,18 @@ namespace weft::bindings {
 // The tape that records what this thread does; null where none does.
 PyObject* active_tape();
 
+// While it lives, no tape records what this thread does.
+class Unrecorded {
+public:
+    Unrecorded();
+    ~Unrecorded();
+    Unrecorded(const Unrecorded&) = delete;
+    Unrecorded& operator=(const Unrecorded&) = delete;
+
+private:
+    PyObject* tape_;
+};
+
 // Counts a write to the array's memory: a tape that kept copies compares.
 void count_write(PyArray& array);
 

@@ -406,3 +406,53 @@ def test_kernels_declared_while_backward_is_off_have_none():
         tape.backward(x)
     assert len(found) == 1 and "kernel 'off' is left out" in found[0]
     assert x.grad.numpy()[0] == 4.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: wp.ones(2, dtype=wp.float64, requires_grad=True),
+        lambda: wp.full(2, 1.0, dtype=wp.float64, requires_grad=True),
+        lambda: wp.full_like(doubles([0.0, 0.0]), 1.0, requires_grad=True),
+        lambda: wp.ones_like(doubles([0.0, 0.0]), requires_grad=True),
+        lambda: wp.clone(wp.ones(2, dtype=wp.float64), requires_grad=True),
+        lambda: wp.array([1.0, 1.0], dtype=wp.float64, requires_grad=True),
+        lambda: wp.array(wp.ones(2, dtype=wp.float64), requires_grad=True),
+        lambda: wp.from_numpy(np.ones(2), dtype=wp.float64, requires_grad=True),
+    ],
+)
+def test_an_array_that_is_made_while_a_tape_records_keeps_its_gradient(make):
+    """Nothing was there before that its gradient could belong to."""
+    y = doubles([0.0, 0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        x = make()
+        wp.launch(multiply, dim=2, inputs=[x, x, y])
+    assert len(tape.launches) == 1
+    tape.backward(grads={y: doubles([1.0, 1.0])})
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0])
+
+
+def test_retain_grad_of_new_arrays():
+    source, plain = doubles([1.0], requires_grad=True), doubles([1.0])
+    options = {"requires_grad": True, "retain_grad": True}
+    made = [wp.zeros(2, **options), wp.ones(2, **options), wp.empty(2, **options), wp.full(2, 1.0, **options)]
+    made += [wp.array([1.0], dtype=float, **options), wp.from_numpy(np.ones(2), dtype=float, **options)]
+    made += [like(source, retain_grad=True) for like in (wp.zeros_like, wp.ones_like, wp.empty_like, wp.clone)]
+    made += [
+        wp.full_like(source, 2.0, retain_grad=True),
+        wp.array([1.0], grad=wp.zeros(1), retain_grad=True, dtype=float),
+    ]
+    assert all(one.requires_grad and one.retain_grad for one in made)
+    assert not wp.zeros_like(made[0]).retain_grad and wp.zeros_like(made[0]).requires_grad
+    for wrong in (
+        lambda: wp.zeros(2, retain_grad=True),
+        lambda: wp.zeros(2, requires_grad=False, retain_grad=True),
+        lambda: wp.empty_like(plain, retain_grad=True),
+        lambda: wp.clone(plain, retain_grad=True),
+        lambda: wp.array([1.0], dtype=float, retain_grad=True),
+        lambda: setattr(plain, "retain_grad", True),
+    ):
+        with pytest.raises(ValueError, match="retain_grad=True is for an array with a gradient"):
+            wrong()
+    made[0].requires_grad = False
+    assert not made[0].retain_grad

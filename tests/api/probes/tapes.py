@@ -1,7 +1,7 @@
 """API-1.19, section 2: tapes and gradients."""
 
 import warp as wp
-from probing import floats, still_open
+from probing import floats
 
 
 @wp.kernel
@@ -92,7 +92,6 @@ def gradients_of_a_tape():
     return tape.gradients[x]
 
 
-@still_open("section 2")
 def retained_gradients_need_gradients():
     return wp.zeros(2, dtype=float, retain_grad=True)
 
