@@ -37,7 +37,8 @@ def check_gradient(of: Any, gradient: Any) -> None:
             "with arrays: {array: gradient}",
             TypeError,
         )
-    if of.grad is None and not _is_float(of):
+    info = _weft.type_info(of.dtype)  # None for structs
+    if of.grad is None and info is not None and info["scalar_kind"] != "float":
         raise usage_error(
             f"Tape.backward(): grads has a gradient for an array of {_weft.type_name(of.dtype)}, which has no "
             "derivative",
@@ -72,14 +73,16 @@ def give_gradient(of: array, arrays: Sequence[array]) -> None:
 
 
 def implied_loss(entries: Sequence[Entry]) -> array | None:
-    """What to start with where the caller says nothing; None where gradients are there already, and of a tape that
-    has recorded nothing."""
+    """What to start with where the caller says nothing; None where gradients are there already, where a function of the
+    user may bring some, and of a tape that has recorded nothing."""
     arrays = [one for entry in entries for one in entry.may_start()]
     if not entries or any(one.grad is not None and _has_numbers(one.grad) for one in arrays):
         return None
+    if any(isinstance(entry, Function) for entry in entries):
+        return None  # which may start from anything
     last = next((entry for entry in reversed(entries) if isinstance(entry, Launch)), None)
     written = {id(one): one for together in (last.written() if last else ()) for one in together}
-    candidates = [one for one in written.values() if one.size == 1 and _is_float(one)]
+    candidates = [one for one in written.values() if one.size == 1 and _is_number(one)]
     if len(candidates) != 1:
         found = "no array of one floating-point number" if not candidates else f"{len(candidates)} of them"
         raise usage_error(
@@ -117,9 +120,9 @@ def reader_of(
     return None
 
 
-def _is_float(one: array) -> bool:
+def _is_number(one: array) -> bool:
     info = _weft.type_info(one.dtype)
-    return info is not None and info["scalar_kind"] == "float"
+    return info is not None and info["kind"] == "scalar" and info["scalar_kind"] == "float"
 
 
 def _has_numbers(gradient: array) -> bool:

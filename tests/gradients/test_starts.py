@@ -278,3 +278,30 @@ def test_entries_of_adjoint_launches_for_what_is_no_array_are_ignored():
             adjoint=True,
         )  # fmt: skip
         np.testing.assert_array_equal(adj_x.numpy(), [3.0, 3.0])
+
+
+def test_a_function_of_the_user_may_bring_the_first_gradients():
+    tape, a, _, c, _ = recorded(requires_grad=True)
+    with tape:
+        tape.record_func(lambda: c.grad.fill_(2.0), [c])
+    tape.backward()
+    np.testing.assert_array_equal(a.grad.numpy(), [6.0, 10.0])
+
+
+def test_structs_may_get_their_gradient_when_it_is_given():
+    @wp.struct
+    class Pair:
+        x: wp.float64
+        n: int
+
+    @wp.kernel
+    def make(a: wp.array[wp.float64], pairs: wp.array[Pair]):
+        i = wp.tid()
+        pairs[i].x = a[i] * a[i]
+
+    a, pairs, seed = doubles([2.0, 3.0], requires_grad=True), wp.zeros(2, dtype=Pair), wp.zeros(2, dtype=Pair)
+    seed.numpy()["x"][:] = [1.0, 10.0]
+    with wp.Tape() as tape:
+        wp.launch(make, dim=2, inputs=[a, pairs])
+    tape.backward(grads={pairs: seed})
+    np.testing.assert_array_equal(a.grad.numpy(), [4.0, 60.0])

@@ -1,11 +1,13 @@
 #include "runtime/cpu/long_trail.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <new>
@@ -18,6 +20,14 @@ constexpr std::int64_t kInMemory = std::int64_t{1} << 28;  // and what comes aft
 constexpr std::int64_t kKept = std::int64_t{1} << 24;      // by an idle worker
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+
+// Of this process, counted on by each fork: parent and child would write to the same file.
+std::atomic<int> process{0};
+
+int this_process() {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process; });
+    return registered == 0 ? process.load(std::memory_order_relaxed) : -1;
+}
 
 struct Spill {
     int file = -1;
@@ -41,9 +51,13 @@ Spill open_spill() {
 
 }  // namespace
 
-LongTrail::~LongTrail() {
+LongTrail::~LongTrail() { release(); }
+
+void LongTrail::release() {
     if (begin_) ::munmap(begin_, static_cast<std::size_t>(size_));
     if (file_ >= 0) ::close(file_);
+    begin_ = nullptr;
+    file_ = -1;
 }
 
 void LongTrail::reserve() {
@@ -62,6 +76,7 @@ void LongTrail::reserve() {
         return;
     }
     begin_ = static_cast<std::byte*>(memory);
+    process_ = this_process();
     memory_size_ = std::min(size, kInMemory);
     size_ = memory_size_;
     file_ = spill.file;
@@ -78,6 +93,7 @@ void LongTrail::reserve() {
 }
 
 void* LongTrail::open(std::int64_t row_bytes, std::int64_t& rows) {
+    if (begin_ && process_ != this_process()) release();
     if (!begin_) reserve();
     if (!begin_) throw std::bad_alloc();
     rows = std::min(size_ / row_bytes, kMostRows);

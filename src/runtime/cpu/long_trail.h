@@ -21,11 +21,13 @@ public:
 
 private:
     void reserve();
+    void release();
 
     std::byte* begin_ = nullptr;
     std::int64_t size_ = 0;         // bytes
     std::int64_t memory_size_ = 0;  // of the first part, which is no file
     int file_ = -1;
+    int process_ = 0;  // that reserved it: a forked one must not share the file
 };
 
 }  // namespace weft::runtime

@@ -1,7 +1,7 @@
 """API-1.19, section 2: tapes and gradients."""
 
 import warp as wp
-from probing import floats
+from probing import differs, floats
 
 
 @wp.kernel
@@ -112,3 +112,93 @@ def drawing_of_a_tape():
     with wp.Tape() as tape:
         wp.launch(_square, dim=1, inputs=[x], outputs=[y])
     return tape.visualize().startswith("digraph")
+
+
+@differs("array float32 (1,) ndarray float32 (1,) [0.0]")
+def what_a_launch_without_backward_overwrites():
+    x, y = _pair()
+    z = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(_square, dim=1, inputs=[x], outputs=[y])
+        wp.launch(_opaque, dim=1, inputs=[x], outputs=[y])
+        wp.launch(_square, dim=1, inputs=[y], outputs=[z])
+    tape.backward(z)
+    return x.grad
+
+
+def retained_gradient():
+    x, y = _pair()
+    z = wp.zeros(1, dtype=float, requires_grad=True)
+    y.retain_grad = True
+    with wp.Tape() as tape:
+        wp.launch(_square, dim=1, inputs=[x], outputs=[y])
+        wp.launch(_square, dim=1, inputs=[y], outputs=[z])
+    tape.backward(z)
+    return y.grad, x.grad
+
+
+def retain_grad_goes_with_the_gradient():
+    x = wp.zeros(1, dtype=float, requires_grad=True, retain_grad=True)
+    was = x.retain_grad
+    x.requires_grad = False
+    return was, x.retain_grad, x.grad
+
+
+def array_made_while_recording():
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        x = wp.full(2, 3.0, dtype=float, requires_grad=True)
+        wp.launch(_square, dim=2, inputs=[x], outputs=[y])
+    tape.backward(grads={y: floats(1.0, 2.0)})
+    return x.grad
+
+
+def loss_that_nothing_wrote():
+    x, y = _pair()
+    tape = wp.Tape()
+    tape.backward(y)
+    return y.grad
+
+
+def end_of_a_group_that_was_not_begun():
+    wp.Tape().record_scope_end()
+
+
+def entries_for_what_is_no_array():
+    @wp.kernel(module="unique")
+    def scale(s: float, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = s * x[i]
+
+    x, y, adj = floats(1.0, 2.0), floats(0.0, 0.0), floats(0.0, 0.0)
+    wp.launch(
+        scale, dim=2, inputs=[3.0, x], outputs=[y], adj_inputs=[0.0, adj], adj_outputs=[floats(1.0, 1.0)], adjoint=True
+    )
+    return adj
+
+
+def jacobian_of_a_kernel_without_backward():
+    import warp.autograd
+
+    x, y = _pair()
+    warp.autograd.jacobian(_opaque, dim=1, inputs=[x], outputs=[y])
+
+
+def steps_of_adam():
+    import warp.optim
+
+    p = floats(1.0, -2.0)
+    optimizer = warp.optim.Adam([p], lr=0.1)
+    for _ in range(3):
+        optimizer.step([floats(0.5, -1.0)])
+    return p
+
+
+def steps_of_gradient_descent():
+    import warp.optim
+
+    p = floats(1.0, -2.0)
+    optimizer = warp.optim.SGD([p], lr=0.1, momentum=0.5, nesterov=True)
+    for _ in range(3):
+        optimizer.step([floats(0.5, -1.0)])
+    return p, optimizer.b[0]

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -79,6 +81,24 @@ TEST(LongTrail, each_worker_and_each_number_has_one_of_its_own) {
     }).join();
     EXPECT_EQ(first[0], std::byte{1});
     weft_trail_trim();
+}
+
+TEST(LongTrail, a_forked_process_has_one_of_its_own) {
+    LongTrail trail;
+    std::int64_t rows = 0, mine = 1, other = 2;
+    auto* const memory = static_cast<std::byte*>(trail.open(8, rows));
+    const std::int64_t at = std::min(rows * 8 - 8, 300 * kMiB);  // in the file, where there is one
+    std::memcpy(memory + at, &mine, sizeof mine);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        auto* const own = static_cast<std::byte*>(trail.open(8, rows));
+        std::memcpy(own + at, &other, sizeof other);
+        ::_exit(number_at(own, at) == other ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(number_at(memory, at), mine);
 }
 
 }  // namespace
