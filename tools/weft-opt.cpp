@@ -6,7 +6,8 @@
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
 // prints the plan for 8 lanes: the shape of every value as a comment. `adjoint` takes every array to have a gradient;
-// `opaque` inlines all calls but those of functions with derivatives of their own.
+// `opaque` inlines all calls but those of functions with derivatives of their own. `own:overlap` is `own` where arrays
+// may overlap.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -134,6 +135,9 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::inline_calls(*module, transform::Calls::opaque);
         } else if (pass == "split") {
             for (const auto& function : module->functions) transform::split_local_atomics(*function);
+        } else if (pass == "own" || pass == "own:overlap") {
+            for (const auto& function : module->functions)
+                transform::split_own_atomics(*function, /*noalias=*/pass == "own", transform::Own::all);
         } else if (pass == "record") {
             for (auto& function : module->functions)
                 if (function->is_kernel) function = transform::with_records(*function, transform::Records::written);
@@ -162,8 +166,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
         } else {
             throw UsageError("weft-opt", "there is no pass '" + pass +
-                                             "'; there are inline, opaque, split, simplify, record, adjoint, jvp, "
-                                             "finite, storage and vectorize:LANES");
+                                             "'; there are inline, opaque, split, own, own:overlap, simplify, "
+                                             "record, adjoint, jvp, finite, storage and vectorize:LANES");
         }
         ir::verify(*module);
     }

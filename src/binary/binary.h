@@ -40,6 +40,9 @@ struct KernelEntry {
     // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch
     // that passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
     std::vector<std::int32_t> dense_parameters;
+    // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
+    // that passes others needs the binary compiled without that.
+    std::vector<std::int32_t> own_parameters;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t seam = 0;
     double cost = 0.0;  // estimated nanoseconds of one thread, for the grain size of launches

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN3"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN4"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN3";
+constexpr std::string_view kMagic = "WEFTBIN4";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -32,6 +32,7 @@ public:
         write(kernel.remarks);
         write(kernel.sites);
         write(kernel.dense_parameters);
+        write(kernel.own_parameters);
         write(kernel.seam);
         write(kernel.cost);
     }
@@ -53,6 +54,7 @@ public:
         read(kernel.remarks);
         read(kernel.sites);
         read(kernel.dense_parameters);
+        read(kernel.own_parameters);
         read(kernel.seam);
         read(kernel.cost);
     }

@@ -157,7 +157,8 @@ bool run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     Block block = arguments.with_extras(*compiled, block_after, recorded);
     variant.strided = program::needs_strided(*compiled, block.data());
     variant.overlapping = program::has_gradient_overlap(*compiled, block.data());
-    if (variant.strided || variant.overlapping) {
+    variant.repeating = program::repeats_elements(*compiled, block.data());
+    if (variant.strided || variant.overlapping || variant.repeating) {
         variant.exclusive &= !variant.overlapping;
         compiled = &kernel.adjoint(variant, arguments.gradients);
         block = arguments.with_extras(*compiled, block_after, recorded);
@@ -211,7 +212,8 @@ public:
         variant.strided = program::needs_strided(*compiled, block_.data());
         variant.overlapping = of_adjoint_ ? program::has_gradient_overlap(*compiled, block_.data())
                                           : program::has_overlap(*compiled, block_.data());
-        if (variant.strided || variant.overlapping) compiled = &pack(variant);
+        variant.repeating = program::repeats_elements(*compiled, block_.data());
+        if (variant.strided || variant.overlapping || variant.repeating) compiled = &pack(variant);
         if (of_adjoint_) check_after(*compiled);
         return *compiled;
     }

@@ -21,7 +21,7 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name) {
     Variant dense = kernel.configured(), general = kernel.configured();
     dense.debug = general.debug = false;  // a fault would have no source to point at
     dense.finite = general.finite = false;
-    general.strided = general.overlapping = general.nulls = true;
+    general.strided = general.overlapping = general.repeating = general.nulls = true;
     const program::CompiledKernel& first = kernel.compiled(dense);
     BundledKernel result;
     result.name = name;

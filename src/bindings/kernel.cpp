@@ -209,6 +209,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.line_info = variant.line_info;
     result.dense = !variant.strided;
     result.noalias = !variant.overlapping;
+    result.distinct = !variant.repeating;
     result.record = variant.records;
     result.finite = variant.finite;
     result.exclusive = variant.exclusive;

@@ -38,12 +38,14 @@ struct Variant {
     bool finite = false;      // notes who writes what is not finite
     bool exclusive = false;   // adjoints only: scattered gradients are of one worker
     bool nulls = false;       // some array is None
+    bool repeating = false;   // some array shows an element at several indices
     bool short_rows = false;  // codegen::Options::short_rows
     bool single = false;      // for a launch of one thread: not in lanes
     transform::LaunchRank rank;
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
-               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12 | short_rows << 15 | single << 16;
+               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12 | short_rows << 15 | single << 16 |
+               repeating << 17;
     }
     static transform::LaunchRank rank_in(std::size_t index) {
         return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12 & 7)};

@@ -68,7 +68,8 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);
     variant.overlapping = program::has_overlap(*compiled, block);
-    if (variant.strided || variant.overlapping) compiled = &kernel.compiled(variant);
+    variant.repeating = program::repeats_elements(*compiled, block);
+    if (variant.strided || variant.overlapping || variant.repeating) compiled = &kernel.compiled(variant);
     return *compiled;
 }
 

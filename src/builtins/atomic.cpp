@@ -25,6 +25,15 @@ std::string refuse_other_than_numbers(const Match& match) {
            ", expected numbers, vectors, matrices, quaternions or transforms";
 }
 
+std::string refuse_other_than_integers(const Match& match) {
+    const Type element = match.types.at("T");
+    if ((element.is_scalar() || element.is_numeric_aggregate()) && element.scalar() != Scalar::boolean &&
+        !info(element.scalar()).is_float())
+        return "";
+    return "argument 'arr' has elements of type " + element.python_name() +
+           ", expected integers, or vectors or matrices of them";
+}
+
 // One entry for each count of indices.
 #define WEFT_ATOMIC(name, element, value, result, doc, expand, differentiable, refuse)                                  \
     {name, "(arr: Array[" element ",1], i: I1, " value ") -> " result, doc, expand, differentiable, refuse},            \
@@ -50,12 +59,12 @@ constexpr Entry kEntries[] = {
                 (expand_atomic<Op::atomic_cas, 2>), false, nullptr),
     WEFT_ATOMIC("atomic_exch", "S", "value: S", "S", "Stores value; gives the old element.",
                 (expand_atomic<Op::atomic_exch, 1>), false, nullptr),
-    WEFT_ATOMIC("atomic_and", "I", "value: I", "I", "Bitwise and with an element; gives the old element.",
-                (expand_atomic<Op::atomic_and, 1>), false, nullptr),
-    WEFT_ATOMIC("atomic_or", "I", "value: I", "I", "Bitwise or with an element; gives the old element.",
-                (expand_atomic<Op::atomic_or, 1>), false, nullptr),
-    WEFT_ATOMIC("atomic_xor", "I", "value: I", "I", "Bitwise exclusive or with an element; gives the old element.",
-                (expand_atomic<Op::atomic_xor, 1>), false, nullptr),
+    WEFT_ATOMIC("atomic_and", "T", "value: T", "T", "Bitwise and with an element; gives the old element.",
+                (expand_atomic<Op::atomic_and, 1>), false, refuse_other_than_integers),
+    WEFT_ATOMIC("atomic_or", "T", "value: T", "T", "Bitwise or with an element; gives the old element.",
+                (expand_atomic<Op::atomic_or, 1>), false, refuse_other_than_integers),
+    WEFT_ATOMIC("atomic_xor", "T", "value: T", "T", "Bitwise exclusive or with an element; gives the old element.",
+                (expand_atomic<Op::atomic_xor, 1>), false, refuse_other_than_integers),
 };
 #undef WEFT_ATOMIC
 

@@ -52,6 +52,7 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.name = kernel.name;
         entry.symbol = symbol_of(kernel, number);
         entry.tid_rank = kernel.tid_rank;
+        entry.own_parameters.assign(kernel.own_parameters.begin(), kernel.own_parameters.end());
         entry.lanes = plan.lanes;
         entry.cost = estimate_cost(kernel, plan);
         Emitter emitter(kernel, plan, machine, options, *lowered.module, natives);

@@ -140,6 +140,8 @@ struct Function {
     int tid_rank = 0;           // how many coordinates tid() gives here: 0 (never called) to 4
     Region body;                // its arguments are the parameters
     std::vector<Extra> extras;  // one for each of the last parameters
+    // Of which parameters threads write elements as their own: right where different indices are different elements.
+    std::vector<int> own_parameters;
     Type result;                // none for kernels; a tuple where several values are returned
     Span span;
     // What the user wrote in place of its derivative: the gradient takes the parameters and the adjoints of what is

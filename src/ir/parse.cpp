@@ -174,6 +174,7 @@ private:
         function->sees_after = accept_word("after");
         function->is_adjoint = accept_word("adjoint");
         if (accept_word("tid")) function->tid_rank = static_cast<int>(integer());
+        while (accept_word("own")) function->own_parameters.push_back(static_cast<int>(integer()));
         return function;
     }
 

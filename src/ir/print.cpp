@@ -135,6 +135,10 @@ public:
             out_ += " tid ";
             integer(function.tid_rank);
         }
+        for (const int parameter : function.own_parameters) {
+            out_ += " own ";
+            integer(parameter);
+        }
         out_ += " {";
         place(function.span);
         out_ += '\n';

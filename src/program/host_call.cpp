@@ -173,7 +173,7 @@ void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cac
     options.debug = true;
     options.cache = cache;
     options.lanes = 1;
-    options.dense = options.noalias = false;
+    options.dense = options.noalias = options.distinct = false;
     kernel_ = compile(std::move(module), options);
 }
 

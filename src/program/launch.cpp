@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ir/typing.h"
 #include "program/fault.h"
 #include "program/own_gradients.h"
 #include "runtime/array.h"
@@ -75,6 +76,9 @@ CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::str
     kernel.array_offsets = array_offsets(kernel.layout, parameter_types);
     kernel.parameter_types = std::move(parameter_types);
     for (const ir::ParameterEffects& effect : effects) kernel.keeps_arrays |= effect.keeps;
+    for (std::size_t i = 0; i < effects.size(); ++i)
+        kernel.takes_views_in_structs |=
+            kernel.parameter_types[i].is_struct() && ir::holds_array(kernel.parameter_types[i]);
     kernel.effects = std::move(effects);
     return kernel;
 }
@@ -152,7 +156,42 @@ Extent extent(const ArrayView& view, Type array) {
             reinterpret_cast<const std::byte*>(high + array.element().size_bytes())};
 }
 
+bool repeats_elements(const CompiledKernel& kernel, const std::byte* block) {
+    bool any = false;
+    for (const std::int32_t parameter : kernel.description.own_parameters)
+        for_each_view(kernel.parameter_types[parameter], block + kernel.layout.offsets[parameter],
+                      [&](const ArrayView& view, Type array) { any = any || shows_twice(view, array); });
+    return any;
+}
+
+namespace {
+
+bool meet(const Extent& a, const Extent& b) {
+    return a.begin != a.end && b.begin != b.end && a.begin < b.end && b.begin < a.end;
+}
+
+// has_overlap() of a kernel with structs that hold arrays.
+bool has_overlap_in_structs(const CompiledKernel& kernel, const std::byte* block) {
+    struct Shown {
+        Extent extent;
+        bool is_written;
+    };
+    std::vector<Shown> shown;
+    for (std::size_t i = 0; i < kernel.effects.size(); ++i)
+        for_each_view(kernel.parameter_types[i], block + kernel.layout.offsets[i],
+                      [&](const ArrayView& view, Type array) {
+                          shown.push_back({extent(view, array), kernel.effects[i].writes});
+                      });
+    for (std::size_t a = 0; a < shown.size(); ++a)
+        for (std::size_t b = a + 1; b < shown.size(); ++b)
+            if ((shown[a].is_written || shown[b].is_written) && meet(shown[a].extent, shown[b].extent)) return true;
+    return false;
+}
+
+}  // namespace
+
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
+    if (kernel.takes_views_in_structs) return has_overlap_in_structs(kernel, block);
     std::size_t count = kernel.effects.size();  // without copies, which are apart, and what is read only
     for (std::size_t a = 0; a < count; ++a) {
         if (!kernel.parameter_types[a].is_array() || !kernel.effects[a].writes) continue;

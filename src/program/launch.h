@@ -57,6 +57,10 @@ struct Extent {
 };
 Extent extent(const ArrayView& view, Type array);
 
+// True where some array shows one element at several indices, as one that is broadcast does, and this code takes its
+// elements to be different (KernelEntry::own_parameters).
+bool repeats_elements(const CompiledKernel& kernel, const std::byte* block);
+
 // True where an array that the kernel writes shares memory with another array argument.
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block);
 

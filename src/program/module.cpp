@@ -207,6 +207,8 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     if (!options.gradients.empty())
         pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
     pipeline.record = options.record;
+    pipeline.noalias = options.noalias;
+    pipeline.distinct = options.distinct;
     pipeline.finite = options.finite;
     pipeline.checks_parts = options.debug;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};

@@ -28,10 +28,11 @@ struct CompileOptions {
     bool cache = true;
     int optimization_level = 3;
     int lanes = 0;
-    bool short_rows = false;  // codegen::Options::short_rows
-    bool dense = true;    // false: for launches with strided arrays
-    bool noalias = true;  // false: for launches whose arrays overlap
+    bool short_rows = false;   // codegen::Options::short_rows
+    bool dense = true;         // false: for launches with strided arrays
+    bool noalias = true;       // false: for launches whose arrays overlap
     bool null_arrays = false;  // for launches that pass None for an array
+    bool distinct = true;      // false: for launches with arrays that show an element at several indices
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
     transform::LaunchRank rank;
@@ -60,6 +61,7 @@ struct CompiledKernel {
     std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the same kernel
     std::vector<int> own_gradients;             // of which parameters each worker has its own (own_gradients.h)
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
+    bool takes_views_in_structs = false;  // some parameter is a struct that holds arrays
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     std::vector<std::int64_t> array_offsets;  // in the layout, those of arrays in structs too

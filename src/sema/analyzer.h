@@ -261,8 +261,6 @@ private:
     void finish_gradient();
     bool is_gradient_element(const Place& place) const;  // of wp.adjoint[array]
     // wp.adjoint[array][i] += x: whatever other threads do to the element at the same time.
-    void add_to_gradient(const Place& place, const Value& before, const Value& operand,
-                         const syntax::AugmentedAssign& assign, Span span);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
@@ -276,15 +274,17 @@ private:
     void unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span);
     void annotated_assign(const syntax::AnnotatedAssign& assign, Span span);
     void augmented_assign(const syntax::AugmentedAssign& assign, Span span);
+    std::optional<ir::Op> atomic_for(syntax::BinaryOperator op, const Place& to) const;
+    void update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span);
     void assert_(const syntax::Assert& assert_statement, Span span);
     Place place(const syntax::Expression& expression);
     Place place_of_array(const Value& value, Span span);
     Place place_of_part(Place base, PartStep step);
     Value read(const Place& place);
-    void write(const Place& place, const Value& value, Span value_span);
+    // In memory: by an atomic where one is given, else by a store.
+    void write(const Place& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
     ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
-    void store_part(const Place& place, ir::Value* value);
-    void store_element(ir::Value* array, std::vector<ir::Value*> indices, ir::Value* value);
+    void store_part(const Place& place, ir::Value* value, std::optional<ir::Op> atomic);
 
     // ---- control/branch.cpp ----
     // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one
@@ -402,7 +402,6 @@ private:
 
     std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
     std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
-    bool adds_to_gradient_ = false;                   // what is written to memory now is added by atomics
 
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;

@@ -37,6 +37,19 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
     for (const auto& function : module.functions) split_local_atomics(*function);
     if (!pass("simplify", simplify_all)) return;
+    // Makes atomics of elements that one thread has to itself plain.
+    const auto split_own = [&](Own which) {
+        if (!options.distinct) return true;
+        bool any = false;
+        const auto split = [&] {
+            for (const auto& function : module.functions)
+                if (function->is_kernel) any |= split_own_atomics(*function, options.noalias, which);
+        };
+        return pass("own", split) && (!any || pass("simplify", simplify_all));
+    };
+    // What is only added to has a simpler derivative as an atomic; of what is read too the reads are known then.
+    if (options.record || options.adjoint)
+        if (!split_own(Own::read_too)) return;
     if (options.record) {
         const auto make = [](const ir::Function& kernel) { return with_records(kernel, Records::written); };
         if (!pass("record", [&] { replace_kernels(make); }) || !pass("simplify", simplify_all)) return;
@@ -56,6 +69,7 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
             !pass("simplify", simplify_all))
             return;
     }
+    if (!split_own(Own::all)) return;
     if (options.finite) {
         const auto note = [&] {
             for (const auto& function : module.functions)

@@ -29,6 +29,10 @@ void simplify(ir::Function& function);
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
 // Makes atomics of local arrays what they are: a load and a store.
 void split_local_atomics(ir::Function& function);
+// The same for all that threads have to themselves (own_elements.h), or of that what the kernel reads too; true where
+// there was any. Function::own_parameters gets their arrays.
+enum class Own { all, read_too };
+bool split_own_atomics(ir::Function& kernel, bool noalias, Own which);
 
 // Gives large vectors that are indexed at run time a place in memory (storage/). True where there was one.
 inline constexpr int kMostInRegisters = 16;  // components
@@ -58,6 +62,8 @@ struct PipelineOptions {
     bool record = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
+    bool noalias = true;        // arrays that are written overlap no others
+    bool distinct = true;       // different indices are different elements, in all arrays
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.

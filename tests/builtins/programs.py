@@ -268,15 +268,22 @@ class Program:
                 c.choice(
                     [
                         f"of[i] = {self.float_()}",
+                        f"of[i] {c.choice('+-')}= {self.float_()}",
                         f"on[i] = {self.integer()}",
-                        "f = of[i]",
+                        f"on[i] {c.choice('+-^|&')}= {self.integer()}",
+                        "f = wp.clamp(of[i], -500.0, 500.0)",
                         "a = on[i]",
                         f"op[i] = {c.choice('vw')}",
+                        f"op[i] {c.choice('+-')}= {c.choice('vw')}",
+                        f"op[i]{c.choice(['.y', '[2]', '[a & 1]'])} {c.choice('+-')}= {self.float_()}",
                     ]
                 )
             ]
         if kind == "atomic":
-            return [f"wp.atomic_add(total, {c.choice(['0', 'a & 3', 'i & 3'])}, {self.integer(1)})"]
+            index = c.choice(["0", "a & 3", "i & 3"])
+            if c.random() < 0.5:
+                return [f"total[{index}] {c.choice('+-')}= {self.integer(1)}"]
+            return [f"wp.atomic_add(total, {index}, {self.integer(1)})"]
         if kind == "call":
             return [f"{c.choice(['a, f', 'b, g', 'a, g'])} = helper({self.integer(1)}, {self.float_(0)})"]
         if kind == "augmented":
@@ -442,6 +449,9 @@ class Vec3:
 
     def __mul__(self, scale):
         return Vec3(*(p * scale for p in self.parts))
+
+    def __add__(self, other):
+        return Vec3(*(p + q for p, q in zip(self.parts, other.parts)))
 
     def __sub__(self, other):
         return Vec3(*(p - q for p, q in zip(self.parts, other.parts)))

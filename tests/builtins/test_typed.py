@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mistakes import Wrong
 from sweep import load
-from typed import THREADS, Typed
+from typed import THREADS, Typed, leaves
 from warp import _weft
 
 HEADER = "from typing import Any\n\nimport warp as wp\n\n\n"
@@ -26,15 +26,16 @@ def compiled(program, folder, name):
 def check_values(seed, folder):
     program = Typed(random.Random(seed))
     module, text = compiled(program, folder, f"typed_{seed}")
-    expected = program.by_numpy()
+    expected, sums = program.by_numpy()
     for way in (WAYS[0], WAYS[1 + seed % 3]):
         kernel = wp.kernel(module_options=way, module="unique")(module.program)
         arrays = []
         for t in program.arrays:
             dtype = getattr(wp, t.scalar) if t.kind == "scalar" else getattr(module, t.text)
-            arrays += [wp.zeros(THREADS, dtype=dtype), wp.zeros((THREADS, 2), dtype=dtype)]
+            arrays += [wp.zeros(THREADS, dtype=dtype), wp.zeros((THREADS, 2), dtype=dtype), wp.zeros(2, dtype=dtype)]
         out = wp.zeros(expected.shape, dtype=wp.int64)
         wp.launch(kernel, dim=THREADS, inputs=[*arrays, out])
+        assert [leaves(shared.numpy()) for shared in arrays[2::3]] == sums, f"seed {seed}, {way}\n{text}"
         found = out.numpy()
         if not np.array_equal(found, expected):
             row, column = np.argwhere(found != expected)[0]

@@ -122,7 +122,9 @@ class Typed:
         self.arrays = [t for t in c.sample(self.types, 4) if t.scalar not in ("bfloat16", "bool")]
         self.arrays = [t for t in self.arrays if "bfloat16" not in str(t)]
         self.roots, self.known_parts = [], {}
+        self.shared = []  # elements that all threads add to, and none reads
         for k, t in enumerate(self.arrays):
+            self.shared += [Place(f"c{k}[0]", t, f"c{k}", [0]), Place(f"c{k}[1 - (i & 1)]", t, f"c{k}", [OTHER])]
             self.roots += [Place(f"a{k}[i]", t, f"a{k}"), Place(f"b{k}[i, 1]", t, f"b{k}", [1])]
             self.roots += [Place(f"b{k}[i][0]", t, f"b{k}", [0])]
         self.function = (c.choice(self.types), c.choice(self.types))
@@ -132,7 +134,10 @@ class Typed:
 
     def source(self):
         a, b = self.function
-        parameters = [f"a{k}: wp.array[{t.text}], b{k}: wp.array2d[{t.text}]" for k, t in enumerate(self.arrays)]
+        parameters = [
+            f"a{k}: wp.array[{t.text}], b{k}: wp.array2d[{t.text}], c{k}: wp.array[{t.text}]"
+            for k, t in enumerate(self.arrays)
+        ]
         lines = ["i = wp.tid()", *(line for text, _ in self.body for line in text)]
         found = self.results()
         self.columns = self.choose.sample(found, min(len(found), 40))
@@ -155,16 +160,18 @@ class Typed:
         return found
 
     def by_numpy(self):
+        """What the threads write to `out`, and the contents of each shared array."""
         rows = []
+        shared = {f"c{k}": [t.zero(), t.zero()] for k, t in enumerate(self.arrays)}
         with np.errstate(all="ignore"):
             for i in range(THREADS):
-                env = {"i": np.int32(i)}
+                env = {"i": np.int32(i), **shared}
                 for k, t in enumerate(self.arrays):
                     env[f"a{k}"], env[f"b{k}"] = t.zero(), [t.zero(), t.zero()]
                 for _, run in self.body:
                     run(env)
                 rows.append([np.asarray(p.get(env)).astype(np.int64) for p in self.columns])
-        return np.array(rows)
+        return np.array(rows), [leaves(shared[f"c{k}"]) for k in range(len(self.arrays))]
 
     # ---- places ----
 
@@ -420,7 +427,7 @@ class Typed:
         return [self.statement() for _ in range(count)]
 
     def statement(self):
-        kinds = ["declare", "assign", "assign", "assign", "augmented", "tuple", "call"]
+        kinds = ["declare", "assign", "assign", "assign", "augmented", "shared", "tuple", "call"]
         if self.depth < 2:
             kinds += ["if", "for", "each"]
         return getattr(self, "s_" + self.choose.choice(kinds))()
@@ -451,15 +458,28 @@ class Typed:
         if place is None or place.type.kind not in ("scalar", "vector", "matrix") or place.type == BOOL:
             return self.s_assign()
         t = place.type
-        kind = self.choose.choice(["+", "-"])
+        kind = self.choose.choice(["+", "-"] if t.is_float else list("+-&|^"))
         text, get = self.value(t)
-        compute = (lambda a, b: a + b) if kind == "+" else (lambda a, b: a - b)
+        compute = OPERATORS[kind]
         lines = [f"{place.text} {kind}= {text}"]
         _, after = self.bounded(t, "", lambda env: compute(place.get(env), get(env)))
         if t.is_float:
             function = {"scalar": "small_scalar", "matrix": "small_rows"}.get(t.kind, "small")
             lines.append(f"{place.text} = {function}({place.text})")
         return lines, lambda env: place.set(env, after(env))
+
+    def s_shared(self):
+        """Sums, which are the same in any order."""
+        if not self.shared:
+            return self.s_assign()
+        by_type = self.parts_of(self.choose.choice(self.shared))
+        types = [t for t in by_type if t.kind not in ("struct", "transform") and t.scalar not in ("bool", "float16")]
+        if not types:
+            return self.s_assign()
+        place = self.choose.choice(by_type[self.choose.choice(types)])
+        kind = self.choose.choice("+-")
+        text, get = self.value(place.type)
+        return [f"{place.text} {kind}= {text}"], lambda env: place.set(env, OPERATORS[kind](place.get(env), get(env)))
 
     def s_tuple(self):
         a, b = self.choose.choice(self.types), self.choose.choice(self.types)
@@ -552,10 +572,31 @@ class Typed:
 
 
 DYNAMIC = object()  # the index of `[i & 1]`
+OTHER = object()  # and of `[1 - (i & 1)]`
+OPERATORS = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
 
 
 def _key(key, env):
+    if key is OTHER:
+        return 1 - (int(env["i"]) & 1)
     return int(env["i"]) & 1 if key is DYNAMIC else key
+
+
+def leaves(value):
+    """All numbers in what an array holds: of lists and dicts, and of NumPy's arrays with fields."""
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return [n for element in value for name in value.dtype.names for n in leaves(np.asarray(element[name])[None])]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [n for part in value for n in leaves(part)]
+    return np.asarray(value).ravel().astype(np.int64).tolist()
 
 
 def _many(key):

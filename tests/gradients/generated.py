@@ -274,28 +274,33 @@ class Program:
             call = f"{name}({self.bounded(scope)}, {self.vector(scope, 1)}, {self.int_expression(scope)})"
             return [f"{c.choice(scope.floats)}, {c.choice(scope.vectors)} = {call}"]
         if form == "local":
-            return [f"{c.choice(scope.locals)}[{self.index(scope, 3)}] {c.choice(['=', '='])} {self.bounded(scope)}"]
+            target = f"{c.choice(scope.locals)}[{self.index(scope, 3)}]"
+            return [f"{target} {c.choice(['=', '+=', '-='])} {self.bounded(scope)}"]
         if form == "ticket":
             return [f"k0 = {self.ticket(scope)} % 6"] if "k0" in scope.ints else []
         if form == "atomic":
-            return [f"wp.atomic_{c.choice(['add', 'sub'])}(total, {self.index(scope, 3)}, {self.bounded(scope)})"]
+            index = self.index(scope, 3)
+            if c.random() < 0.5:
+                return [f"total[{index}] {c.choice('+-')}= {self.bounded(scope)}"]
+            return [f"wp.atomic_{c.choice(['add', 'sub'])}(total, {index}, {self.bounded(scope)})"]
         return self.store(scope)
 
     def store(self, scope):
         c = self.c
         kind = c.choice(self.stored)
         if kind == "s":
-            op = c.choice(["=", "=", "+=", "*="]) if self.rereads else "="
+            op = c.choice(["=", "=", "+=", "-="] + ["*="] * self.rereads)
             return [f"s[i, {self.index(scope, COLUMNS)}] {op} {self.bounded(scope)}"]
         if kind == "w":
-            if self.rereads and c.random() < 0.4:
-                return [f"w[i][{self.index(scope, 3)}] = {self.bounded(scope)}"]
-            return [f"w[i] = shrink({self.vector(scope)})"]
+            op = c.choice(["=", "=", "+=", "-="])
+            if c.random() < 0.4:
+                return [f"w[i][{self.index(scope, 3)}] {op} {self.bounded(scope)}"]
+            return [f"w[i] {op} shrink({self.vector(scope)})"]
         if scope.bodies and c.random() < 0.6:
             return [f"q[i] = {c.choice(scope.bodies)}"]
-        if self.rereads:
-            return [c.choice([f"q[i].m = {self.bounded(scope)}", f"q[i].p = shrink({self.vector(scope)})"])]
-        return []
+        op = c.choice(["=", "+=", "-="])
+        part = c.choice(["m", "p", f"p[{c.randrange(3)}]"])
+        return [f"q[i].{part} {op} " + (f"shrink({self.vector(scope)})" if part == "p" else self.bounded(scope))]
 
     def statement(self, scope, depth):
         c = self.c

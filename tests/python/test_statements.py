@@ -188,13 +188,14 @@ def raised(a: wp.array[float], i: int):
     return 1.0
 
 
-def test_the_old_value_of_an_augmented_assignment_is_read_before_the_operand():
+def test_an_element_is_added_to_after_the_operand_is_known():
     def kernel(out: wp.array[float]):
         i = wp.tid()
         ...
         out[i] += raised(out, i)
+        out[i] *= raised(out, i) + 1.0
 
-    check(kernel, lambda i: 1.0)
+    check(kernel, lambda i: 22.0)
 
 
 def test_assertions_show_their_message_in_debug_mode_only():

@@ -118,19 +118,6 @@ bool FunctionAnalyzer::is_gradient_element(const Place& place) const {
     return gradient_of_ && place.array && ir::gradient_holding(place.array);
 }
 
-void FunctionAnalyzer::add_to_gradient(const Place& place, const Value& before, const Value& operand,
-                                       const syntax::AugmentedAssign& assign, Span span) {
-    using enum syntax::BinaryOperator;
-    Value start = before;
-    if (assign.op == add || assign.op == sub) {
-        start = zero_like(before);
-        adds_to_gradient_ = true;
-    }
-    const Value given = binary(assign.op, start, operand, span, assign.target->span, assign.value->span);
-    write(place, given, assign.value->span);
-    adds_to_gradient_ = false;
-}
-
 void FunctionAnalyzer::finish_gradient() {
     std::vector<ir::Value*> adjoints;
     for (std::size_t i = 0; i < *gradient_of_; ++i) {

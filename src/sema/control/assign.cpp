@@ -145,12 +145,44 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         return;
     }
     const Place to = place(*assign.target);
+    if (const std::optional<ir::Op> atomic = atomic_for(assign.op, to)) return update(to, *atomic, assign, span);
     const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
     builder_.span = span;
-    if (is_gradient_element(to)) return add_to_gradient(to, before, operand, assign, span);
-    const Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
-    write(to, after, assign.value->span);
+    write(to, binary(assign.op, before, operand, span, assign.target->span, assign.value->span), assign.value->span);
+}
+
+// The atomic that changes numbers in memory as this operator does; empty where there is none.
+std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, const Place& to) const {
+    if (!to.array || !(to.type.is_scalar() || to.type.is_numeric_aggregate())) return {};
+    const bool is_int = !info(to.type.scalar()).is_float();
+    if (to.type.scalar() == Scalar::boolean) return {};
+    using Operator = syntax::BinaryOperator;
+    if (op == Operator::add) return ir::Op::atomic_add;
+    if (op == Operator::sub) return ir::Op::atomic_sub;
+    if (op == Operator::bit_and && is_int) return ir::Op::atomic_and;
+    if (op == Operator::bit_or && is_int) return ir::Op::atomic_or;
+    if (op == Operator::bit_xor && is_int) return ir::Op::atomic_xor;
+    return {};
+}
+
+// a[i] += x in memory, where other threads may do the same.
+void FunctionAnalyzer::update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span) {
+    const Value operand = expression(*assign.value);
+    builder_.span = span;
+    const auto changed = [&] {
+        return binary(assign.op, read(to), operand, span, assign.target->span, assign.value->span);
+    };
+    {
+        // What the operator takes is a matter of its table: asked in a region that is dropped.
+        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
+        changed();
+    }
+    const bool is_number = operand.is_literal && to.type.is_scalar();
+    if (is_number || type_of(operand) == to.type)
+        write(to, operand, assign.value->span, atomic);
+    else
+        write(to, changed(), assign.value->span);
 }
 
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {

@@ -163,7 +163,7 @@ Value FunctionAnalyzer::read(const Place& place) {
     return value;
 }
 
-void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_span) {
+void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_span, std::optional<ir::Op> atomic) {
     if (place.type.is_array() && is_memory(place) && place.steps.empty()) {
         fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
              {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);
@@ -193,11 +193,11 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         }
     }
     if (is_memory(place)) {
-        if (!adds_to_gradient_ && is_gradient_element(place)) {
+        if (!atomic && is_gradient_element(place)) {
             fail(place.span, "the gradient of an array collects what all threads add to it",
                  {help("add to it, or subtract from it: wp.adjoint[array][i] += ...")});
         }
-        store_part(place, part);
+        store_part(place, part, atomic);
         return;
     }
     if (place.name.empty()) {
@@ -233,71 +233,55 @@ ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<Pa
     return builder_.insert(whole, part, step.path);
 }
 
-// Fields are followed through `member`, components through `components`: views of the parts of all elements. Where
-// neither goes further (halves of transforms, parts of a quaternion), the rest is read, changed and stored.
-void FunctionAnalyzer::store_part(const Place& place, ir::Value* value) {
+// Fields are followed through `member`, components through `components`: views of the parts of all elements.
+void FunctionAnalyzer::store_part(const Place& place, ir::Value* value, std::optional<ir::Op> atomic) {
     ir::Value* array = place.array;
-    std::vector<ir::Value*> indices = place.indices;
     Type type = array->type.element();
+    const auto store = [&](ir::Value* to, const std::vector<ir::Value*>& at, ir::Value* part) {
+        std::vector<ir::Value*> indices = place.indices;
+        indices.insert(indices.end(), at.begin(), at.end());
+        if (atomic)
+            builder_.atomic(*atomic, to, std::move(indices), {part});
+        else
+            builder_.store(to, std::move(indices), part);
+    };
     std::size_t next = 0;
     while (next < place.steps.size() && type.is_struct()) {
         const int field = static_cast<int>(place.steps[next++].path[0]);
         array = builder_.member(array, field);
         type = type.fields()[field].type;
     }
-    const auto constant = [&](std::int64_t i) { return builder_.integer(i); };
-    if (next < place.steps.size() && (type.is_vector() || type.is_matrix())) {
-        ir::Value* parts = builder_.components(array);
-        const std::size_t wanted = type.is_matrix() ? 2 : 1;
-        std::vector<ir::Value*> component;  // indices into the element
-        const PartStep* several = nullptr;
-        for (; next < place.steps.size(); ++next) {
-            const PartStep& step = place.steps[next];
-            if (step.kind == PartStep::Kind::several || step.kind == PartStep::Kind::several_at) {
-                several = &step;
-            } else if (step.kind == PartStep::Kind::dynamic) {
-                component.insert(component.end(), step.indices.begin(), step.indices.end());
-            } else {
-                for (const std::int64_t i : step.path) component.push_back(constant(i));
-            }
-        }
-        const auto store = [&](const std::vector<ir::Value*>& at, ir::Value* part) {
-            std::vector<ir::Value*> all = indices;
-            all.insert(all.end(), at.begin(), at.end());
-            store_element(parts, std::move(all), part);
-        };
-        if (component.size() == wanted) {
-            store(component, value);
-            return;
-        }
-        // A swizzle, a slice, or a whole row of a matrix.
-        for (std::int64_t i = 0; i < value->type.components(); ++i) {
-            std::vector<ir::Value*> at = component;
-            if (several && several->kind == PartStep::Kind::several_at) {
-                const auto& position = several->positions[static_cast<std::size_t>(i)];
-                at.insert(at.end(), position.begin(), position.end());
-            } else {
-                const std::vector<std::int64_t> path =
-                    several ? component_path(several->whole, several->components[static_cast<std::size_t>(i)])
-                            : std::vector<std::int64_t>{i};
-                for (const std::int64_t part : path) at.push_back(constant(part));
-            }
-            store(at, builder_.extract(value, component_path(value->type, i)));
-        }
-        return;
-    }
-    if (next < place.steps.size()) {
-        ir::Value* whole = adds_to_gradient_ ? builder_.zero(type) : builder_.load(array, indices);
-        value = replace_part(whole, place.steps, next, value);
-    }
-    store_element(array, std::move(indices), value);
-}
+    if (next == place.steps.size()) return store(array, {}, value);
 
-void FunctionAnalyzer::store_element(ir::Value* array, std::vector<ir::Value*> indices, ir::Value* value) {
-    if (adds_to_gradient_)
-        builder_.atomic(ir::Op::atomic_add, array, std::move(indices), {value});
-    else
-        builder_.store(array, std::move(indices), value);
+    ir::Value* components = builder_.components(array);
+    const std::size_t wanted = type.is_matrix() ? 2 : 1;
+    std::vector<ir::Value*> component;  // indices into the element
+    const PartStep* several = nullptr;
+    for (; next < place.steps.size(); ++next) {
+        const PartStep& step = place.steps[next];
+        if (step.kind == PartStep::Kind::several || step.kind == PartStep::Kind::several_at) {
+            several = &step;
+        } else if (step.kind == PartStep::Kind::dynamic) {
+            component.insert(component.end(), step.indices.begin(), step.indices.end());
+        } else {
+            for (const std::int64_t i : step.path) component.push_back(builder_.integer(i));
+        }
+    }
+    if (component.size() == wanted) return store(components, component, value);
+    // A swizzle, a slice, a half of a transform, or a whole row of a matrix.
+    for (std::int64_t i = 0; i < value->type.components(); ++i) {
+        std::vector<ir::Value*> at = component;
+        if (several && several->kind == PartStep::Kind::several_at) {
+            const auto& position = several->positions[static_cast<std::size_t>(i)];
+            at.insert(at.end(), position.begin(), position.end());
+        } else {
+            const std::vector<std::int64_t> path =
+                several ? component_path(several->whole, several->components[static_cast<std::size_t>(i)])
+                        : std::vector<std::int64_t>{i};
+            for (const std::int64_t part : path) at.push_back(builder_.integer(part));
+        }
+        store(components, at, builder_.extract(value, component_path(value->type, i)));
+    }
 }
 
 }  // namespace weft::sema

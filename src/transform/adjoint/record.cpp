@@ -14,12 +14,12 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-namespace {
-
 bool is_extreme(const Operation& atomic) {
     return (atomic.op == Op::atomic_min || atomic.op == Op::atomic_max) &&
            ir::is_smooth(atomic.operands[0]->type.element());
 }
+
+namespace {
 
 bool is_kept(const Operation& operation, const std::unordered_set<const Value*>& used) {
     const Value* root = ir::is_atomic(operation.op) ? ir::root_of(operation.operands[0]) : nullptr;

@@ -21,6 +21,9 @@
 
 namespace weft::transform {
 
+// Atomics whose gradient goes to the thread that gave the least or greatest number.
+bool is_extreme(const ir::Operation& atomic);
+
 bool has_records(const ir::Function& kernel);
 
 // The kernel with parameters for its records (ir::Extra::Kind::record and log), for the recorded launch or for the

@@ -169,6 +169,15 @@ private:
                 for (const double x : get(o.operands.back()).numbers) *to++ = x;
                 return;
             }
+            case ir::Op::atomic_add:
+            case ir::Op::atomic_sub: {
+                double* to = element(get(o.operands[0]), o.operands, 1, o.operands.size() - 1);
+                for (const double x : get(o.operands.back()).numbers) {
+                    out.numbers.push_back(*to);
+                    *to++ += o.op == ir::Op::atomic_add ? x : -x;
+                }
+                break;
+            }
             case ir::Op::view:
                 out = get(o.operands[0]);
                 for (std::size_t i = 1; i < o.operands.size(); ++i) out.numbers.push_back(scalar(o.operands[i]));
