@@ -65,7 +65,19 @@ class Program:
 PROGRAMS = tuple(
     [
         Program(name, BENCH / "throughput" / f"{name}.py", ALL)
-        for name in ("saxpy", "chain", "laplacian", "particles", "nbody", "mandelbrot", "spmv", "reduce", "histogram")
+        for name in (
+            "saxpy",
+            "chain",
+            "laplacian",
+            "particles",
+            "nbody",
+            "mandelbrot",
+            "spmv",
+            "reduce",
+            "histogram",
+            "own",
+            "scatter",
+        )
     ]
     + [
         Program("bodies", BENCH / "throughput" / "bodies.py", (WEFT, PEER)),

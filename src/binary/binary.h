@@ -46,6 +46,8 @@ struct KernelEntry {
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t seam = 0;
     double cost = 0.0;  // estimated nanoseconds of one thread, for the grain size of launches
+    bool meets = false;       // by atomics, threads of other launches
+    double cost_alone = 0.0;  // the same where LaunchContext::alone; 0 where that makes no difference
 };
 
 inline constexpr const char* kNativeSymbol = "weft_native";

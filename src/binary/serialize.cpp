@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN4"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN5"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN4";
+constexpr std::string_view kMagic = "WEFTBIN5";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -35,6 +35,8 @@ public:
         write(kernel.own_parameters);
         write(kernel.seam);
         write(kernel.cost);
+        write(kernel.meets);
+        write(kernel.cost_alone);
     }
 };
 
@@ -57,6 +59,8 @@ public:
         read(kernel.own_parameters);
         read(kernel.seam);
         read(kernel.cost);
+        read(kernel.meets);
+        read(kernel.cost_alone);
     }
 };
 

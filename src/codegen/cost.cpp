@@ -90,11 +90,14 @@ constexpr double kOneByOne = 1.2;
 constexpr double kBusyLanes = 0.6;
 // A branch that threads take in no order is predicted wrongly now and then.
 constexpr double kBranch = 1.5;
+// An addition to an element of one thread, of each lane.
+constexpr double kPlainAtomic = 0.5;
 
 class Estimate {
 public:
-    Estimate(const ir::Function& kernel, const transform::VectorPlan& plan, int lanes)
-        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes) {}
+    Estimate(const ir::Function& kernel, const transform::VectorPlan& plan, int lanes,
+             const std::unordered_set<const Operation*>& plain)
+        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes), plain_(plain) {}
 
     // Of one group of lanes.
     double cost_of(const ir::Region& region, bool masked = false) const {
@@ -172,7 +175,7 @@ private:
             leaves = leaf_count(operation.result()->type);
         else if (!operation.operands.empty())
             leaves = leaf_count(operation.operands.back()->type);
-        double each = weight(operation.op);
+        double each = plain_.contains(&operation) ? kPlainAtomic : weight(operation.op);
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
         const bool accesses = operation.op == Op::load || operation.op == Op::store;
@@ -186,16 +189,18 @@ private:
     const std::unordered_set<const ir::Value*> used_;
     const transform::VectorPlan& plan_;
     int lanes_;
+    const std::unordered_set<const Operation*>& plain_;
 };
 
 }  // namespace
 
-double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
-    return 0.2 + Estimate(kernel, plan, plan.lanes).cost_of(kernel.body) / plan.lanes;
+double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan,
+                     const std::unordered_set<const Operation*>& plain) {
+    return 0.2 + Estimate(kernel, plan, plan.lanes, plain).cost_of(kernel.body) / plan.lanes;
 }
 
 double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
-    return 0.2 + Estimate(kernel, plan, 1).cost_of(kernel.body);
+    return 0.2 + Estimate(kernel, plan, 1, {}).cost_of(kernel.body);
 }
 
 bool is_library_math(Op op) {

@@ -2,13 +2,16 @@
 // choice of the number of lanes.
 #pragma once
 
+#include <unordered_set>
+
 #include "ir/ir.h"
 #include "transform/vectorize/vectorize.h"
 
 namespace weft::codegen {
 
-// Nanoseconds of one thread where `plan.lanes` of them run at once.
-double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan);
+// Nanoseconds of one thread where `plan.lanes` of them run at once; with `plain` atomics as plain code.
+double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan,
+                     const std::unordered_set<const ir::Operation*>& plain = {});
 // Nanoseconds of one thread that runs alone, in code without lanes; `plan` (of any number of lanes) says where threads
 // go different ways.
 double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan);

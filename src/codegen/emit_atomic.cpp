@@ -3,6 +3,8 @@
 // Lanes take their turn, in order. Where all lanes add to one place and nobody looks at the old value, they are summed
 // first and the place is touched once per group. Where nothing else in the kernel touches the array, not even that: see
 // emit_combined.cpp.
+#include <algorithm>
+
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -68,6 +70,7 @@ llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signe
 // One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
 llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                     llvm::Value* operand) {
+    entry_->meets = true;
     const ScalarInfo& row = info(scalar);
     llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
     llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));
@@ -161,22 +164,33 @@ bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& 
     return true;
 }
 
-// An atomic, or in private memory the same without the promise.
+// An atomic, or in private memory the same without the promise, of several numbers at once too.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                                    llvm::Value* operand) {
     if (!is_private(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
-    llvm::Value* old =
-        with_alias(builder_.CreateAlignedLoad(register_type(scalar), place.pointer, alignment), place.root);
+    llvm::Value* old = with_alias(builder_.CreateAlignedLoad(operand->getType(), place.pointer, alignment), place.root);
     llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
     with_alias(builder_.CreateAlignedStore(fresh, place.pointer, alignment), place.root);
     return old;
 }
 
+namespace {
+
+// How many of the first numbers are added at once, in a register: a power of two.
+std::size_t side_by_side(Op op, llvm::ArrayRef<LeafType> leaves) {
+    const Scalar scalar = leaves[0].scalar;
+    if ((op != Op::atomic_add && op != Op::atomic_sub) || (scalar != Scalar::f32 && scalar != Scalar::f64)) return 1;
+    constexpr std::size_t kRegisterBytes = 16;
+    return std::min(llvm::bit_floor(leaves.size()), kRegisterBytes / static_cast<std::size_t>(info(scalar).bytes()));
+}
+
+}  // namespace
+
 // Lane after lane with constant numbers, where all lanes are active and the old values are not needed. The address of
 // each lane is computed from its own index: taking pointers out of a vector costs more.
-void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::Value*> indices, const LeafType& type,
-                                 Leaf& operand) {
+void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                                 llvm::ArrayRef<LeafType> leaves) {
     // Behind a fence the indices are computed as vectors and then taken apart; LLVM would compute them one by one.
     for (const ir::Value* index : indices) {
         unsigned bits = leaf(index).varying() ? leaf(index).vector->getType()->getScalarSizeInBits() : 0;
@@ -194,8 +208,21 @@ void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::
             if (!leaf(index).uniform()) leaf(index) = Leaf::of_scalar(lane_of(leaf(index), lane));
         Address address = address_of(operation.operands[0], indices);
         for (std::size_t i = 0; i < indices.size(); ++i) leaf(indices[i]) = saved[i];
-        apply_atomic(operation.op, type.scalar, {pointer_of_lane(address, type.offset, lane), address.root}, nullptr,
-                     lane_of(operand, lane));
+        LaneValue& operand = value(operation.operands.back());
+        for (std::size_t i = 0; i < leaves.size();) {
+            const std::size_t count = side_by_side(operation.op, leaves.drop_front(i));
+            llvm::Value* applied = lane_of(operand.leaves[i], lane);
+            if (count > 1) {
+                llvm::Value* several = llvm::PoisonValue::get(
+                    llvm::FixedVectorType::get(applied->getType(), static_cast<unsigned>(count)));
+                for (std::size_t k = 0; k < count; ++k)
+                    several = builder_.CreateInsertElement(several, lane_of(operand.leaves[i + k], lane), k);
+                applied = several;
+            }
+            apply_atomic(operation.op, leaves[i].scalar,
+                         {pointer_of_lane(address, leaves[i].offset, lane), address.root}, nullptr, applied);
+            i += count;
+        }
     }
 }
 
@@ -223,33 +250,44 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
     const bool used = uses_result(operation);
     Address address = address_of(operation.operands[0], indices);
     LaneValue old{stored->type, {}, {}};
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto apply = [&](std::size_t i, llvm::Value* lane) {
         const LeafType& type = leaves[i];
-        Leaf& operand = value(stored).leaves[i];
-        if (lanes_ > 1 && !used && address.uniform() &&
-            reduce_into(operation.op, type.scalar, {byte_offset(address.base, type.offset), address.root}, operand))
-            continue;
-        if (lanes_ > 1 && !mask_ && is_private(address.root)) {
+        auto in_memory = [&](Leaf& leaf) {
+            llvm::Value* scalar = lane_of(leaf, lane);
+            return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory_type(type)) : scalar;
+        };
+        llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
+        AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
+        return apply_atomic(operation.op, type.scalar, place, compare, in_memory(value(stored).leaves[i]));
+    };
+    if (lanes_ > 1 && !used) {
+        bool all_at_once = address.uniform();
+        for (std::size_t i = 0; i < leaves.size() && all_at_once; ++i)
+            all_at_once = reduce_into(operation.op, leaves[i].scalar,
+                                      {byte_offset(address.base, leaves[i].offset), address.root},
+                                      value(stored).leaves[i]);
+        if (all_at_once) return old;
+        if (!mask_ && is_private(address.root)) {
             // Its indices hold here, and not where another way goes.
-            apart(indices, [&] { apply_to_each_lane(operation, indices, type, operand); });
-            continue;
+            apart(indices, [&] { apply_to_each_lane(operation, indices, leaves); });
+            return old;
         }
-        llvm::Type* memory = memory_type(type);
-        bool keeps = used && lanes_ > 1;
-        llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory)) : nullptr;
+        for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
+            for (std::size_t i = 0; i < leaves.size(); ++i) apply(i, lane);
+            return nullptr;
+        });
+        return old;
+    }
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        const bool keeps = used && lanes_ > 1;
+        llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory_type(leaves[i]))) : nullptr;
         llvm::Value* last = for_each_active_lane(start, [&](llvm::Value* lane, llvm::Value* seen) {
-            auto in_memory = [&](Leaf& leaf) {
-                llvm::Value* scalar = lane_of(leaf, lane);
-                return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory) : scalar;
-            };
-            llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
-            AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
-            llvm::Value* before = apply_atomic(operation.op, type.scalar, place, compare, in_memory(operand));
+            llvm::Value* before = apply(i, lane);
             return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
         });
         if (!used) continue;
-        old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, type))
-                                         : Leaf::of_vector(from_memory(last, type)));
+        old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, leaves[i]))
+                                         : Leaf::of_vector(from_memory(last, leaves[i])));
     }
     return old;
 }

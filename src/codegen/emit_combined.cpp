@@ -12,7 +12,9 @@
 //     after:  copy = neutral everywhere; for threads in chunk: copy[i] += x; for all i: atomic.add bins[i], copy[i]
 //
 // What is still neutral at the end is not written: memory that no thread has touched may not be there. Chunks run on
-// any number of threads, and launches at the same time as others: what they share is touched by atomics only.
+// any number of threads, and launches at the same time as others: what they share is touched by atomics only. But where
+// the launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::alone), it adds plainly.
+#include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "ir/walk.h"
 #include "transform/vectorize/combined.h"
@@ -29,13 +31,13 @@ constexpr std::size_t kMostAccumulators = 8;
 // A copy lies on the stack, and should stay in the first-level cache.
 constexpr std::int64_t kPrivateBytes = 32768;
 constexpr std::size_t kMostPrivateCopies = 2;
-// Filling and adding up a copy pays where each of its numbers saves so many atomics.
-constexpr std::int64_t kThreadsPerNumber = 4;
 // How often a loop is taken to run whose bounds no launch knows, and at most.
 constexpr std::int64_t kUnknownTrips = 4, kMostTrips = std::int64_t{1} << 16;
 // Bodies up to this size are written twice: with private copies and without.
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
+// What a copy brings home in one atomic.
+constexpr std::int64_t kBlockBytes = 16;
 
 std::size_t data_leaf(MemoryRoot root) { return root.gradient ? kGradLeaf : kDataLeaf; }
 
@@ -203,13 +205,15 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
     require(builder_.CreateICmpNE(elements, i64(0)));
     copy.numbers = builder_.CreateMul(elements, i64(size / number_size));
+    // To fill and to bring home a number takes less than the atomic that it saves.
     llvm::Value* most = i64(0);
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || transform::memory_of(kernel_, operation.operands[0]) != copy.root) return;
-        most = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most, visits(operation));
+        const auto numbers = static_cast<std::int64_t>(leaf_types(operation.operands.back()->type).size());
+        most = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most,
+                                              builder_.CreateMul(visits(operation), i64(numbers)));
     });
-    require(builder_.CreateICmpUGE(builder_.CreateMul(threads, most),
-                                   builder_.CreateMul(copy.numbers, i64(kThreadsPerNumber))));
+    require(builder_.CreateICmpUGE(builder_.CreateMul(threads, most), copy.numbers));
     return result;
 }
 
@@ -253,15 +257,94 @@ void Emitter::close_private_copy(const PrivateCopy& copy) {
     private_memories_.erase(copy.root);
     set(kernel_.parameters()[static_cast<std::size_t>(copy.root.parameter)], copy.shared);
     llvm::Type* type = register_type(copy.scalar);
-    emit_counted(copy.numbers, [&](llvm::Value* i) {
+    llvm::Value* const home = copy.shared.leaves[data_leaf(copy.root)].scalar;
+    const std::int64_t size = info(copy.scalar).bytes(), at_once = machine_.wide_atomics ? kBlockBytes / size : 1;
+    const auto bring = [&](llvm::Value* i) {
         llvm::Value* total = builder_.CreateLoad(type, builder_.CreateGEP(type, copy.memory, i));
-        llvm::Value* place = builder_.CreateGEP(type, copy.shared.leaves[data_leaf(copy.root)].scalar, i);
-        contribute(copy.kind, copy.scalar, place, total);
+        contribute(copy.kind, copy.scalar, builder_.CreateGEP(type, home, i), total);
+    };
+    if (at_once == 1) return emit_counted(copy.numbers, bring);
+    // Whole blocks lie where an address is a multiple of their size; before and after them are single numbers.
+    llvm::Value* address = builder_.CreatePtrToInt(home, builder_.getInt64Ty());
+    llvm::Value* before = builder_.CreateUDiv(builder_.CreateAnd(builder_.CreateNeg(address), i64(kBlockBytes - 1)), i64(size));
+    before = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, before, copy.numbers);
+    llvm::Value* blocks = builder_.CreateUDiv(builder_.CreateSub(copy.numbers, before), i64(at_once));
+    llvm::Value* in_blocks = builder_.CreateMul(blocks, i64(at_once));
+    const auto emit_some = [&](llvm::Value* count, const std::function<void(llvm::Value*)>& body) {
+        emit_either(builder_.CreateICmpNE(count, i64(0)), "some", [&] { emit_counted(count, body); }, [] {});
+    };
+    emit_some(blocks, [&](llvm::Value* block) {
+        llvm::Value* i = builder_.CreateAdd(before, builder_.CreateMul(block, i64(at_once)));
+        auto* many = llvm::FixedVectorType::get(type, static_cast<unsigned>(at_once));
+        llvm::Value* totals = builder_.CreateAlignedLoad(many, builder_.CreateGEP(type, copy.memory, i),
+                                                         llvm::Align(static_cast<std::uint64_t>(size)));
+        contribute_block(copy.kind, copy.scalar, builder_.CreateGEP(type, home, i), totals);
     });
+    emit_some(builder_.CreateSub(copy.numbers, in_blocks), [&](llvm::Value* i) {
+        bring(builder_.CreateSelect(builder_.CreateICmpULT(i, before), i, builder_.CreateAdd(i, in_blocks)));
+    });
+}
+
+// The same for several numbers that lie side by side.
+void Emitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals) {
+    const auto count = llvm::cast<llvm::FixedVectorType>(totals->getType())->getElementCount();
+    llvm::Type* bits = builder_.getIntNTy(8 * kBlockBytes);
+    const llvm::Align alignment(kBlockBytes);
+    llvm::Value* nothing = builder_.CreateBitCast(llvm::ConstantVector::getSplat(count, neutral(kind, scalar)), bits);
+    llvm::BasicBlock *write = new_block("contribute"), *loop = new_block("cas"), *after = new_block("contributed");
+    builder_.CreateCondBr(builder_.CreateICmpNE(builder_.CreateBitCast(totals, bits), nothing), write, after);
+    builder_.SetInsertPoint(write);
+    llvm::Value* seen = builder_.CreateBitCast(builder_.CreateAlignedLoad(totals->getType(), pointer, alignment), bits);
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* old = builder_.CreatePHI(bits, 2);
+    old->addIncoming(seen, write);
+    llvm::Value* fresh = binary(plain_operation(kind), scalar, builder_.CreateBitCast(old, totals->getType()), totals);
+    constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
+    llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, old, builder_.CreateBitCast(fresh, bits), alignment,
+                                                     kRelaxed, kRelaxed);
+    old->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateExtractValue(pair, 1), after, loop);
+    builder_.SetInsertPoint(after);
+}
+
+// ---- alone ----
+
+// The atomics that need not be atomics in a launch that is alone: those of memories that are combined into, at
+// addresses that differ.
+std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
+    std::unordered_set<const Operation*> result;
+    if (body_size() > kSmallCombiningBody) return result;
+    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_seamed(operation)) return;
+        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+        if (combined_.contains(memory) && !exclusive_.contains(memory)) result.insert(&operation);
+    });
+    return result;
 }
 
 // The threads begin .. end, at least one.
 void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
+    const std::unordered_set<const Operation*> plain = plain_when_alone();
+    if (plain.empty()) return emit_shared_chunk(begin, end);
+    entry_->cost_alone = estimate_cost(kernel_, plan_, plain);
+    llvm::Value* address =
+        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, alone));
+    llvm::Value* alone = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
+    emit_either(
+        builder_.CreateICmpNE(alone, builder_.getInt8(0)), "alone",
+        [&] {
+            for (const Operation* operation : plain)
+                private_memories_.insert(transform::memory_of(kernel_, operation->operands[0]));
+            emit_threads(begin, end);
+            private_memories_.clear();
+            close_accumulators();
+        },
+        [&] { emit_shared_chunk(begin, end); });
+}
+
+// The same where other chunks, and other launches, may be at work.
+void Emitter::emit_shared_chunk(llvm::Value* begin, llvm::Value* end) {
     std::vector<PrivateCopy> copies = private_candidates();
     if (copies.empty()) {
         emit_threads(begin, end);

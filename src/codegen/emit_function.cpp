@@ -63,6 +63,7 @@ Machine::Machine(const TargetInfo& target)
         return;
     }
     keeps_registers = returns_pairs_in_memory = true;
+    wide_atomics = has("cx16");
     fma = has("fma");
     half_conversions = has("f16c");
     mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");

@@ -50,6 +50,7 @@ struct Machine {
     bool fma = false;
     bool half_conversions = false;  // float <-> f16 instructions
     bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
+    bool wide_atomics = false;             // compare and swap of 16 bytes
     bool fast_gathers = false, fast_scatters = false;
     bool keeps_registers = false;          // weft_copy_lanes does
     bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
@@ -282,8 +283,8 @@ private:
     };
     llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                               llvm::Value* operand);
-    void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices, const LeafType& type,
-                            Leaf& operand);
+    void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                            llvm::ArrayRef<LeafType> leaves);
     llvm::Constant* neutral(ir::Op op, Scalar scalar) const;
     llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
@@ -310,12 +311,15 @@ private:
     void close_accumulators();
     bool accumulate(const ir::Operation& operation);
     void emit_chunk(llvm::Value* begin, llvm::Value* end);
+    void emit_shared_chunk(llvm::Value* begin, llvm::Value* end);
+    std::unordered_set<const ir::Operation*> plain_when_alone() const;
     std::vector<PrivateCopy> private_candidates();
     llvm::Value* visits(const ir::Operation& operation);
     llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
     void open_private_copy(const PrivateCopy& copy);
     void close_private_copy(const PrivateCopy& copy);
     void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
+    void contribute_block(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals);
     void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
     void emit_invariant(const ir::Value* value);
 
@@ -417,7 +421,7 @@ private:
     std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};                // which is between these, along the first axis
     llvm::Value* own_[2] = {};                   // elements between these are of no other chunk
-    std::set<MemoryRoot> private_memories_;      // accessed in their private copies at present
+    std::set<MemoryRoot> private_memories_;      // that nobody else accesses where code is written at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // one for each check
     bool has_nulls_ = false;                     // of what branches and loops give

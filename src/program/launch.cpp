@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "ir/typing.h"
 #include "program/fault.h"
+#include "program/meeting.h"
 #include "program/own_gradients.h"
 #include "runtime/array.h"
 #include "runtime/cpu/pool.h"
@@ -302,6 +304,21 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
     return buffers;
 }
 
+namespace {
+
+// A launch that is alone has one thread. That is no loss where others would not be asked, and a gain where they could
+// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short.
+bool pays_to_be_alone(const KernelEntry& entry, std::int64_t threads) {
+    constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000;
+    if (entry.cost_alone <= 0.0) return false;
+    const double alone = entry.cost_alone * static_cast<double>(threads);
+    const int workers = runtime::cpu_threads();
+    if (workers == 1) return alone < kShortOnOneThreadNs;
+    return alone < kNobodyAskedNs || (alone < kShortNs && alone < entry.cost * static_cast<double>(threads) / workers);
+}
+
+}  // namespace
+
 bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void* arguments, const std::byte* block,
                const Grid& grid, bool (*interrupted)(), Fault* not_finite) {
     if (grid.count == 0) return true;
@@ -310,6 +327,14 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     Fault fault{};
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     context.not_finite = not_finite;
+    std::optional<Meeting> meeting;
+    if (kernel.description.meets) meeting.emplace(pays_to_be_alone(kernel.description, grid.count));
+    if (meeting && meeting->is_alone()) {
+        context.alone = true;
+        entry(arguments, &context, 0, grid.count);
+        if (fault.claimed) throw_fault(kernel, fault, block);
+        return true;
+    }
     int rank = kernel.description.tid_rank;
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     // A chunk is mostly middle where it is so many times as long as its two ends.
