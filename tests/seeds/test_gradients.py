@@ -255,6 +255,26 @@ def test_p90_a_jacobian_by_rows(load_seed, run_sample):
     np.testing.assert_array_equal(names["e"].numpy(), [0.0, 0.0, 1.0])
 
 
+@pytest.mark.seed("S-DIF-005")
+def test_seeds_of_several_outputs_replace_their_gradients_in_each_call():
+    values = RNG.standard_normal((5, 3))
+    names = names_of_the_sample(values)
+    a, b, d = (names[name] for name in "abd")
+    with wp.Tape() as tape:
+        wp.launch(compute1, inputs=[a, b])
+        wp.launch(compute2, inputs=[b, d])
+    c = (values**2).sum(axis=1)
+    of_d = (np.cos(c) * c + np.sin(c))[:, None] * 2.0 * values  # of each d[i] by a[i]
+    for of_b in (3.0, -1.0):
+        seeds = {d: wp.full(5, 2.0, dtype=wp.float64), b: wp.full(5, of_b, dtype=wp.float64)}
+        b.grad.fill_(100.0)
+        d.grad.fill_(100.0)  # both are replaced, not added to
+        tape.backward(grads=seeds)
+        np.testing.assert_allclose(a.grad.numpy(), 2.0 * of_d + of_b * 2.0 * values, rtol=1e-12)
+        assert (seeds[d].numpy() == 2.0).all() and (seeds[b].numpy() == of_b).all()
+        a.grad.zero_()
+
+
 @pytest.mark.seed("P-91")
 @pytest.mark.seed("S-JAC-004")
 def test_p91_jacobians_of_many_environments(load_seed, run_sample):
