@@ -2,6 +2,7 @@
 // matrices are updated component by component, each component in one step.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
+#include "ir/indices.h"
 
 namespace weft::builtins {
 
@@ -14,7 +15,9 @@ template <Op op, std::size_t values>
 ir::Value* expand_atomic(Call& call) {
     const auto arguments = call.arguments;
     const std::size_t first_value = arguments.size() - values;
-    return call.builder.atomic(op, arguments[0], {arguments.begin() + 1, arguments.begin() + first_value},
+    std::vector<ir::Value*> indices(arguments.begin() + 1, arguments.begin() + first_value);
+    ir::count_from_end(call.builder, arguments[0], indices);
+    return call.builder.atomic(op, arguments[0], std::move(indices),
                                {arguments.begin() + first_value, arguments.end()});
 }
 

@@ -19,6 +19,7 @@
 //
 // Each memory has its copy, so that what the alias scopes say of the memory holds for the copy too.
 #include "codegen/emitter.h"
+#include "ir/indices.h"
 
 namespace weft::codegen {
 
@@ -161,6 +162,13 @@ bool Emitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices)
 }
 
 std::pair<llvm::Value*, llvm::Value*> Emitter::run_test(const ir::Value* index) {
+    // Neighbours of which none counts from the end, where the first one does not.
+    if (const ir::Value* written = ir::as_written(index);
+        written && leaf(written).linear() && leaf(written).step == 1) {
+        llvm::Value* lane = leaf(written).scalar;
+        llvm::Value* plain = builder_.CreateICmpSGE(lane, llvm::Constant::getNullValue(lane->getType()));
+        return {mask_ ? builder_.CreateAnd(plain, is_full(mask_)) : plain, lane};
+    }
     llvm::Value* numbers = vector(value(index).leaves[0]);
     llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
     llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "codegen/value.h"
+#include "ir/indices.h"
 #include "ir/loops.h"
 #include "ir/walk.h"
 
@@ -97,7 +98,14 @@ class Estimate {
 public:
     Estimate(const ir::Function& kernel, const transform::VectorPlan& plan, int lanes,
              const std::unordered_set<const Operation*>& plain)
-        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes), plain_(plain) {}
+        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes), plain_(plain) {
+        ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+            if (operation.op != Op::select || !ir::as_written(operation.result())) return;
+            from_end_.insert(&operation);
+            for (std::size_t i : {std::size_t{0}, std::size_t{1}})
+                if (const Operation* part = operation.operands[i]->definition) from_end_.insert(part);
+        });
+    }
 
     // Of one group of lanes.
     double cost_of(const ir::Region& region, bool masked = false) const {
@@ -171,6 +179,7 @@ private:
 
     double cost_of(const Operation& operation, bool masked) const {
         int leaves = 1;
+        if (from_end_.contains(&operation)) return 0.0;
         if (!operation.results.empty())
             leaves = leaf_count(operation.result()->type);
         else if (!operation.operands.empty())
@@ -187,6 +196,7 @@ private:
     }
 
     const std::unordered_set<const ir::Value*> used_;
+    std::unordered_set<const Operation*> from_end_;  // what makes an index count from the end: it waits for nothing
     const transform::VectorPlan& plan_;
     int lanes_;
     const std::unordered_set<const Operation*>& plain_;

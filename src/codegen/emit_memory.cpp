@@ -15,6 +15,7 @@
 #include <array>
 
 #include "codegen/emitter.h"
+#include "ir/indices.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -304,6 +305,60 @@ void Emitter::store_to(Address& address, Type type, LaneValue& stored) {
         store_leaves();
 }
 
+namespace {
+
+// An index that is linear in the lanes but for those that count from the end.
+const ir::Value* linear_but_for_end(const transform::VectorPlan& plan, const ir::Value* index) {
+    const ir::Value* written = ir::as_written(index);
+    using Kind = transform::LaneShape::Kind;
+    return written && plan.shape(written).kind == Kind::linear && plan.shape(index).kind == Kind::varying ? written
+                                                                                                     : nullptr;
+}
+
+}  // namespace
+
+// Whether lanes would be at equal distances if none counted from the end.
+bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
+    if (lanes_ == 1) return false;
+    bool any = false;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+        const bool counts = linear_but_for_end(plan_, indices[axis]) && leaf(indices[axis]).varying();
+        if (!counts && leaf(indices[axis]).varying()) return false;
+        any |= counts;
+    }
+    LaneValue& view = value(array);
+    if (!any || !view.leaves[kDataLeaf].uniform()) return false;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis)
+        if (!view.leaves[static_cast<std::size_t>(stride_leaf(array->type)) + axis].uniform()) return false;
+    return true;
+}
+
+// Emits `plain` with the indices as they were written, for groups where none of them is negative, and `any` for others.
+std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const Operation& operation,
+                                                                          llvm::ArrayRef<ir::Value*> indices,
+                                                                          const std::function<void()>& plain,
+                                                                          const std::function<void()>& any) {
+    llvm::Value* none = builder_.getTrue();
+    llvm::SmallVector<std::pair<const ir::Value*, const ir::Value*>, kMaxDims> written;
+    for (const ir::Value* index : indices) {
+        const ir::Value* before = linear_but_for_end(plan_, index);
+        if (!before || !leaf(index).varying()) continue;
+        written.push_back({index, before});
+        llvm::Value* lowest = leaf(before).scalar;
+        if (leaf(before).step < 0)
+            lowest = builder_.CreateAdd(
+                lowest, llvm::ConstantInt::getSigned(lowest->getType(), leaf(before).step * (lanes_ - 1)));
+        none = builder_.CreateAnd(none,
+                                  builder_.CreateICmpSGE(lowest, llvm::Constant::getNullValue(lowest->getType())));
+    }
+    const auto from_start = [&] {
+        for (const auto& [index, before] : written) value(index) = value(before);
+        plain();
+    };
+    return emit_either(
+        none, "from_start", [&] { apart(operation.operands, from_start); }, [&] { apart(operation.operands, any); });
+}
+
 void Emitter::emit_load(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     Type type = operation.result()->type;
@@ -315,6 +370,12 @@ void Emitter::emit_load(const Operation& operation) {
         if (is_run(operation.operands[0], indices))
             return set(operation.result(),
                        load_run(operation, [&](Address& address) { return load_from(address, type); }));
+        if (counts_from_end_in_few(operation.operands[0], indices)) {
+            LaneValue loaded[2];
+            const auto [first, second] = emit_without_end(
+                operation, indices, [&] { loaded[0] = load(); }, [&] { loaded[1] = load(); });
+            return set(operation.result(), merge(type, true, loaded[0], first, loaded[1], second));
+        }
         return set(operation.result(), load());
     }
 
@@ -333,9 +394,15 @@ void Emitter::emit_load(const Operation& operation) {
 void Emitter::emit_store(const Operation& operation) {
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const ir::Value* stored = operation.operands.back();
-    Address address = address_of(operation.operands[0], indices);
-    auto store = [&] { store_to(address, stored->type, value(stored)); };
-    if (!options_.debug) return store();
+    auto store = [&] {
+        Address address = address_of(operation.operands[0], indices);
+        store_to(address, stored->type, value(stored));
+    };
+    if (!options_.debug) {
+        if (!counts_from_end_in_few(operation.operands[0], indices)) return store();
+        emit_without_end(operation, indices, store, store);
+        return;
+    }
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
     builder_.CreateCondBr(check_access(operation, indices), inside, after);
     builder_.SetInsertPoint(inside);

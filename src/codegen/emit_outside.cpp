@@ -9,6 +9,7 @@
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include "codegen/emitter.h"
+#include "ir/indices.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -89,6 +90,8 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* index = wide(leaf(indices[i]), indices[i]->type.scalar());
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
+        if (const ir::Value* written = ir::as_written(indices[i]))
+            index = wide(leaf(written), written->type.scalar());
         // An array of no elements has no data either; that is an index out of range.
         check(operation, builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size,
               static_cast<int>(axis));

@@ -1,6 +1,7 @@
 // Aggregates. They are lists of leaves and nothing else, so that taking them apart and putting them together costs
 // nothing.
 #include "codegen/emitter.h"
+#include "ir/indices.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -108,8 +109,9 @@ Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::
         int extent = n == 0 ? type.rows() : type.cols();
         Leaf& dynamic = leaf(index);
         if (options_.debug) {
-            llvm::Value* extended = wide(dynamic, index->type.scalar());
-            check(operation, builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, extended, i64(extent),
+            llvm::Value *extended = wide(dynamic, index->type.scalar()), *written = extended;
+            if (const ir::Value* before = ir::as_written(index)) written = wide(leaf(before), before->type.scalar());
+            check(operation, builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, written, i64(extent),
                   static_cast<int>(n));
         }
         Leaf number = lift({&dynamic}, [&](Values v) { return cast(v[0], index->type.scalar(), Scalar::i32); });

@@ -8,11 +8,15 @@
 // where the 32-bit index had wrapped, and a wrapped index is out of range.
 //
 // The 16-bit floats are bits in an i16: each operation widens to f32, computes and rounds once.
+#include <llvm/IR/MDBuilder.h>
+
 #include <cmath>
 #include <cstring>
 
 #include "codegen/cost.h"
 #include "codegen/emitter.h"
+#include "ir/indices.h"
+#include "ir/indices.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -322,10 +326,26 @@ llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
     }
 }
 
+// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice.
+llvm::Value* Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
+    builder_.CreateCondBr(is_negative, end, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(end);
+    llvm::Value* counted = builder_.CreateAdd(index.scalar, extent.scalar);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* at = builder_.CreatePHI(index.scalar->getType(), 2);
+    at->addIncoming(index.scalar, before);
+    at->addIncoming(counted, end);
+    return at;
+}
+
 void Emitter::emit_select(const Operation& operation) {
     Leaf& condition = leaf(operation.operands[0]);
     LaneValue &a = value(operation.operands[1]), &b = value(operation.operands[2]);
     if (condition.varying()) return set(operation.result(), blend(condition.vector, a, b));
+    const ir::Value* extent = lanes_ == 1 && ir::as_written(operation.result()) ? ir::extent_of(operation.result()) : nullptr;
+    if (extent) return set(operation.result(), Leaf::of_scalar(from_end(condition.scalar, b.leaves[0], leaf(extent))));
     LaneValue whole{operation.result()->type, {}, a.root == b.root ? a.root : MemoryRoot{}};
     for (std::size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf &left = a.leaves[i], &right = b.leaves[i];

@@ -333,6 +333,12 @@ private:
     void emit_neighbours(const transform::Neighbours& group);
     void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
                       llvm::Value* is_middle);
+    llvm::Value* from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent);
+    bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
+    std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_without_end(const ir::Operation& operation,
+                                                                     llvm::ArrayRef<ir::Value*> indices,
+                                                                     const std::function<void()>& plain,
+                                                                     const std::function<void()>& any);
     // ---- emit_seams.cpp ----
     void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
     void emit_seamed(const ir::Operation& operation);

@@ -37,6 +37,12 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
     for (const auto& function : module.functions) split_local_atomics(*function);
     if (!pass("simplify", simplify_all)) return;
+    bool has_signs = false;
+    if (!pass("signs", [&] {
+            for (const auto& function : module.functions) has_signs |= drop_signs(*function);
+        }))
+        return;
+    if (has_signs && !pass("simplify", simplify_all)) return;
     // Makes atomics of elements that one thread has to itself plain.
     const auto split_own = [&](Own which) {
         if (!options.distinct) return true;

@@ -304,7 +304,7 @@ def test_dim_as_a_numpy_array():
 DEBUG = {
     "x[i] = x[i + 5]": IndexError,
     "x[i + 5] = 1.0": IndexError,
-    "x[i - 1] = 1.0": IndexError,
+    "x[i - 9] = 1.0": IndexError,
     "y = 1 / i": None,
     "assert i < 2, 'i must be small: 100%d %s %n'": None,
 }

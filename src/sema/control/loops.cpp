@@ -366,6 +366,7 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span sp
     };
     start_from_zero(names, [&] { iteration(function_.add_argument(&builder_.region(), r.type, "")); });
     LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(names), span);
+    build.operation->operands = {counted.lo, counted.hi, counted.step};  // what is carried follows
     ir::Region* body = function_.new_region(build.operation);
     const auto* name = std::get_if<syntax::Name>(&loop.target->node);
     ir::Value* k = function_.add_argument(body, r.type, name && !counted.first ? name->id : "");

@@ -3,6 +3,7 @@
 //     x[i, j]    →   %data[%indices0[%i], %indices1[%j]]
 //
 // The class is made by python/warp/indexed.py; the key of its type tells it from other structs.
+#include "ir/indices.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -42,7 +43,9 @@ void FunctionAnalyzer::pass_indexed_element(std::vector<Actual>& arguments) {
     for (std::size_t axis = 0; axis < ndim; ++axis) {
         Actual& position = arguments[axis + 1];
         ir::Value* along = attribute_of(object, "indices" + std::to_string(axis), position.span).ir;
-        position.value = Value::runtime(builder_.load(along, {index(position.value, position.span)}));
+        ir::Value* at = ir::counted_from_end(builder_, index(position.value, position.span),
+                                             [&] { return builder_.dim(along, 0); });
+        position.value = Value::runtime(builder_.load(along, {at}));
     }
     arguments[0].value = array;
 }

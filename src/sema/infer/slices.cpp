@@ -5,6 +5,7 @@
 //   a[lo:hi, i]   →   slice %a[0], %lo, max(%hi - %lo, 0);  slice of that [1], %i
 #include <algorithm>
 
+#include "ir/indices.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -81,7 +82,8 @@ PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::Expre
                 }
                 found.positions = {at < 0 ? at + size : at};
             } else {
-                found.at = index(i, indices[axis]->span);
+                found.at = ir::counted_from_end(builder_, index(i, indices[axis]->span),
+                                                [&] { return builder_.integer(size); });
                 found.positions = {0};
             }
         }
@@ -125,9 +127,7 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
             if (value.is_constant()) {
                 return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
             }
-            if (!slice) return number;
-            ir::Value* is_negative = builder_.compare(ir::Op::cmp_lt, number, builder_.integer(0));
-            return builder_.select(is_negative, builder_.binary(ir::Op::add, number, extent()), number);
+            return ir::counted_from_end(builder_, number, extent);
         };
         if (!slice) {
             array = builder_.slice(array, axis, position(*e));

@@ -1,6 +1,7 @@
 // object[i, j]: elements and views of arrays, components of vectors and matrices, elements of tuples.
 //
 // A chain of subscripts of arrays is one access:   a[i][j]   →   load %a[%i, %j]
+#include "ir/indices.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -89,7 +90,7 @@ ir::Value* FunctionAnalyzer::index_along(ir::Value* array, int axis, const synta
     if (i.is_constant_integer() && i.numbers[0].i < 0 && info(i.type.scalar()).is_signed()) {
         return builder_.binary(ir::Op::add, builder_.dim(array, axis), builder_.integer(i.numbers[0].i));
     }
-    return index(i, expression_node.span);
+    return ir::counted_from_end(builder_, index(i, expression_node.span), [&] { return builder_.dim(array, axis); });
 }
 
 PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
@@ -127,7 +128,9 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
         if (is_fixed)
             step.path.push_back(values[axis].numbers[0].i);
         else
-            step.indices.push_back(index(values[axis], indices[axis]->span));
+            step.indices.push_back(
+                ir::counted_from_end(builder_, index(values[axis], indices[axis]->span),
+                                     [&] { return builder_.integer(axis == 0 ? type.rows() : type.cols()); }));
     }
     return step;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ir/indices.h"
 #include "ir/walk.h"
 #include "transform/vectorize/memory.h"
 
@@ -21,11 +22,13 @@ struct Place {
     std::int64_t offset;
 };
 
-// What an index is counted from. That a clamp does nothing is left to be tested where it is used.
+// What an index is counted from. That a clamp does nothing, and that it does not count from the end, is left to be
+// tested where it is used.
 Place place_of(const ir::Function& kernel, const Value* index) {
     const Operation* definition = index->definition;
     if (!definition || !index->type.is_scalar() || !index->type.is_int()) return {index, 0};
     const auto& operands = definition->operands;
+    if (const Value* written = ir::as_written(index)) return place_of(kernel, written);
     switch (definition->op) {
         case Op::cast:
             return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : Place{index, 0};

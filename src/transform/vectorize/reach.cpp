@@ -5,6 +5,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "ir/indices.h"
+#include "ir/lower_bounds.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
 
@@ -47,6 +49,7 @@ public:
             case Op::min:
                 return smaller(operands[0], operands[1]);
             case Op::select: {
+                if (const Value* written = ir::as_written(value)) return counted(written);
                 const std::optional<Span> a = span(operands[1]), b = span(operands[2]);
                 if (!a || !b) return {};
                 return Span{std::min(a->low, b->low), std::max(a->high, b->high)};
@@ -59,6 +62,15 @@ public:
     std::vector<const Value*> take_bounds() { return std::move(bounds_); }
 
 private:
+    // An index that would count from the end if it were negative, which it is not where the bounds are as they have to
+    // be: coordinates are not.
+    std::optional<Span> counted(const Value* index) {
+        const std::optional<Span> found = span(index);
+        ir::LowerBounds bounds;
+        for (const Value* bound : bounds_) bounds.assume_least(bound, 0);
+        return bounds.is_never_negative(index) ? found : std::nullopt;
+    }
+
     std::optional<Span> shifted(const Value* a, const Value* b, std::int64_t sign, bool commutes) {
         if (!constant_integer(b) && commutes) std::swap(a, b);
         const std::optional<std::int64_t> by = constant_integer(b);
