@@ -54,11 +54,11 @@ ir::Value* expand_smoothstep(Call& call) {
 
 ir::Value* expand_lower_bound(Call& call) {
     const E array = argument(call, 0);
-    return lower_bound(array, array.wrap(call.builder.integer(0)), array.wrap(call.builder.dim(array, 0)),
+    return lower_bound(array, array.wrap(call.builder.integer(0)), array.wrap(call.builder.dim(array, 0)) - 1,
                        argument(call, 1));
 }
 ir::Value* expand_lower_bound_range(Call& call) {
-    return lower_bound(argument(call, 0), argument(call, 1), argument(call, 2), argument(call, 3));
+    return lower_bound(argument(call, 0), argument(call, 1), argument(call, 2) - 1, argument(call, 3));
 }
 
 // ---- expectations ----
@@ -266,10 +266,10 @@ constexpr Entry kEntries[] = {
      "Linear blend of the components of transforms.", expand_lerp},
     {"smoothstep", "(a: F, b: F, x: F) -> F", "Smooth ramp from 0 at a to 1 at b.", expand_smoothstep},
     {"lower_bound", "(arr: Array[S,1], value: S) -> int32",
-     "First index of a sorted array whose element is not below value; the length where there is none.",
+     "First index of a sorted array whose element is not below value; the last one where there is none.",
      expand_lower_bound, false},
     {"lower_bound", "(arr: Array[S,1], arr_begin: int32, arr_end: int32, value: S) -> int32",
-     "First index from arr_begin whose element is not below value; arr_end where there is none.",
+     "First index from arr_begin whose element is not below value; arr_end - 1 where there is none.",
      expand_lower_bound_range, false},
     {"static", "(expr: T) -> T", "The value of a Python expression when the kernel is compiled.", nullptr, false},
     {"adjoint", "(parameter: T) -> T",

@@ -344,8 +344,9 @@ void Emitter::emit_select(const Operation& operation) {
     Leaf& condition = leaf(operation.operands[0]);
     LaneValue &a = value(operation.operands[1]), &b = value(operation.operands[2]);
     if (condition.varying()) return set(operation.result(), blend(condition.vector, a, b));
-    const ir::Value* extent = lanes_ == 1 && ir::as_written(operation.result()) ? ir::extent_of(operation.result()) : nullptr;
-    if (extent) return set(operation.result(), Leaf::of_scalar(from_end(condition.scalar, b.leaves[0], leaf(extent))));
+    const bool is_index = lanes_ == 1 && ir::as_written(operation.result());
+    if (const ir::Value* extent = is_index ? ir::extent_of(operation.result()) : nullptr)
+        return set(operation.result(), Leaf::of_scalar(from_end(condition.scalar, b.leaves[0], leaf(extent))));
     LaneValue whole{operation.result()->type, {}, a.root == b.root ? a.root : MemoryRoot{}};
     for (std::size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf &left = a.leaves[i], &right = b.leaves[i];

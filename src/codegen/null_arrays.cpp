@@ -1,7 +1,7 @@
 // Arrays that are None where a kernel indexes them: a fault of its own in release builds too.
 //
-// Only arrays that may be None are asked: those that came out of memory, or out of a struct in memory, and gradients that
-// a kernel writes to itself; parameters in the variant of a kernel that launches with None for one of them run
+// Only arrays that may be None are asked: those that came out of memory, or out of a struct in memory, and gradients
+// that a kernel writes to itself; parameters in the variant of a kernel that launches with None for one of them run
 // (Options::null_arrays). What is asked is where the array begins, not a part of it, so that LLVM finds the question
 // already answered at the next access. A fault leaves the entry: there is nothing to go on with.
 //
@@ -19,7 +19,8 @@ using ir::Operation;
 void Emitter::find_nulls() {
     has_nulls_ = options_.null_arrays;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        has_nulls_ |= operation.op == Op::null || (operation.op == Op::load && ir::holds_array(operation.result()->type));
+        const bool is_loaded = operation.op == Op::load && ir::holds_array(operation.result()->type);
+        has_nulls_ |= is_loaded || operation.op == Op::null;
     });
 }
 

@@ -180,7 +180,8 @@ LowerBounds::Bound LowerBounds::of_downward(const Value* first, const Value* dis
         definition->op == Op::neg ? std::optional<std::int64_t>(-1) : constant_of(definition->operands[1]);
     const Value* k = definition->operands[0];
     const Operation* loop = k->region ? k->region->owner : nullptr;
-    if (!factor || *factor >= 0 || !loop || loop->op != Op::for_ || k->index != 0 || loop->operands.size() < 3) return {};
+    if (!factor || *factor >= 0 || !loop || loop->op != Op::for_) return {};
+    if (k->index != 0 || loop->operands.size() < 3) return {};
     const Operation* count = loop->operands[1]->definition;
     if (!count || count->op != Op::div || !is_constant(count->operands[1], *factor)) return {};
     const Operation* length = count->operands[0]->definition;
@@ -264,8 +265,9 @@ LowerBounds::Bound LowerBounds::of_product(const Value* a, const Value* b) {
 }
 
 LowerBounds::Bound LowerBounds::scaled(Bound bound, std::int64_t by) {
-    if (bound.low < 0 || by > kLargestFactor || bound.factor * std::max<std::int64_t>(by, 1) > kLargestFactor) return {};
-    return {0, bound.factor * std::max<std::int64_t>(by, 1)};
+    by = std::max<std::int64_t>(by, 1);
+    if (bound.low < 0 || by > kLargestFactor || bound.factor * by > kLargestFactor) return {};
+    return {0, bound.factor * by};
 }
 
 LowerBounds::Bound LowerBounds::of_difference(const Value* a, const Value* b) {

@@ -4,6 +4,7 @@
 
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/record.h"
+#include "transform/signs.h"
 
 namespace weft::transform {
 

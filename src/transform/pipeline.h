@@ -38,10 +38,6 @@ bool split_own_atomics(ir::Function& kernel, bool noalias, Own which);
 inline constexpr int kMostInRegisters = 16;  // components
 bool keep_large_values_in_memory(ir::Function& function, int most_in_registers = kMostInRegisters);
 
-// Makes choices between an index and one that counts from the end the index itself, where it is never negative;
-// simplify() takes the rest away. Returns whether there were any.
-bool drop_signs(ir::Function& function);
-
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
 void note_finite_writes(ir::Function& kernel);
 

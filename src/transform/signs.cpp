@@ -1,7 +1,7 @@
-// Indices that are never negative, as the conditions and loops around them say, need not count from the end.
+#include "transform/signs.h"
+
 #include "ir/indices.h"
 #include "ir/lower_bounds.h"
-#include "transform/pipeline.h"
 
 namespace weft::transform {
 

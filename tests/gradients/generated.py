@@ -83,7 +83,8 @@ class Program:
     def index(self, scope, limit, depth=1):
         c = self.c
         if scope.ints and c.random() < 0.6:
-            return f"({self.int_expression(scope, depth)}) % {limit}"
+            from_end = f" - {limit}" if c.random() < 0.3 else ""  # negative: counted from the end
+            return f"({self.int_expression(scope, depth)}) % {limit}{from_end}"
         return str(c.randrange(limit))
 
     def int_expression(self, scope, depth=1):
@@ -132,7 +133,8 @@ class Program:
         c = self.c
         if c.random() < 0.5:
             return "i"
-        return f"({self.int_expression(scope, depth)}) % {THREADS}"
+        from_end = f" - {THREADS}" if c.random() < 0.3 else ""
+        return f"({self.int_expression(scope, depth)}) % {THREADS}{from_end}"
 
     def number(self, scope, depth=2):
         c = self.c

@@ -13,7 +13,17 @@ const char* plural(std::size_t n, const char* one, const char* many) { return n 
 }  // namespace
 
 Value FunctionAnalyzer::subscript(const syntax::Subscript& subscript, Span span) {
-    return subscript_of(expression(*subscript.object), subscript.indices, span);
+    const Value object = expression(*subscript.object);
+    // Shapes of arrays have four extents: those past the last dimension are 0.
+    const auto* attribute = std::get_if<syntax::Attribute>(&subscript.object->node);
+    if (attribute && attribute->name == "shape" && object.is_tuple() && object.elements[0].is_runtime() &&
+        subscript.indices.size() == 1 && !has_slice(subscript.indices)) {
+        const Value axis = expression(*subscript.indices[0]);
+        if (axis.is_constant_integer() && axis.numbers[0].i >= static_cast<std::int64_t>(object.elements.size()) &&
+            axis.numbers[0].i < 4)
+            return Value::integer(0);
+    }
+    return subscript_of(object, subscript.indices, span);
 }
 
 Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices,

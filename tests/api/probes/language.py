@@ -76,7 +76,6 @@ def two_names_in_a_launch_of_one_dimension():
     return launched(kernel, 3, wp.zeros(3, dtype=int))
 
 
-@still_open("section 1")
 def computed_negative_index():
     def kernel(a: wp.array(dtype=float), out: wp.array(dtype=float)):
         j = wp.tid() - 1
@@ -85,7 +84,6 @@ def computed_negative_index():
     return launched(kernel, 2, floats(1.0, 2.0, 3.0), floats(0.0, 0.0))
 
 
-@still_open("section 1")
 def shape_beyond_the_dimensions():
     def kernel(a: wp.array2d(dtype=float), out: wp.array(dtype=int)):
         out[0] = a.shape[3]
@@ -104,7 +102,6 @@ def slice_with_a_step():
     return launched(kernel, 1, floats(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0), floats(0.0, 0.0))
 
 
-@still_open("section 1")
 def lower_bound_above_all():
     def kernel(a: wp.array(dtype=float), out: wp.array(dtype=int)):
         out[0] = wp.lower_bound(a, 9.0)
