@@ -43,7 +43,7 @@ SECTIONS = {
     ),
     "Kernels and functions": (
         "See [kernels](../guide/kernels.md).",
-        """kernel func struct constant overload inspect func_grad func_native func_replay Kernel Kernel. Function
+        """kernel func struct constant overload inspect func_grad func_native func_replay ref Kernel Kernel. Function
         Function. launch Launch Launch.""",
     ),
     "Modules": (

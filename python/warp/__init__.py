@@ -117,6 +117,7 @@ _LATER = {
         "warp.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
             synchronize_event synchronize_stream wait_event wait_stream""",
         "warp.tangents": "jvp",
+        "warp.references": "ref",
         "warp.tape": "Tape",
         "warp.types": "Float Int Scalar",
     }.items()

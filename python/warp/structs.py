@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import sys
 from typing import Any, NamedTuple
 
@@ -17,6 +18,23 @@ _OF_EVERY_CLASS = {
     "__classdictcell__", "__dict__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
     "__weakref__",
 }  # fmt: skip
+
+
+# Of each struct its fields with their annotations, and the defaults: what a derived one takes over.
+_declared: dict[type, tuple[list, dict]] = {}
+
+
+def _of_dataclass(c: type, defaults: dict) -> set[str]:
+    """Members that @dataclass has put into the class; its defaults go into `defaults`."""
+    if "__dataclass_fields__" not in vars(c):
+        return set()
+    for field in dataclasses.fields(c):
+        if field.default_factory is not dataclasses.MISSING:
+            defaults[field.name] = field.default_factory()
+        elif field.default is not dataclasses.MISSING:
+            defaults[field.name] = field.default
+    made = set(vars(dataclasses.dataclass(order=True, frozen=True)(type("_", (), {}))))
+    return (made | {"__init__", "__replace__"} | {field.name for field in dataclasses.fields(c)}) - _OF_EVERY_CLASS
 
 
 def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
@@ -85,34 +103,46 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
     passed to kernels by value and are elements of arrays (``wp.zeros(10, dtype=S)``, all zeros). Kernels read and write
     fields as ``s.x``, and make structs with ``S()``.
 
+    Kernels call methods, static methods and properties too; ``self`` is passed by reference. A struct may be derived
+    from other structs, whose fields come first and whose methods it has. A class may be a dataclass.
+
     Args:
+        c: the class. Fields are scalars, vectors, matrices, quaternions, transforms, arrays and other structs.
         module: accepted; a struct belongs to no module.
-        c: the class. Fields are scalars, vectors, matrices, quaternions, transforms, arrays and other structs. Methods
-            are for Python; kernels cannot call them.
     Returns:
         The class of the struct, which takes the place of ``c``.
     Raises:
         UsageError: a field has no type, or one that kernels do not have, or a default of another type; the class has
-            bases, ``__init__`` or ``__slots__``.
+            bases that are no structs, ``__init__`` or ``__slots__``.
     """
     if c is None:
         return struct
     if not isinstance(c, type):
         raise _weft.usage_error(f"struct(): expected a class, found {c!r}", TypeError)
     name = c.__name__
-    if c.__bases__ != (object,):
-        bases = ", ".join(base.__name__ for base in c.__bases__)
-        raise UsageError(f"struct(): {name} is derived from {bases}; a struct has no base class. help: make it a field")
+    bases = tuple(base for base in c.__bases__ if base is not object)
     frame = sys._getframe(1)
-    fields = []
+    fields, members, defaults = [], {}, {}
+    for base in bases:
+        if base not in _declared:
+            message = f"struct(): {name} is derived from {base.__name__}, which is no struct"
+            raise UsageError(message + ". help: write @wp.struct above it, or make it a field")
+        of_base, defaults_of_base = _declared[base]
+        for field, annotation in of_base:
+            if field in dict(fields):
+                raise UsageError(f"struct(): {name} has the field '{field}' from two of its bases")
+            fields.append((field, annotation))
+        defaults |= defaults_of_base
     for field, annotation in getattr(c, "__annotations__", {}).items():
         if isinstance(annotation, str):
             annotation = _evaluate(name, field, annotation, c, frame)
+        if field in dict(fields):
+            raise UsageError(f"struct(): field '{field}' of {name} is one of its base already")
         fields.append((field, annotation))
-    members, defaults = {}, {}
     declared = {field for field, _ in fields}
+    made_by_dataclass = _of_dataclass(c, defaults)
     for member, value in vars(c).items():
-        if member in _OF_EVERY_CLASS:
+        if member in _OF_EVERY_CLASS or member in made_by_dataclass:
             continue
         if member in declared:
             defaults[member] = value
@@ -127,11 +157,12 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
         members[member] = value
     if not fields:
         raise UsageError(f"struct(): {name} has no fields. help: annotate attributes: x: float")
-    for member, value in _COMMON.items():
+    for member, value in _COMMON.items() if not bases else ():
         if member not in declared:
             members.setdefault(member, value)
-    made = _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults)
+    made = _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults, bases)
     for member, value in (("key", name), ("cls", made), ("vars", _variables(made, fields))):
         if member not in declared and member not in members:
             setattr(made, member, value)
+    _declared[made] = (fields, defaults)
     return made

@@ -119,7 +119,7 @@ nb::object make_property(const Type::Field& field, std::size_t index) {
 }
 
 nb::object make_struct(const std::string& name, const std::string& module, const std::string& qualname,
-                       nb::list declared, nb::dict members, nb::dict defaults) {
+                       nb::list declared, nb::dict members, nb::dict defaults, nb::tuple bases) {
     std::vector<Type::Field> fields;
     for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1], defaults));
     std::string key = key_of(module, qualname, fields);
@@ -131,7 +131,7 @@ nb::object make_struct(const std::string& name, const std::string& module, const
     members["__module__"] = module;
     members["__qualname__"] = qualname;
     nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
-        nb::str(name.c_str()), nb::make_tuple(nb::type<StructValue>()), members);
+        nb::str(name.c_str()), nb::len(bases) ? bases : nb::make_tuple(nb::type<StructValue>()), members);
     register_dtype(made, type);
     return made;
 }
@@ -277,7 +277,7 @@ void bind_structs(nb::module_& m) {
         .def("__setstate__", &restore, nb::arg("state"));
     m.def(
         "make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
-        nb::arg("members"), nb::arg("defaults"),
+        nb::arg("members"), nb::arg("defaults"), nb::arg("bases") = nb::tuple(),
         "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes, `defaults` what "
         "fields start with, by name.");
     m.def(

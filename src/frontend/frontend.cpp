@@ -50,9 +50,14 @@ nb::object evaluated(nb::handle annotation, const std::string& what, Span span, 
         {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});
 }
 
-TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment) {
+TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annotation, PythonEnvironment& environment,
+                            std::set<std::string>& references) {
     const std::string what = "parameter '" + parameter.name + "'";
     nb::object resolved = evaluated(annotation, what, parameter.span, environment);
+    if (nb::hasattr(resolved, "_is_reference")) {
+        references.insert(parameter.name);
+        resolved = resolved.attr("dtype");
+    }
     if (auto pattern = annotation_pattern(resolved)) return *pattern;
     throw_no_type(resolved, what, parameter.span);
 }
@@ -100,12 +105,12 @@ std::optional<Type> read_result(const syntax::Function& tree, nb::handle annotat
 }
 
 std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::handle annotations,
-                                          PythonEnvironment& environment) {
+                                          PythonEnvironment& environment, std::set<std::string>& references) {
     std::vector<TypePattern> patterns(tree.parameters.size());
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         const syntax::Parameter& parameter = tree.parameters[i];
         nb::handle annotation = PyDict_GetItemString(annotations.ptr(), parameter.name.c_str());
-        if (annotation.is_valid()) patterns[i] = read_annotation(parameter, annotation, environment);
+        if (annotation.is_valid()) patterns[i] = read_annotation(parameter, annotation, environment, references);
     }
     return patterns;
 }
@@ -199,7 +204,7 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     auto environment = std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places));
     auto result = std::make_shared<sema::FunctionSource>();
     nb::object annotations = annotations_of(*read.function, function);
-    result->annotations = read_annotations(*read.function, annotations, *environment);
+    result->annotations = read_annotations(*read.function, annotations, *environment, result->references);
     result->result = read_result(*read.function, annotations, *environment);
     result->defaults = read_defaults(*read.function, function);
     if (names(function, "static")) environment->evaluate_statics(*read.function);
@@ -207,6 +212,24 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     result->environment = std::move(environment);
     result->key = make_key(function);
     return result;
+}
+
+std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
+    struct Known {
+        nb::object lives;  // a weak reference, which takes the entry away with the function
+        std::shared_ptr<const sema::FunctionSource> source;
+    };
+    static auto* const methods = new std::unordered_map<PyObject*, Known>;
+    PyObject* const key = function.ptr();
+    if (const auto found = methods->find(key); found != methods->end()) return found->second.source;
+    const bool is_ours = nb::isinstance<PyFunction>(function);
+    auto read = std::make_shared<sema::FunctionSource>(is_ours ? *nb::cast<PyFunction&>(function).source()
+                                                               : *read_function(function));
+    if (!read->tree->parameters.empty()) read->references.insert(read->tree->parameters[0].name);
+    const nb::object forget = nb::cpp_function([key](nb::handle) { methods->erase(key); });
+    nb::object lives = nb::steal(PyWeakref_NewRef(key, forget.ptr()));
+    if (!lives.is_valid()) throw nb::python_error();
+    return methods->insert_or_assign(key, Known{std::move(lives), std::move(read)}).first->second.source;
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
@@ -259,7 +282,8 @@ void bind_frontend(nb::module_& m) {
     m.def(
         "function_redefined", [] { ++redefinitions; },
         "Says that a @wp.func replaced an earlier one of the same name: compiled kernels look again.");
-    nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), "A function that kernels can call, made by @wp.func.")
+    nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                           "A function that kernels can call, made by @wp.func.")
         .def(
             "__init__",
             [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads, nb::object native,

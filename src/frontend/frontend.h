@@ -26,6 +26,9 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_func
 // its names. Null where it has none, or a mistake.
 std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle python_function);
 
+// The same of a method of a struct, whose first parameter is passed by reference; read once.
+std::shared_ptr<const sema::FunctionSource> read_method(nb::handle python_function);
+
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction {
 public:

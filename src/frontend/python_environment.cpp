@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "frontend/frontend.h"
 #include "frontend/objects.h"
 #include "sema/scope/walk.h"
 #include "support/error.h"
@@ -179,6 +180,34 @@ Binding PythonEnvironment::attribute(const Binding& object, std::string_view nam
         if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C and exit() are no mistake of the kernel
         throw UsageError(std::string(name), "reading the attribute failed: " + exception_text(error));
     }
+}
+
+Binding PythonEnvironment::method(Type type, std::string_view name) {
+    const nb::object owner = type_to_python(type);
+    const nb::str wanted(name.data(), name.size());
+    for (nb::handle part : nb::tuple(owner.attr("__mro__"))) {
+        const nb::object members = part.attr("__dict__");
+        if (!nb::cast<bool>(members.attr("__contains__")(wanted))) continue;
+        nb::object found = members.attr("__getitem__")(wanted);
+        Binding binding{.kind = Kind::function};
+        binding.takes_self = true;
+        if (Py_TYPE(found.ptr()) == &PyProperty_Type) {
+            binding.is_property = true;
+            found = found.attr("fget");
+        } else if (Py_TYPE(found.ptr()) == &PyStaticMethod_Type) {
+            binding.takes_self = false;
+            found = found.attr("__func__");
+        }
+        if (!PyFunction_Check(found.ptr()) && !nb::isinstance<PyFunction>(found)) return {};
+        if (binding.takes_self)
+            binding.function = read_method(found);
+        else if (nb::isinstance<PyFunction>(found))
+            binding.function = nb::cast<PyFunction&>(found).source();
+        else
+            binding.function = read_function(found);
+        return binding;
+    }
+    return {};
 }
 
 nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::vector<Local>& constants) {

@@ -88,6 +88,8 @@ std::optional<Binding> ask(const Question& question, const Answers& answers) {
                 object.object = answers.object(question.object);
                 return environment.attribute(object, question.name);
             }
+            case Question::Kind::method:
+                return environment.method(question.type, question.name);
             case Question::Kind::expression:
                 return environment.evaluate(question.expression, question.constants);
         }
@@ -127,7 +129,8 @@ std::string Answers::describe(const Binding& answer) {
 }
 
 void Answers::append(std::string& words, const Binding& binding) {
-    const auto& [kind, type, numbers, is_literal, text, function, is_gradient, object, elements] = binding;
+    const auto& [kind, type, numbers, is_literal, text, function, is_gradient, object, elements, takes_self,
+                 is_property] = binding;
     words += std::to_string(static_cast<int>(kind)) + (is_literal ? "l " : " ");
     append_address(words, type.node());
     append_text(words, text);
@@ -136,6 +139,7 @@ void Answers::append(std::string& words, const Binding& binding) {
                  std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i) + " ";
     if (function) append_function(words, function);
     if (is_gradient) words += "gradient ";
+    if (takes_self) words += is_property ? "property " : "method ";
     if (object) {
         int number = number_of_object(object.get());
         if (number < 0) {
@@ -150,14 +154,15 @@ void Answers::append(std::string& words, const Binding& binding) {
 }
 
 void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
-    const auto& [tree, environment, annotations, key, defaults, result, native, overloads, gradient, replay] =
-        *function;
+    const auto& [tree, environment, annotations, references, key, defaults, result, native, overloads, gradient,
+                 replay] = *function;
     const std::size_t known = functions_.size();
     const int number = number_of(function);
     words += "function" + std::to_string(number) + " ";
     if (functions_.size() == known) return;
     append_address(words, tree.get());
     for (const TypePattern& pattern : annotations) append_pattern(words, pattern);
+    for (const std::string& name : references) append_text(words, name);
     if (result) append_address(words, result->node());
     if (native)
         for (const std::string& line : native->lines) append_text(words, line);
@@ -224,6 +229,11 @@ public:
         if (question.object < 0) recording_.is_complete_ = false;
         return recording_.note(std::move(question), environment().attribute(object, name));
     }
+    Binding method(Type type, std::string_view name) override {
+        Question question{.kind = Question::Kind::method, .function = number(), .name = std::string(name)};
+        question.type = type;
+        return recording_.note(std::move(question), environment().method(type, name));
+    }
     Binding evaluate(int expression_id, const std::vector<Local>& constants) override {
         Question question{.kind = Question::Kind::expression, .function = number(), .expression = expression_id};
         for (const Local& local : constants) recording_.is_complete_ = recording_.is_complete_ && is_plain(local.value);
@@ -269,8 +279,10 @@ std::string Recording::question_words(const Question& question) {
     std::string words = std::to_string(static_cast<int>(question.kind)) + " " + std::to_string(question.function) +
                         " " + std::to_string(question.object) + " " + std::to_string(question.expression) + " ";
     append_text(words, question.name);
+    append_address(words, question.type.node());
     for (const Environment::Local& local : question.constants) {
         append_text(words, local.name);
+        if (local.length) words += "of length " + std::to_string(*local.length) + " ";
         words += answers_.describe(local.value);
     }
     return words;

@@ -43,9 +43,10 @@ private:
 };
 
 struct Question {
-    enum class Kind { name, attribute, expression } kind = Kind::name;
+    enum class Kind { name, attribute, method, expression } kind = Kind::name;
     int function = 0;  // whose names: 0 is the kernel
     int object = -1;   // attribute of which object
+    Type type;         // method of which struct
     std::string name;
     int expression = -1;
     std::vector<sema::Environment::Local> constants;  // of an expression

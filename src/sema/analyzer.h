@@ -52,6 +52,8 @@ struct ModuleState {
     const Options& options;
     std::map<std::string, ir::Function*> instances;          // finished, by function and argument types
     std::map<const ir::Function*, ir::Function*> gradients;  // of instances, as far as wp.grad asked for them
+    // Of instances, the numbers of the references that they assign.
+    std::map<const ir::Function*, std::vector<std::size_t>> changed_references;
 
     struct Active {
         std::string function_key;
@@ -66,12 +68,15 @@ struct ModuleState {
     std::string unique_name(const std::string& wanted) const;
 };
 
+struct Place;
+
 // One argument of a call as written.
 struct Actual {
     Value value;
     Span span;
     std::string keyword;                             // "" for a positional one
     const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
+    std::shared_ptr<const Place> place;              // of an argument that is passed by reference
 };
 
 // One step from a value to a part of it.
@@ -207,7 +212,13 @@ private:
 
     // ---- call/calls.cpp ----
     Value call(const syntax::Call& call, Span span);
-    std::vector<Actual> actuals(const syntax::Call& call);
+    // object.method(...) of a struct; empty where `callee` is something else, which it is then.
+    std::optional<Value> call_method(const syntax::Call& call, Span span, std::optional<Value>& callee);
+    Binding look_up_method(Type type, const std::string& name, Span span);
+    std::vector<Actual> actuals(const syntax::Call& call, const FunctionSource* callee = nullptr,
+                                std::size_t given = 0);
+    Actual argument(const syntax::Expression& expression, bool by_reference);
+    std::optional<Type> type_of_place(const syntax::Expression& e) const;
     Value call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled);
     Value length_of(const std::vector<Actual>& arguments, Span span);
     Value type_of_argument(const std::vector<Actual>& arguments, Span span);
@@ -231,6 +242,7 @@ private:
         std::shared_ptr<const FunctionSource> callee;
         std::vector<Value> values;
         std::vector<Span> places;
+        std::vector<std::shared_ptr<const Place>> references;  // of the parameters of callee->references, in order
         int distance = 0;  // 0 where every parameter has just the type of its argument
     };
     static std::vector<const Actual*> match_parameters(const FunctionSource& callee,
@@ -346,6 +358,7 @@ private:
     };
     struct LoopNames {
         std::set<std::string> assigned;  // those that an iteration may change
+        std::set<std::string> by_calls;  // of these, the ones that calls change through their arguments
         std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
         std::set<std::string> fresh;     // of these, the ones that it assigns first and nobody reads after the loop
         std::set<std::string>
@@ -384,6 +397,7 @@ private:
     void return_statement(const syntax::Return& statement, Span span, Flow& flow);
     void leave(bool stops_loop, bool returns);
     void finish_function();
+    bool is_reference(const std::string& name) const { return source_.references.contains(name); }
 
     ModuleState& module_;
     const FunctionSource& source_;
@@ -402,6 +416,8 @@ private:
 
     std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
     std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
+
+    std::map<std::string, const ir::Value*> reference_starts_;  // what references are where the function begins
 
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ struct Binding {
     bool is_gradient = false;      // function, builtin: wp.grad(function)
     std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
+    bool takes_self = false, is_property = false;  // function: a method of a struct
 };
 
 // A @wp.func or @wp.kernel: tree, names, and what its parameters may be.
@@ -47,6 +49,7 @@ struct FunctionSource {
     std::shared_ptr<const syntax::Function> tree;
     std::shared_ptr<Environment> environment;
     std::vector<TypePattern> annotations;  // one per parameter; "any" where there is none
+    std::set<std::string> references;      // names of the parameters that are passed by reference (wp.ref)
     std::string key;                       // tells two functions apart: module, qualified name, identity
     std::vector<Binding> defaults;         // one per parameter, kind unknown where it has none; may be left empty
     std::optional<Type> result;  // as annotated behind `->`; Type::none() for None, empty where nothing is said
@@ -62,6 +65,8 @@ public:
     virtual ~Environment() = default;
     virtual Binding lookup(std::string_view name) = 0;
     virtual Binding attribute(const Binding& object, std::string_view name) = 0;
+    // The method of this name of a struct's class; kind unknown where it has none.
+    virtual Binding method(Type, std::string_view) { return {}; }
     // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals
     // known at compile time (variables of unrolled loops). Throws UsageError with Python's own message where it
     // fails.

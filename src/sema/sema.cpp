@@ -33,6 +33,7 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
+        if (is_reference(tree_.parameters[i].name)) reference_starts_[tree_.parameters[i].name] = parameters[i].ir;
     }
     if (gradient_of_) begin_adjoints(*gradient_of_);
     if (source_.result) {
@@ -57,7 +58,7 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
                                     std::vector<Type> parameter_types) {
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
-    ModuleState state{*module, options, {}, {}, {}, 0};
+    ModuleState state{*module, options, {}, {}, {}, {}, 0};
     state.keep_source(tree.source);
     ir::Function* function = module->add(tree.name);
     function->is_kernel = true;
@@ -65,6 +66,10 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
     std::vector<Value> parameters;
     for (std::size_t i = 0; i < tree.parameters.size(); ++i) {
         const syntax::Parameter& p = tree.parameters[i];
+        if (kernel.references.contains(p.name)) {
+            fail(p.span, "parameter '" + p.name + "' of kernel '" + tree.name + "' cannot be passed by reference",
+                 {help("take an array, and write its elements")});
+        }
         Type type = i < parameter_types.size() ? parameter_types[i] : Type::none();
         if (type.is_none() && i < kernel.annotations.size()) type = kernel.annotations[i].type;
         if (type.is_none()) {

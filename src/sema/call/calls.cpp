@@ -1,5 +1,7 @@
 // Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries
 // have no `expand`): tid, static, type, len, print, vector, matrix, range.
+#include <algorithm>
+
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -15,7 +17,60 @@ std::string_view last_name(const syntax::Expression& expression) {
 
 }  // namespace
 
-std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call) {
+// The type of what stands left of a point or bracket, or of an argument that is passed by reference, if it is a place: a
+// local and parts of it. Writes no IR.
+std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e) const {
+    if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
+        const Local* local = find_local(name->id);
+        const Type type = local ? type_of(local->value) : Type::none();
+        return type.is_none() || type.is_tuple() ? std::nullopt : std::optional(type);
+    }
+    if (const auto* attribute = std::get_if<syntax::Attribute>(&e.node)) {
+        const std::optional<Type> whole = type_of_place(*attribute->object);
+        const std::optional<PartStep> step = whole ? part_attribute(*whole, attribute->name) : std::nullopt;
+        return step ? std::optional(step->type) : std::nullopt;
+    }
+    const auto* subscript = std::get_if<syntax::Subscript>(&e.node);
+    const std::optional<Type> whole = subscript ? type_of_place(*subscript->object) : std::nullopt;
+    if (!whole || has_slice(subscript->indices)) return std::nullopt;
+    const int count = static_cast<int>(subscript->indices.size());
+    if (whole->is_array()) {
+        const int left = whole->ndim() - count;
+        return left > 0 ? Type::array(whole->element(), left) : whole->element();
+    }
+    if (!whole->is_numeric_aggregate()) return std::nullopt;
+    return whole->is_matrix() && count == 1 ? Type::vector(whole->scalar(), whole->cols()) : whole->scalar_type();
+}
+
+// An argument for a parameter that is passed by reference: its place is found once, before the call.
+Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference) {
+    Actual actual{{}, e.span, {}, &e, nullptr};
+    if (by_reference && type_of_place(e)) {
+        auto found = std::make_shared<const Place>(place(e));
+        actual.value = read(*found);
+        actual.place = std::move(found);
+    } else {
+        actual.value = expression(e);
+    }
+    return actual;
+}
+
+// `callee`: the function that the arguments are for, where it has parameters that are passed by reference; `given`: how
+// many arguments stand before these.
+std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call, const FunctionSource* callee,
+                                              std::size_t given) {
+    const auto by_reference = [&](const FunctionSource& source, std::size_t position, const std::string& keyword) {
+        const auto& parameters = source.tree->parameters;
+        const std::string& name =
+            !keyword.empty() || position >= parameters.size() ? keyword : parameters[position].name;
+        return source.references.contains(name);
+    };
+    const auto any_by_reference = [&](std::size_t position, const std::string& keyword) {
+        if (!callee) return false;
+        if (by_reference(*callee, position, keyword)) return true;
+        return std::any_of(callee->overloads.begin(), callee->overloads.end(),
+                           [&](const auto& overload) { return by_reference(*overload, position, keyword); });
+    };
     std::vector<Actual> arguments;
     for (const auto& argument : call.arguments) {
         if (const auto* starred = std::get_if<syntax::Starred>(&argument->node)) {
@@ -23,20 +78,53 @@ std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call) {
                 arguments.push_back(Actual{value, argument->span, {}, nullptr});
             }
         } else {
-            arguments.push_back(Actual{expression(*argument), argument->span, {}, argument.get()});
+            arguments.push_back(this->argument(*argument, any_by_reference(given + arguments.size(), {})));
         }
     }
     for (const syntax::Keyword& keyword : call.keywords) {
         if (keyword.name.empty()) {
             fail(keyword.value->span, "'**' arguments are not supported in kernels", {}, ErrorCategory::syntax);
         }
-        arguments.push_back(Actual{expression(*keyword.value), keyword.value->span, keyword.name, keyword.value.get()});
+        arguments.push_back(this->argument(*keyword.value, any_by_reference(0, keyword.name)));
+        arguments.back().keyword = keyword.name;
     }
     return arguments;
 }
 
+Binding FunctionAnalyzer::look_up_method(Type type, const std::string& name, Span span) {
+    try {
+        return source_.environment->method(type, name);
+    } catch (const UsageError& error) {
+        fail(span, error.what(), {}, error.category);
+    }
+}
+
+std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Span span, std::optional<Value>& callee) {
+    const auto* attribute = std::get_if<syntax::Attribute>(&call.function->node);
+    if (!attribute) return std::nullopt;
+    const syntax::Expression* root = attribute->object.get();
+    while (const auto* outer = std::get_if<syntax::Attribute>(&root->node)) root = outer->object.get();
+    // A module, a class: no object.
+    if (const auto* name = std::get_if<syntax::Name>(&root->node); name && !find_local(name->id)) return std::nullopt;
+    Actual self = argument(*attribute->object, true);
+    const Type type = type_of(self.value);
+    const Binding method = type.is_struct() && !type.field_index(attribute->name)
+                               ? look_up_method(type, attribute->name, call.function->span)
+                               : Binding{};
+    if (method.kind != Binding::Kind::function || method.is_property) {
+        callee = attribute_of(self.value, attribute->name, call.function->span);
+        return std::nullopt;
+    }
+    std::vector<Actual> arguments = actuals(call, method.function.get(), method.takes_self ? 1 : 0);
+    if (!self.place) self.place = std::make_shared<const Place>();  // of a value: what the method changes is lost
+    if (method.takes_self) arguments.insert(arguments.begin(), std::move(self));
+    return call_function(method.function, arguments, span);
+}
+
 Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
-    const Value callee = expression(*call.function);
+    std::optional<Value> found;
+    if (std::optional<Value> value = call_method(call, span, found)) return *value;
+    const Value callee = found ? *found : expression(*call.function);
     if (!callee.is_binding()) {
         fail(call.function->span, describe(callee) + " cannot be called",
              {help("functions of kernels are decorated with @wp.func")});
@@ -56,7 +144,7 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
             return construct(binding.type, actuals(call), span);
         case Binding::Kind::function:
             if (binding.is_gradient) return call_gradient(binding.function, actuals(call), span);
-            return call_function(binding.function, actuals(call), span);
+            return call_function(binding.function, actuals(call, binding.function.get()), span);
         default:
             if (std::vector<Note> ours = weft_counterpart(last_name(*call.function)); !ours.empty())
                 fail(call.function->span, describe(callee) + " cannot be called in kernels", std::move(ours));

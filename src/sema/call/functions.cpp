@@ -156,7 +156,7 @@ FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_p
     reject_unusual_parameters(tree);
     const std::vector<const Actual*> slots = match_parameters(*callee, arguments, signature);
 
-    BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), 0};
+    BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), {}, 0};
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (slots[i]) {
             call.values[i] = slots[i]->value;
@@ -183,6 +183,16 @@ FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_p
             }
             call.distance += distance(given[i], call.values[i], callee->annotations[i]);
         }
+    }
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        if (!callee->references.contains(parameters[i].name)) continue;
+        if (!slots[i] || !slots[i]->place) {
+            fail(call.places[i],
+                 "argument '" + parameters[i].name + "' of '" + tree.name + "' is passed by reference, and " +
+                     describe(given[i]) + " here is nothing that can be assigned",
+                 {signature, help("pass a local variable, an array's element, or a part of these")});
+        }
+        call.references.push_back(slots[i]->place);
     }
     return call;
 }
@@ -223,7 +233,20 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     std::vector<ir::Value*> operands = operands_of(call);
     builder_.span = span;
     ir::Value* result = builder_.call(instance, std::move(operands));
-    return result ? from_ir(result) : Value{};
+    const Value value = result ? from_ir(result) : Value{};
+    const std::vector<std::size_t>& changed = module_.changed_references[instance];
+    if (changed.empty()) return value;
+    // The function's result, if it has one, then what it has assigned to its references: see finish_function().
+    const std::vector<Value> parts = value.is_tuple() ? value.elements : std::vector<Value>{value};
+    const std::size_t first = parts.size() - changed.size();
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+        const Place& place = *call.references[changed[i]];
+        if (place.array || !place.steps.empty())
+            write(place, parts[first + i], span);
+        else if (!place.name.empty())
+            assign_name(place.name, parts[first + i], span);
+    }
+    return first ? parts[0] : Value{};
 }
 
 std::vector<ir::Value*> FunctionAnalyzer::operands_of(const BoundCall& call) {

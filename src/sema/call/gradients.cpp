@@ -36,6 +36,10 @@ void FunctionAnalyzer::add_custom_derivatives(const BoundCall& call, ir::Functio
     const FunctionSource& callee = *call.callee;
     const syntax::Function& tree = *callee.tree;
     const Span place = tree.span;
+    if ((callee.gradient || callee.replay) && !callee.references.empty()) {
+        fail(place, "'" + tree.name + "' has parameters that are passed by reference, and a derivative of its own",
+             {help("leave the derivative to Weft, or return the values instead")});
+    }
     if (callee.gradient) {
         const syntax::Function& gradient = *callee.gradient->tree;
         module_.keep_source(gradient.source);

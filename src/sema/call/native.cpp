@@ -15,6 +15,10 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     const FunctionSource& callee = *call.callee;
     const syntax::Function& tree = *callee.tree;
     const std::string subject = "the C++ function '" + tree.name + "'";
+    if (!callee.references.empty()) {
+        fail(tree.span, subject + " cannot have parameters that are passed by reference",
+             {help("return a struct, or take an array and write its elements")});
+    }
     if (!callee.result && tree.result_span) {
         fail(tree.result_span, "the result of " + subject + " has no single type",
              {help("annotate one type: -> float, -> wp.vec3; several values are a struct")});

@@ -284,7 +284,6 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     }
     if (!has_value(in_a) && !has_value(in_b)) return in_a ? *in_a : *in_b;
     const bool value_in_a = has_value(in_a);
-    const Local& with = value_in_a ? *in_a : *in_b;
     const Local* without = value_in_a ? in_b : in_a;
     const bool other_matters = value_in_a ? b_matters : a_matters;
     if (without && without->state != Local::State::maybe && other_matters) return *without;
@@ -329,7 +328,7 @@ bool FunctionAnalyzer::is_carried(const std::string& name) const {
 
 // Whether anything that can run after the current branch or loop reads the name.
 bool FunctionAnalyzer::is_needed(const std::string& name) const {
-    if (is_carried(name) || is_adjoint_name(name)) return true;
+    if (is_carried(name) || is_adjoint_name(name) || is_reference(name)) return true;
     for (const WorkList* list : afterwards_) {
         for (const Work& work : *list) {
             if (!work.target && reads_.in_block(name, *work.block, work.next)) return true;

@@ -111,7 +111,8 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
         const Local* local = find_local(name);
         if (!local || local->state != Local::State::assigned || !can_be_carried(local->value)) continue;
         const Type type = type_of(local->value);
-        if (ir::holds_array(type) && !loop.names.rebound.contains(name) && !gives_new_value(body, name, type)) continue;
+        const bool gets_value = loop.names.rebound.contains(name) || loop.names.by_calls.contains(name);
+        if (ir::holds_array(type) && !gets_value && !gives_new_value(body, name, type)) continue;
         const std::size_t first = loop.inits.size();
         flatten(local->value, span, loop.inits);
         loop.carried.push_back({name, *local, loop.inits.size() - first});
@@ -309,6 +310,11 @@ FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& bo
     LoopNames names;
     names.assigned = assigned_names(body, inout_finder());
     names.rebound = rebound_names(body);
+    walk(
+        body, [](const syntax::Statement&) {},
+        [&](const syntax::Expression& e) {
+            if (const auto* call = std::get_if<syntax::Call>(&e.node)) inout_names(*call, names.by_calls);
+        });
     std::set<std::string> targets;
     if (target) {
         target_names(*target, names.assigned);

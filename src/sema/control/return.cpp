@@ -90,19 +90,34 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
 void FunctionAnalyzer::finish_function() {
     builder_.span = tree_.span;
     if (gradient_of_) return finish_gradient();
-    if (function_.is_kernel || !result_type_ || result_type_->is_none()) {
+    // What was assigned to parameters that are passed by reference is returned behind the result.
+    std::vector<Value> values;
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < tree_.parameters.size(); ++i) {
+        const std::string& name = tree_.parameters[i].name;
+        if (!is_reference(name)) continue;
+        const Value& value = scope_.at(name).value;
+        const std::size_t at = number++;
+        if (value.is_runtime() && value.ir == reference_starts_.at(name)) continue;
+        module_.changed_references[&function_].push_back(at);
+        values.push_back(value);
+    }
+    const bool returns = !function_.is_kernel && result_type_ && !result_type_->is_none();
+    if (!returns && values.empty()) {
         builder_.return_({});
         return;
     }
     const Local* result = find_local(kResult);
-    if (!result) {
+    if (returns && !result) {
         fail(tree_.span, "'" + tree_.name + "' does not return a value",
              {note("it is annotated with " + result_type_->python_name(), result_place_),
               help("add a return at the end of the function")});
     }
     // Where a path runs off the end, merging has made the result zero there.
-    function_.result = *result_type_;
-    builder_.return_({materialize(result->value, result_place_)});
+    if (returns) values.insert(values.begin(), result->value);
+    const Value all = values.size() == 1 ? values[0] : Value::tuple(std::move(values));
+    function_.result = type_of(all);
+    builder_.return_({materialize(all, returns ? result_place_ : tree_.span)});
 }
 
 }  // namespace weft::sema

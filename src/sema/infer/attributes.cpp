@@ -90,6 +90,11 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         const Binding& binding = *object.binding;
         if (binding.kind == Binding::Kind::type) {
             if (std::optional<Value> value = type_attribute(binding.type, name)) return *value;
+            if (binding.type.is_struct()) {  // S.method(s, x)
+                Binding method = look_up_method(binding.type, name, span);
+                if (method.kind == Binding::Kind::function && !method.is_property)
+                    return Value::of_binding(std::move(method));
+            }
         }
         Binding found;
         if (binding.kind == Binding::Kind::object || binding.kind == Binding::Kind::type ||
@@ -127,6 +132,15 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
     }
     if (std::optional<Value> value = indexed_attribute(object, name, span)) return *value;
     if (const std::optional<PartStep> step = part_attribute(type, name)) return read_part(object, *step);
+    if (type.is_struct()) {
+        const Binding method = look_up_method(type, name, span);
+        if (method.is_property) {
+            Actual self{object, span, {}, nullptr, std::make_shared<const Place>()};
+            return call_function(method.function, {std::move(self)}, span);
+        }
+        if (method.kind == Binding::Kind::function)
+            fail(span, "a method can only be called", {help("write " + name + "(...)")});
+    }
     const std::vector<std::string> candidates = attribute_candidates(type);
     std::vector<Note> notes;
     if (!candidates.empty()) {

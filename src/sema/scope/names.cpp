@@ -172,6 +172,26 @@ bool FunctionAnalyzer::is_global_number(const syntax::Expression& expression) {
 // A superset: any plain name given to a builtin of which some overload has an inout parameter.
 void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::string>& names) {
     const std::optional<Binding> callee = static_binding(*call.function);
+    if (callee && callee->kind == Binding::Kind::function) {
+        const auto add_references = [&](const FunctionSource& source) {
+            const auto& parameters = source.tree->parameters;
+            for (std::size_t i = 0; i < call.arguments.size() && i < parameters.size(); ++i)
+                if (source.references.contains(parameters[i].name)) target_names(*call.arguments[i], names);
+            for (const syntax::Keyword& keyword : call.keywords)
+                if (source.references.contains(keyword.name)) target_names(*keyword.value, names);
+        };
+        add_references(*callee->function);
+        for (const auto& overload : callee->function->overloads) add_references(*overload);
+    }
+    // A method may change its struct.
+    if (const auto* attribute = std::get_if<syntax::Attribute>(&call.function->node); attribute && !callee) {
+        std::set<std::string> roots;
+        target_names(*attribute->object, roots);
+        for (const std::string& root : roots) {
+            const Local* local = find_local(root);
+            if (!local || type_of(local->value).is_struct()) names.insert(root);
+        }
+    }
     if (!callee || callee->kind != Binding::Kind::builtin) return;
     bool has_inout = false;
     for (const builtins::Entry* entry : builtins::overloads(callee->text)) {
@@ -191,6 +211,8 @@ InoutNames FunctionAnalyzer::inout_finder() {
 
 void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
     value = bound(std::move(value), span);
+    if (const Local* reference = is_reference(name) ? find_local(name) : nullptr)
+        value = expect(value, type_of(reference->value), span, "what is assigned to '" + name + "'");
     if (value.is_nothing()) fail(span, "there is no value to assign to '" + name + "': the call returns nothing");
     if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));
     if (value.is_runtime() && value.ir->name.empty()) value.ir->name = name;
