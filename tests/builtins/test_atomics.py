@@ -399,3 +399,94 @@ def test_extremes_with_nans_and_infinities(lanes, tmp_path):
             assert np.array_equal(low.numpy(), [np.fmin(np.float32(start), np.float32(fill))], equal_nan=True)
             most = np.fmax(np.float32(start), np.float32(fill))
             assert np.array_equal(high.numpy(), np.array([most, start, most, start], np.float32), equal_nan=True)
+
+
+@wp.kernel
+def scatter(
+    index: wp.array(dtype=int), v: wp.array(dtype=wp.vec3), out: wp.array(dtype=wp.vec3), n: wp.array(dtype=int)
+):
+    i = wp.tid()
+    k = index[i]
+    out[k] += v[i]
+    if k % 3 != 1:
+        out[k].y -= v[i].x
+    wp.atomic_add(n, k, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [1, 8, 100, 8064, 200_000])
+def test_scattered_vectors(size, threads):
+    rng = np.random.default_rng(size)
+    elements = 1 + size // 4
+    index, v = rng.integers(0, elements, size).astype(np.int32), rng.integers(-9, 9, (size, 3)).astype(np.float32)
+    before = wp.config.cpu_threads
+    try:
+        wp.config.cpu_threads = threads
+        out, n = wp.ones(elements, dtype=wp.vec3), wp.zeros(elements, dtype=int)
+        wp.launch(scatter, dim=size, inputs=[wp.array(index), wp.array(v, dtype=wp.vec3), out, n])
+    finally:
+        wp.config.cpu_threads = before or os.cpu_count()
+    expected = np.ones((elements, 3))
+    np.add.at(expected, index, v)
+    np.subtract.at(expected[:, 1], index[index % 3 != 1], v[index % 3 != 1, 0])
+    assert np.array_equal(out.numpy(), expected)
+    assert np.array_equal(n.numpy(), np.bincount(index, minlength=elements))
+
+
+def test_short_launches_from_several_threads_lose_nothing():
+    """Each may find itself alone, and must not be when another one comes."""
+    size, elements, rounds = 300, 11, 200
+    rng = np.random.default_rng(4)
+    index, v = rng.integers(0, elements, size).astype(np.int32), rng.integers(-9, 9, (size, 3)).astype(np.float32)
+    out, n = wp.zeros(elements, dtype=wp.vec3), wp.zeros(elements, dtype=int)
+    inputs = [wp.array(index), wp.array(v, dtype=wp.vec3), out, n]
+    wp.launch(scatter, dim=size, inputs=inputs)
+
+    def launch_often(_):
+        for _ in range(rounds):
+            wp.launch(scatter, dim=size, inputs=inputs)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(launch_often, range(4)))
+    times = 1 + 4 * rounds
+    expected = np.zeros((elements, 3))
+    np.add.at(expected, index, v)
+    np.subtract.at(expected[:, 1], index[index % 3 != 1], v[index % 3 != 1, 0])
+    assert np.array_equal(out.numpy(), times * expected)
+    assert np.array_equal(n.numpy(), times * np.bincount(index, minlength=elements))
+
+
+BLOCKS = """import warp as wp
+
+D = {dtype}
+
+
+@wp.kernel
+def combine(a: wp.array(dtype=D), v: wp.array(dtype=D), elements: int):
+    i = wp.tid()
+    wp.{name}(a, (i * 7) % elements, v[i])
+"""
+
+
+@pytest.mark.parametrize("name", ["atomic_add", "atomic_min", "atomic_max", "atomic_or"])
+@pytest.mark.parametrize("scalar", ["float32", "float64", "int32", "uint8", "int64"])
+def test_small_arrays_anywhere_in_memory(name, scalar, tmp_path):
+    """They are brought home in blocks of 16 bytes, and single numbers before and after these."""
+    kind = Type("scalar", scalar)
+    if name == "atomic_or" and kind.is_float:
+        return
+    module = load(BLOCKS.format(dtype=kind.source, name=name), tmp_path, f"blocks_{name}_{scalar}")
+    rng = np.random.default_rng(8)
+    size = 50_000
+    values = whole_numbers(kind, rng, size)
+    combine = np.bitwise_or if name == "atomic_or" else REDUCTIONS[name]
+    for elements in (1, 2, 3, 5, 16, 17, 40):
+        for first in range(5):
+            start = whole_numbers(kind, rng, 64)
+            array = wp.array(start, dtype=kind.dtype)
+            part = array[first : first + elements]
+            wp.launch(module.combine, dim=size, inputs=[part, wp.array(values, dtype=kind.dtype), elements])
+            expected = start.copy()
+            with np.errstate(over="ignore"):
+                combine.at(expected, first + np.arange(size) * 7 % elements, values)
+            assert np.array_equal(array.numpy(), expected), (elements, first)
