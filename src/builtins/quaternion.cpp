@@ -114,17 +114,25 @@ ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
 ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
 
-// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle. The imaginary part of
-// that turn is u sin(t half) / |u|, which is smooth where u is zero: t u / |w| there.
+// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle 2 h, where tan h = |u| / |w|:
+// its parts sin(t h) u / |u| and cos(t h) are smooth where u is zero. For small x = tan^2 h they are power series, because
+// there |u| has no derivative, and second derivatives of the quotient would be differences of huge numbers.
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
     const E turn = quaternion_product(conjugate(a), argument(call, 1));
-    const E u = imaginary(turn), size = length(u), w = abs(turn[3]);
-    const E zero = size.number(0), one = size.number(1);
-    const E angle = t * atan2(size, w);  // half of it
-    const E is_turned = size > 0;
-    const E slope = select(is_turned, sin(angle) / select(is_turned, size, one), t / select(w > 0, w, one));
-    return quaternion_product(a, make_quaternion(u * select(turn[3] < zero, -slope, slope), cos(angle)));
+    const E u = imaginary(turn), w = abs(turn[3]), one = w.number(1), zero = w.number(0);
+    const E is_small = dot(u, u) < 1e-4 * w * w;
+    const E near = select(is_small, w, one), x = dot(u, u) / (near * near), tt = t * t;
+    const E slope_near =
+        t / near *
+        (1 - x * ((2 + tt) / 6 - x * (1.0 / 5 + tt / 6 + tt * tt / 120 -
+                                      x * (1.0 / 7 + tt * 7 / 45 + tt * tt / 72 + tt * tt * tt / 5040))));
+    const E cosine_near =
+        1 - x * (tt / 2 - x * (tt / 3 + tt * tt / 24 - x * (tt * 23 / 90 + tt * tt / 18 + tt * tt * tt / 720)));
+    const E size = length(u), far = select(size > 0, size, one), angle = t * atan2(size, w);
+    const E slope = select(is_small, slope_near, sin(angle) / far);
+    return quaternion_product(a, make_quaternion(u * select(turn[3] < zero, -slope, slope),
+                                                 select(is_small, cosine_near, cos(angle))));
 }
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }

@@ -190,7 +190,7 @@ class Array:
 
     def __setitem__(self, at, element):
         here, last = self._holder(at)
-        assert isinstance(last, int) and last >= 0
+        assert isinstance(last, int) and -len(here) <= last < len(here)
         here[last] = copy.deepcopy(element)
 
 

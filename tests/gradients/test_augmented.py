@@ -81,7 +81,7 @@ def test_scalars(kernel, output):
         wp.launch(kernel, dim=N, inputs=copies)
         return copies[output]
 
-    check_program(program, [numbers(N), numbers(N), numbers(N)])
+    check_program(program, [numbers(N), numbers(N), numbers(N)], unused=None)
 
 
 @wp.kernel
