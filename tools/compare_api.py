@@ -5,6 +5,7 @@
     python tools/compare_api.py --peer PYTHON         # asks the other release too, where its answers are not kept yet
     python tools/compare_api.py --peer PYTHON --record    # keeps its answers in tests/api/expected
     python tools/compare_api.py --peer PYTHON arrays.view_of_rows   # single probes or files, with both answers
+    python tools/compare_api.py --names               # public names and parameters of the other release that Weft lacks
 
 ``PYTHON`` is an interpreter that imports the other release: .venv-peer/bin/python where there is one. Nothing but
 behaviour is looked at: what programs return, print and raise, and names and signatures.
@@ -82,16 +83,39 @@ def compare(peer, chosen, show_all):
     return unexplained
 
 
+def compare_names(peer, keep):
+    """Prints the names and parameters of the other release that Weft lacks; returns how many they are."""
+    stored = harness.HERE / "names.json"
+    if keep:
+        names = harness.public_names(peer)
+        owners = []
+        for owner, members in names.items():  # a line for each name
+            lines = [f" {json.dumps(name)}: {json.dumps(parameters)}" for name, parameters in members.items()]
+            owners.append(f"{json.dumps(owner)}: {{\n" + ",\n".join(lines) + "\n}")
+        stored.write_text("{\n" + ",\n".join(owners) + "\n}\n")
+        print(f"{stored.relative_to(ROOT)}: {sum(map(len, names.values()))} names")
+    missing, other = harness.missing_names(harness.public_names(sys.executable))
+    for name in missing:
+        print(f"{name}: not there")
+    for name, (theirs, ours) in other.items():
+        print(f"{name}: takes ({', '.join(theirs)}) there, ({', '.join(ours)}) here")
+    print(f"{len(missing)} names are not there, {len(other)} lack parameters")
+    return len(missing) + len(other)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peer", help="an interpreter that imports the other release")
     parser.add_argument("--record", action="store_true", help="keep the other release's answers")
+    parser.add_argument("--names", action="store_true", help="compare names and parameters, not probes")
     parser.add_argument("probes", nargs="*", help="files or probes: arrays, arrays.view_of_rows")
     options = parser.parse_args()
+    if options.record and not options.peer:
+        parser.error("--record needs --peer")
+    if options.names:
+        return min(compare_names(options.peer, options.record), 1)
     chosen = chosen_probes(options.probes)
     if options.record:
-        if not options.peer:
-            parser.error("--record needs --peer")
         record(options.peer, chosen)
     unexplained = compare(options.peer, chosen, show_all=bool(options.probes))
     print(f"{unexplained} answers differ without a mark")

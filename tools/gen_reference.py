@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs/reference"
 SECTIONS = {
     "Start and options": (
         "Nothing has to be started; options may be set at any time.",
-        "init config config. clear_kernel_cache print_builtins",
+        "init config config. clear_kernel_cache print_builtins print_diagnostics",
     ),
     "Devices": (
         "See [devices](../guide/devices.md).",
@@ -48,7 +48,8 @@ SECTIONS = {
     ),
     "Modules": (
         "See [kernels](../guide/kernels.md).",
-        "Module Module. get_module load_module compile_aot_module force_load set_module_options get_module_options",
+        """Module Module. get_module load_module compile_aot_module force_load set_module_options get_module_options
+        ModuleBuildOptions get_cpu_kernel_cache_key clear_lto_cache""",
     ),
     "Arrays": (
         "See [arrays](../guide/arrays.md).",
@@ -66,7 +67,10 @@ SECTIONS = {
         "See [values](../guide/values.md).",
         "types. dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar transform_expand",
     ),
-    "Profiling": ("See [profiling](../guide/profiling.md).", "ScopedTimer"),
+    "Profiling": (
+        "See [profiling](../guide/profiling.md).",
+        "ScopedTimer timing_begin timing_end timing_print TimingResult",
+    ),
     "Logging": (
         "See [profiling](../guide/profiling.md).",
         "Logger Logger. get_logger set_logger ScopedLogger ScopedLogLevel",
@@ -78,7 +82,7 @@ SECTIONS = {
     "Errors": (
         "What Weft raises. The names of 1.19 are those of compile errors that are also a class of Python.",
         """UsageError CompileError InternalError WarpCodegenError WarpCodegenAttributeError WarpCodegenIndexError
-        WarpCodegenKeyError WarpCodegenTypeError WarpCodegenValueError""",
+        WarpCodegenKeyError WarpCodegenTypeError WarpCodegenValueError WarpDeterminismError""",
     ),
 }
 

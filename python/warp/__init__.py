@@ -73,8 +73,11 @@ from warp.devices import DeviceLike, ScopedDevice
 from warp.inspection import inspect
 from warp.modules import (
     Module,
+    ModuleBuildOptions,
+    clear_lto_cache,
     compile_aot_module,
     force_load,
+    get_cpu_kernel_cache_key,
     get_module,
     get_module_options,
     load_module,
@@ -94,6 +97,9 @@ def init() -> None:
 # Python's own: kernels read them as int32 and float32.
 _PYTHON_TYPES = {"float": float, "int": int}
 
+# Modules that are imported when first asked for.
+_MODULES = ("autograd", "context", "geometry", "optim", "render", "sparse", "utils")
+
 # Found in these modules when first asked for.
 _LATER = {
     name: module
@@ -105,8 +111,10 @@ _LATER = {
             is_mempool_supported is_peer_access_enabled is_peer_access_supported map_cuda_device
             set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled
             unmap_cuda_device""",
+        "warp.diagnostics": "print_diagnostics",
         "warp.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
             TextureResourceFlags""",
+        "warp.errors": "WarpDeterminismError",
         "warp.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
             capture_launch capture_while""",
         "warp.arrays": "from_ptr transform_expand",
@@ -119,6 +127,7 @@ _LATER = {
         "warp.tangents": "jvp",
         "warp.references": "ref",
         "warp.tape": "Tape",
+        "warp.timer": "TimingResult timing_begin timing_end timing_print",
         "warp.types": "Float Int Scalar",
     }.items()
     for name in names.split()
@@ -127,7 +136,7 @@ _LATER = {
 
 def __getattr__(name: str):
     # Types (wp.vec3) and builtins (wp.dot) are made when first asked for, so that the import stays quick.
-    if name in ("autograd", "context", "optim", "utils"):
+    if name in _MODULES:
         import importlib
 
         return importlib.import_module(f"warp.{name}")
@@ -157,5 +166,5 @@ def __dir__() -> list[str]:
 
     # The modules that the package is made of are found here once they are imported; these are meant for programs.
     own = {name for name, value in globals().items() if not isinstance(value, ModuleType)}
-    modules = {"autograd", "config", "constants", "context", "types", "utils"}
+    modules = {"config", "constants", "types", *_MODULES}
     return sorted({*own, *modules, *_LATER, *_PYTHON_TYPES, *types.type_names(), *_weft.builtin_names()})

@@ -25,13 +25,13 @@ def launch_adjoint(
             continue
         if not isinstance(gradient, array):
             raise usage_error(
-                f"launch(): a gradient is given for argument {i + 1} of kernel {kernel.key!r}, an array, as "
+                f"launch(): a gradient is given for argument {i + 1} of kernel {kernel.__name__!r}, an array, as "
                 f"{type(gradient).__name__}; expected an array like it, or None",
                 TypeError,
             )
         if gradient.dtype is not value.dtype or gradient.shape != value.shape:
             raise usage_error(
-                f"launch(): the gradient given for argument {i + 1} of kernel {kernel.key!r} is "
+                f"launch(): the gradient given for argument {i + 1} of kernel {kernel.__name__!r} is "
                 f"{_weft.type_name(gradient.dtype)} of shape {gradient.shape}, expected "
                 f"{_weft.type_name(value.dtype)} of shape {value.shape}",
                 TypeError if gradient.dtype is not value.dtype else ValueError,

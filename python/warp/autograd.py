@@ -287,7 +287,7 @@ def _launch_subject(api: str, entry: Any) -> Subject | None:
         _weft.launch(entry.kernel, entry.dim, inputs=values, device=entry.device)
         return [values[i] for i in written]
 
-    return Subject(api, entry.kernel.key, arguments, names, lambda o: names[written[o]], launch)
+    return Subject(api, entry.kernel.__name__, arguments, names, lambda o: names[written[o]], launch)
 
 
 def gradcheck_tape(
@@ -338,7 +338,7 @@ def gradcheck_tape(
         launches.reverse()
     good = True
     for entry in launches[skip_to_launch_index:]:
-        key = entry.kernel.key
+        key = entry.kernel.__name__
         if key in (blacklist_kernels or ()) or (whitelist_kernels is not None and key not in whitelist_kernels):
             continue
         subject = _launch_subject(api, entry)

@@ -101,9 +101,8 @@ host_compiler: str | None = None
 Nothing else needs a compiler."""
 
 deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
-"""``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run. A
-launch whose sums depend on the order of its threads then runs on one thread, in order; kernels where the order decides
-about more than rounding are refused with ``wp.WarpDeterminismError``."""
+"""``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run.
+Launches then run on one CPU thread, in order, whatever ``cpu_threads`` says."""
 
 # Accepted for programs of this and of earlier releases, kept, and without effect on the CPU. Weft needs no compiler on
 # the machine, folds and outlines by its own rules, and loads kernels when they are first launched.
@@ -159,6 +158,9 @@ _RUNTIME = [
 ]
 
 
+_DEFAULT_THREADS = _weft.build_info()["threads"]
+
+
 def _warn_of_misspelling(name: str) -> None:
     import difflib  # only mistakes need it
 
@@ -176,12 +178,16 @@ class _Config(_types.ModuleType):
     def __setattr__(self, name: str, value) -> None:
         if name == "version":
             raise _weft.usage_error("config.version: is the version of Weft, which cannot be set", AttributeError)
-        if name in _RUNTIME:
+        if name == "cpu_threads":
+            _weft.set_option(name, value)
+            self._use_threads(value, self.deterministic)
+        elif name in _RUNTIME:
             _weft.set_option(name, value)
         elif name == "deterministic":
             if not isinstance(value, DeterministicMode):
                 message = f"config.deterministic: is {value!r}, expected a member of wp.DeterministicMode"
                 raise _weft.usage_error(message, ValueError)
+            self._use_threads(self.cpu_threads, value)
         elif name not in _OPTIONS and not name.startswith("_") and name not in vars(self):
             _warn_of_misspelling(name)
         super().__setattr__(name, value)
@@ -189,6 +195,12 @@ class _Config(_types.ModuleType):
             level = _weft.log_level()
             for other, now in (("log_level", level), ("verbose", level <= 10), ("quiet", level >= 30)):
                 super().__setattr__(other, now)
+
+    def _use_threads(self, threads: int | None, mode: DeterministicMode) -> None:
+        """What the pool is told: one thread where the order of additions must not change."""
+        if mode != DeterministicMode.NOT_GUARANTEED:
+            threads = 1
+        _weft.set_option("cpu_threads", _DEFAULT_THREADS if threads is None else threads)
 
     def __delattr__(self, name: str) -> None:
         if name in __annotations__:

@@ -1,4 +1,5 @@
-"""Mathematical constants: plain Python floats, which kernels fold into their code. Levels of wp.config.log_level."""
+"""Mathematical constants: plain Python floats, which kernels fold into their code. Levels of wp.config.log_level,
+kinds of timed activities."""
 
 import math
 
@@ -15,5 +16,9 @@ HALF_PI = half_pi = math.pi / 2.0
 TAU = tau = math.tau
 
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
+
+# Which activities of CUDA devices are timed: cuda_filter of wp.ScopedTimer.
+TIMING_KERNEL, TIMING_KERNEL_BUILTIN, TIMING_MEMCPY, TIMING_MEMSET, TIMING_GRAPH = 1, 2, 4, 8, 16
+TIMING_ALL = 0xFFFFFFFF
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, (float, int))]

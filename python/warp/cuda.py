@@ -215,7 +215,9 @@ class ScopedPeerAccess(_ScopedAccess):
 # ---- CUDA devices ----
 
 
-def get_cuda_max_cluster_dim(kernel: Any, device: Any = None) -> int:
+def get_cuda_max_cluster_dim(
+    kernel: Any, device: Any = None, block_dim: int | None = None, dynamic_smem_bytes: int = 0
+) -> int:
     """The most blocks of a cluster for a kernel on a CUDA device."""
     get_device(device)
     message = "get_cuda_max_cluster_dim(): clusters are of CUDA devices, and this build has the CPU only"

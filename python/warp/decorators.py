@@ -9,9 +9,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from warp import _weft, config
-from warp._weft import Function, Kernel, usage_error
-from warp.modules import Module, check_options, code_options, module_named
+from warp import _weft
+from warp._weft import Kernel, usage_error
+from warp._weft import UserFunction as Function
+from warp.kernels import checked_name, module_of, python_function, unique_kernel
+from warp.modules import check_options
 
 __all__ = ["constant", "func", "func_grad", "func_native", "func_replay", "kernel", "overload"]
 
@@ -29,42 +31,33 @@ def _check_launch_bounds(bounds: Any) -> Any:
     return tuple(numbers)
 
 
-def _module_of(function: Callable, module: Any, name: str) -> Module:
-    if module is None:
-        return module_named(function.__module__ or "__main__")
-    if module == "unique":
-        return Module(f"{function.__module__}.{name}")
-    if isinstance(module, Module):
-        return module
-    if isinstance(module, str):
-        return module_named(module)
-    raise usage_error(f'kernel(): module is {module!r}, expected a wp.Module, a name or "unique"', TypeError)
+def _check_flag(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, bool):
+        raise usage_error(f"kernel(): {name} is {value!r}, expected True or False", TypeError)
 
 
-def _python_function(function: Any, api: str) -> Callable:
-    if isinstance(function, FunctionType):
-        return function
-    if isinstance(function, Kernel):
-        found, help_text = f"the kernel {function.key!r}", "write one decorator"
-    elif isinstance(function, Function):
-        found, help_text = f"the function {function.__name__!r} of @wp.func", "write one decorator"
-    elif isinstance(function, (staticmethod, classmethod)):
-        found = f"a {type(function).__name__}"
-        help_text = f"write @{type(function).__name__} above @wp.{api[:-2]}, or use a plain function"
-    else:
-        found = f"{function!r} of type {type(function).__name__}"
-        help_text = f"@wp.{api[:-2]} stands above a `def`"
-    raise usage_error(f"{api}: expected a Python function, found {found}. help: {help_text}", TypeError)
+def _check_count(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise usage_error(f"kernel(): {name} is {value!r}, expected a positive int", TypeError)
+    if value < 1:
+        raise usage_error(f"kernel(): {name} is {value}, expected at least 1", ValueError)
 
 
 def kernel(
     f: Callable | None = None,
     *,
+    name: str | None = None,
     enable_backward: bool | None = None,
     module: Any = None,
     module_options: dict[str, Any] | None = None,
     launch_bounds: Any = None,
     grid_stride: bool | None = None,
+    cuda_max_registers: int | None = None,
+    enable_cuda_smem_spilling: bool | None = None,
+    cluster_dim: int | None = None,
+    entry_point_abi: str | None = None,
 ) -> Any:
     """Makes a kernel of a Python function; used as ``@wp.kernel`` or ``@wp.kernel(...)``.
 
@@ -74,47 +67,53 @@ def kernel(
 
     Args:
         f: the function.
+        name: the kernel's ``key``, an identifier; made from the function's name where it is None.
         enable_backward: False where no gradient of this kernel will ever be asked for.
-        module: the ``wp.Module``, or its name, whose options the kernel takes; ``"unique"`` gives it one of its own.
-            Its Python module's where it is None. Every kernel is compiled by itself, whatever its module.
+        module: the ``wp.Module``, or its name, whose options the kernel takes; ``"unique"`` gives it one of its own and
+            makes kernels with the same code, captured values and options one object. Its Python module's where it is
+            None. Every kernel is compiled by itself, whatever its module.
         module_options: options for this kernel, where they differ from its module's: see ``wp.set_module_options``.
         launch_bounds: for CUDA devices, the most threads of a block, or a tuple of it and the least number of blocks
             per multiprocessor.
         grid_stride: for CUDA devices, whether a thread may run several points of the grid.
+        cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, entry_point_abi: for CUDA devices.
     Returns:
         A ``wp.Kernel``, for ``wp.launch``.
     Raises:
         UsageError: f is not a Python function, or an option is unknown.
     """
-    own_options = check_options(module_options, "kernel()")
+    checked_name(name, "kernel()")
+    options = check_options(module_options, "kernel()")
+    own: dict[str, Any] = {}
     if enable_backward is not None:
-        own_options.update(check_options({"enable_backward": enable_backward}, "kernel()"))
-    bounds = _check_launch_bounds(launch_bounds)
-    if grid_stride is not None and not isinstance(grid_stride, bool):
-        raise usage_error(f"kernel(): grid_stride is {grid_stride!r}, expected True or False", TypeError)
+        own.update(check_options({"enable_backward": enable_backward}, "kernel()"))
+    _check_flag("grid_stride", grid_stride)
+    _check_flag("enable_cuda_smem_spilling", enable_cuda_smem_spilling)
+    _check_count("cuda_max_registers", cuda_max_registers)
+    _check_count("cluster_dim", cluster_dim)
+    if entry_point_abi not in (None, "warp", "external_constant_params"):
+        message = f"entry_point_abi is {entry_point_abi!r}, expected 'warp' or 'external_constant_params'"
+        raise usage_error("kernel(): " + message, ValueError)
+    for option, value in (
+        ("launch_bounds", _check_launch_bounds(launch_bounds)),
+        ("grid_stride", grid_stride),
+        ("cuda_max_registers", cuda_max_registers),
+        ("enable_cuda_smem_spilling", enable_cuda_smem_spilling),
+        ("cluster_dim", cluster_dim),
+    ):
+        if value is not None:
+            own[option] = value
 
     def make(function: Callable) -> Kernel:
-        function = _python_function(function, "kernel()")
-        owner = _module_of(function, module, function.__name__)
-        own = dict(own_options)
-        if not config.enable_backward and "enable_backward" not in {**owner.options, **own}:
-            own["enable_backward"] = False
-        options = {**owner.options, **own} if owner.options else own
-        made = Kernel(function, function.__name__, owner, code_options(options))
-        made.__doc__ = function.__doc__
-        made.__name__ = function.__name__
-        made.__qualname__ = function.__qualname__
-        made.__wrapped__ = function
-        made.own_options = own
-        made.launch_bounds = bounds
-        made.grid_stride = grid_stride
-        owner._add(made)
-        return made
+        function = python_function(function, "kernel()")
+        if module == "unique":
+            return unique_kernel(function, name, own, options)
+        return Kernel(function, name, module_of(function, module, "kernel()"), {**options, **own})
 
     return make if f is None else make(f)
 
 
-def overload(kernel: Any, types: Any = None) -> Any:
+def overload(kernel: Any, arg_types: Any = None) -> Any:
     """Chooses the types of a generic kernel before it is launched.
 
     ``wp.overload(k, [wp.array(dtype=float), float])`` and ``wp.overload(k, {"x": wp.array(dtype=float)})`` give the
@@ -123,25 +122,27 @@ def overload(kernel: Any, types: Any = None) -> Any:
 
     Args:
         kernel: a kernel with generic parameters.
-        types: a type for each parameter, or a dict from the names of the generic parameters to types.
+        arg_types: a type for each parameter, or a dict from the names of the generic parameters to types.
     Raises:
         UsageError: the kernel is not generic, or the types do not fit its annotations.
     """
     if isinstance(kernel, Kernel):
-        if types is None:
-            message = f"the types are missing. help: wp.overload({kernel.key}, [wp.array[float]])"
+        if arg_types is None:
+            message = f"the types are missing. help: wp.overload({kernel.__name__}, [wp.array[float]])"
             raise usage_error("overload(): " + message, TypeError)
-        return kernel.overload(types)
+        return kernel.overload(arg_types)
     if not isinstance(kernel, FunctionType):
         raise usage_error(f"overload(): expected a generic kernel or a function, found {kernel!r}", TypeError)
     generic = _bound_name(kernel.__name__, 1)
     if not isinstance(generic, Kernel):
+        generic = module_of(kernel, None, "overload()").kernel_of_function(kernel)
+    if generic is None:
         message = f"there is no kernel {kernel.__name__!r} here to add an overload to"
         raise usage_error("overload(): " + message, NameError)
     names = list(inspect.signature(kernel).parameters)
     expected = list(inspect.signature(generic.func).parameters)
     if names != expected:
-        message = f"the parameters are ({', '.join(names)}), those of kernel {generic.key!r} are "
+        message = f"the parameters are ({', '.join(names)}), those of kernel {generic.__name__!r} are "
         message += f"({', '.join(expected)})"
         raise usage_error("overload(): " + message, TypeError)
     annotations = inspect.get_annotations(kernel, eval_str=True)
@@ -162,23 +163,33 @@ def _bound_name(name: str, depth: int) -> Any:
 _defined: set[tuple[str, str]] = set()
 
 
-def _make_function(function: Callable, depth: int, native: str | None = None) -> Function:
-    function = _python_function(function, "func()" if native is None else "func_native()")
+def _make_function(
+    function: Callable, depth: int, native: str | None = None, key: str | None = None, module: Any = None
+) -> Function:
+    api = "func()" if native is None else "func_native()"
+    function = python_function(function, api)
+    owner = module_of(function, None if module == "unique" else module, api)
+    _weft.keep_lines(function)
     name = (function.__module__, function.__qualname__)
     if "<locals>" not in function.__qualname__:
         if name in _defined:
             _weft.function_redefined()
         _defined.add(name)
     earlier = _bound_name(function.__name__, depth + 1)
-    if not isinstance(earlier, Function) or (earlier.__module__, earlier.__qualname__) != name:
-        return Function(function, (), native, native is None or _has_body(function))
-    kept = earlier.overloads
-    if earlier.func.__annotations__ != function.__annotations__:
-        kept.append(earlier)
-    return Function(function, kept, native, native is None or _has_body(function))
+    kept = ()
+    if isinstance(earlier, Function) and (earlier.__module__, earlier.__qualname__) == name:
+        kept = earlier.overloads
+        if earlier.func.__annotations__ != function.__annotations__:
+            kept.append(earlier)
+    made = Function(function, kept, native, native is None or _has_body(function))
+    if key is not None:
+        made.key = key
+    made.module = owner
+    owner._add_function(made)
+    return made
 
 
-def func(f: Callable | None = None, *, name: str | None = None, module: Any = None) -> Any:
+def func(f: Callable | None = None, *, name: str | None = None, module: Any = None, inline: bool | None = None) -> Any:
     """Makes a function that kernels can call; used as ``@wp.func`` or ``@wp.func()``.
 
     Annotations are optional: a parameter without one, or with ``typing.Any``, takes the type of the argument. The
@@ -190,14 +201,22 @@ def func(f: Callable | None = None, *, name: str | None = None, module: Any = No
 
     Args:
         f: the function.
-        name: accepted; the function's own name is used.
-        module: accepted; functions are compiled with the kernels that call them.
+        name: its ``key``, an identifier; made from the function's name where it is None.
+        module: the ``wp.Module``, or its name, that lists it; it is compiled with the kernels that call it.
+        inline: whether calls should be replaced by the function's body: a hint, kept as ``inline_hint``.
     Raises:
-        UsageError: f is not a Python function.
+        UsageError: f is not a Python function, or an argument is of another type.
     """
-    if f is not None:
-        return _make_function(f, 1)
-    return lambda function: _make_function(function, 1)
+    key = checked_name(name, "func()")
+    if inline is not None and not isinstance(inline, bool):
+        raise usage_error(f"func(): inline is {inline!r}, expected True, False or None", TypeError)
+
+    def make(function: Callable, depth: int) -> Function:
+        made = _make_function(function, depth + 1, None, key, module)
+        made.inline_hint = inline
+        return made
+
+    return make(f, 1) if f is not None else lambda function: make(function, 1)
 
 
 def _snippet(text: Any, name: str) -> str:
@@ -281,7 +300,7 @@ def _definition(forward: Function, fits: Callable[[list[tuple[str, Any]]], bool]
     return None
 
 
-def func_grad(forward: Function) -> Callable:
+def func_grad(forward_fn: Function) -> Callable:
     """Declares the gradient of a function: ``@wp.func_grad(f)``. It takes the place of the derivative of ``f``, at any
     depth of calls::
 
@@ -303,17 +322,19 @@ def func_grad(forward: Function) -> Callable:
     parameters.
 
     Raises:
-        UsageError: ``forward`` is no ``@wp.func``, or the parameters do not begin with those of ``forward``.
+        UsageError: ``forward_fn`` is no ``@wp.func``, or the parameters do not begin with those of ``forward_fn``.
     """
-    _check_forward(forward, "func_grad()")
+    _check_forward(forward_fn, "func_grad()")
 
     def make(function: Callable) -> Function:
-        function = _python_function(function, "func_grad()")
+        function = python_function(function, "func_grad()")
         found = _parameters(function)
-        definition = _definition(forward, lambda wanted: found[: len(wanted)] == wanted)
+        definition = _definition(forward_fn, lambda wanted: found[: len(wanted)] == wanted)
         if definition is None:
             message = f"the parameters of {function.__name__!r} are ({_shown(found)}); they must begin with those of "
-            message += f"{forward.__name__!r}, with the same annotations: ({_shown(_parameters(forward.func))}), and "
+            message += (
+                f"{forward_fn.__name__!r}, with the same annotations: ({_shown(_parameters(forward_fn.func))}), and "
+            )
             raise usage_error("func_grad(): " + message + "go on with one adjoint for each returned value", TypeError)
         definition.custom_grad_func = Function(function)
         return definition.custom_grad_func
@@ -321,7 +342,7 @@ def func_grad(forward: Function) -> Callable:
     return make
 
 
-def func_replay(forward: Function) -> Callable:
+def func_replay(forward_fn: Function) -> Callable:
     """Declares what the backward pass is to run in place of a function to have its values again::
 
         @wp.func
@@ -338,17 +359,19 @@ def func_replay(forward: Function) -> Callable:
     definitions, it belongs to the one with these parameters.
 
     Raises:
-        UsageError: ``forward`` is no ``@wp.func``, or the parameters are not those of ``forward``.
+        UsageError: ``forward_fn`` is no ``@wp.func``, or the parameters are not those of ``forward_fn``.
     """
-    _check_forward(forward, "func_replay()")
+    _check_forward(forward_fn, "func_replay()")
 
     def make(function: Callable) -> Function:
-        function = _python_function(function, "func_replay()")
+        function = python_function(function, "func_replay()")
         found = _parameters(function)
-        definition = _definition(forward, lambda wanted: found == wanted)
+        definition = _definition(forward_fn, lambda wanted: found == wanted)
         if definition is None:
-            message = f"the parameters of {function.__name__!r} are ({_shown(found)}), those of {forward.__name__!r} "
-            message += f"are ({_shown(_parameters(forward.func))}); they must be the same, with the same annotations"
+            message = (
+                f"the parameters of {function.__name__!r} are ({_shown(found)}), those of {forward_fn.__name__!r} "
+            )
+            message += f"are ({_shown(_parameters(forward_fn.func))}); they must be the same, with the same annotations"
             raise usage_error("func_replay(): " + message, TypeError)
         definition.custom_replay_func = Function(function)
         return definition.custom_replay_func

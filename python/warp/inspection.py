@@ -118,8 +118,8 @@ def inspect(kernel: Kernel, stage: str = "ir", device: Any = None) -> str:
     _weft.get_device(device)
     if kernel.is_generic:
         raise usage_error(
-            f"{api}: kernel {kernel.key!r} is generic; expected one of its instances. help: "
-            f"wp.inspect(wp.overload({kernel.key}, [types]))",
+            f"{api}: kernel {kernel.__name__!r} is generic; expected one of its instances. help: "
+            f"wp.inspect(wp.overload({kernel.__name__}, [types]))",
             TypeError,
         )
     listing = kernel.listing(stage, True)

@@ -209,16 +209,17 @@ def subject_of(
     split = len(given_inputs)
     if isinstance(function, Kernel):
         if not given_outputs:
-            raise usage_error(f"{api}: the kernel {function.key!r} needs outputs=[...]", ValueError)
+            raise usage_error(f"{api}: the kernel {function.__name__!r} needs outputs=[...]", ValueError)
         if goes_back and not function.enable_backward:
             raise usage_error(
-                f"{api}: the kernel {function.key!r} has no gradient, as it was declared with enable_backward=False",
+                f"{api}: the kernel {function.__name__!r} has no gradient, because it was declared with "
+                "enable_backward=False",
                 ValueError,
             )
         names = parameters(function.func)
         if len(arguments) != len(names):
             raise usage_error(
-                f"{api}: kernel {function.key!r} has the parameters {', '.join(names)}; inputs and outputs are "
+                f"{api}: kernel {function.__name__!r} has the parameters {', '.join(names)}; inputs and outputs are "
                 f"{len(arguments)} arguments, expected {len(names)}",
                 TypeError,
             )
@@ -235,7 +236,7 @@ def subject_of(
             )
             return values[split:]
 
-        return Subject(api, function.key, arguments, names[:split], lambda o: names[split + o], launch)
+        return Subject(api, function.__name__, arguments, names[:split], lambda o: names[split + o], launch)
     if not callable(function):
         raise usage_error(f"{api}: expected a kernel or a function, got {function!r}", TypeError)
     known = parameters(function)

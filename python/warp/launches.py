@@ -181,7 +181,7 @@ class Launch(Entry):
         )
 
     def __repr__(self) -> str:
-        return f"<launch of {self.kernel.key}, dim {self.dim}>"
+        return f"<launch of {self.kernel.__name__}, dim {self.dim}>"
 
 
 def _with_nested(one: array, copy: array | None, within: dict[array, array]) -> array | None:

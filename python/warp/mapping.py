@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 
 from warp import _weft, decorators
-from warp._weft import CompileError, Function, Kernel, array, primitives, type_name, usage_error
+from warp._weft import CompileError, Kernel, array, primitives, type_name, usage_error
+from warp._weft import UserFunction as Function
 from warp.indexed import indexedarray
 from warp.modules import module_named
 
@@ -109,7 +110,7 @@ def _callable_in_kernels(function: Any) -> tuple[str, dict[str, Any], Any]:
     if isinstance(function, Function):
         return "function", {}, function
     if isinstance(function, Kernel):
-        raise usage_error(f"{_API}: {function.key!r} is a kernel; expected a function. help: @wp.func", TypeError)
+        raise usage_error(f"{_API}: {function.__name__!r} is a kernel; expected a function. help: @wp.func", TypeError)
     if inspect.isfunction(function):
         if function.__name__ != "<lambda>":
             return "function", {}, Function(function)
@@ -287,7 +288,7 @@ def launch_map(function: Any, key: Any, name: str, values: list[Any], out: Any, 
     for target, result in zip(outputs, results, strict=True):
         if target is not result:
             _weft.copy(target, result)
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    return outputs[0] if len(outputs) == 1 else list(outputs)
 
 
 def _outputs(mapping: _Mapping, out: Any, shape: tuple[int, ...], sources: list[array], api: str) -> list[array]:
@@ -301,7 +302,7 @@ def _outputs(mapping: _Mapping, out: Any, shape: tuple[int, ...], sources: list[
     if len(outputs) != len(mapping.results):
         raise usage_error(
             f"{api}: 'out' has {len(outputs)} arrays, and {mapping.name!r} returns {len(mapping.results)} values",
-            ValueError,
+            TypeError if api == _API else ValueError,
         )
     for target, dtype in zip(outputs, mapping.results, strict=True):
         if not isinstance(target, array):
@@ -312,7 +313,8 @@ def _outputs(mapping: _Mapping, out: Any, shape: tuple[int, ...], sources: list[
                 TypeError,
             )
         if target.shape != shape:
-            raise usage_error(f"{api}: 'out' has the shape {target.shape}, expected {shape}", ValueError)
+            kind = TypeError if api == _API else ValueError
+            raise usage_error(f"{api}: 'out' has the shape {target.shape}, expected {shape}", kind)
     return outputs
 
 
@@ -338,12 +340,28 @@ def _launch(mapping: _Mapping, arguments: list[Any], results: list[array], shape
     _weft.launch(mapping.kernel(is_array, len(shape)), shape, arguments, results)
 
 
+def _map_into_indexed(func: Callable, name: str, values: list[Any], out: Any) -> Any:
+    """map() with results that go to the elements that indexedarrays choose."""
+    targets = list(out) if isinstance(out, (list, tuple)) else [out]
+    made = launch_map(func, _key(func), name, values, None, _API)
+    results = made if isinstance(made, list) else [made]
+    if len(targets) != len(results):
+        raise usage_error(f"{_API}: 'out' has {len(targets)} arrays, expected {len(results)}", TypeError)
+    for target, result in zip(targets, results, strict=True):
+        if target.shape != result.shape or target.dtype is not result.dtype:
+            found = f"{type_name(target.dtype)} of shape {target.shape}"
+            expected = f"{type_name(result.dtype)} of shape {result.shape}"
+            raise usage_error(f"{_API}: 'out' is an array of {found}, expected {expected}", TypeError)
+        target.assign(result)
+    return out
+
+
 def map(
     func: Callable,
     *inputs: Any,
     out: array | list[array] | tuple[array, ...] | None = None,
     return_kernel: bool = False,
-    block_dim: int = 256,
+    block_dim: int | None = None,
     device: Any = None,
 ) -> Any:
     """Applies a function to the elements of arrays: ``out[i] = func(a[i], b[i], ...)``.
@@ -357,14 +375,14 @@ def map(
         inputs: arrays (an indexedarray is read as its elements), and values that are the same for all elements: Python
             numbers, which take the type of an annotated parameter, else the scalar type of the first array that they
             fit, NumPy scalars, vectors, matrices.
-        out: where the result goes, an array of the broadcast shape and of the dtype that ``func`` returns, or several
-            in a sequence where it returns several values. May be one of the inputs.
+        out: where the result goes, an array or indexedarray of the broadcast shape and of the dtype that ``func``
+            returns, or several in a sequence where it returns several values. May be one of the inputs.
         return_kernel: give back the kernel, ``kernel(inputs..., outputs...)``, and run nothing. Its arrays all have the
             number of dimensions of the broadcast shape.
         block_dim: shapes CUDA launches only.
         device: where all arrays must be.
     Returns:
-        ``out``, or new arrays (a tuple where ``func`` returns several values), or the kernel.
+        ``out``, or new arrays (a list where ``func`` returns several values), or the kernel.
     Raises:
         UsageError: no array is given, shapes cannot be broadcast, or ``out`` does not fit.
         CompileError: the function has a mistake, or does not take these types.
@@ -372,7 +390,7 @@ def map(
     inputs = tuple(value.contiguous() if isinstance(value, indexedarray) else value for value in inputs)
     arrays = [value for value in inputs if isinstance(value, array)]
     if not arrays:
-        raise usage_error(f"{_API}: expected at least one warp.array after the function, got {inputs!r}", TypeError)
+        raise usage_error(f"{_API}: expected at least one warp.array after the function, got {inputs!r}", ValueError)
     if device is not None:
         wanted = _weft.get_device(device)
         for value in arrays:
@@ -401,6 +419,8 @@ def map(
         mapping = mapping_of(func, _key(func), values, name)
         shape = broadcast_shape([value.shape for value in arrays], _API)
         return mapping.kernel(tuple(isinstance(value, array) for value in values), len(shape))
+    if any(isinstance(target, indexedarray) for target in (out if isinstance(out, (list, tuple)) else [out])):
+        return _map_into_indexed(func, name, values, out)
     try:
         return launch_map(func, _key(func), name, values, out, _API)
     except CompileError as error:

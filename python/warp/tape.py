@@ -290,7 +290,7 @@ class Tape:
                 for one in _those_of(entry, retained):
                     laid_aside.append((one.grad, _weft.keep(one.grad)))
                 if isinstance(entry, Launch) and entry.is_left_out:
-                    left_out[entry.kernel.key] = None
+                    left_out[entry.kernel.__name__] = None
                 self._reverse(entry)
             # The one that was laid aside first is that of the last contents.
             for gradient, kept in reversed(laid_aside):

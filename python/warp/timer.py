@@ -3,11 +3,48 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from warp import _weft
+from warp.constants import TIMING_ALL
 
-__all__ = ["ScopedTimer"]
+__all__ = [
+    "ScopedTimer",
+    "TimingResult",
+    "timing_begin",
+    "timing_end",
+    "timing_print",
+]
+
+
+@dataclass
+class TimingResult:
+    """An activity of a CUDA device: where, what, of which kind, and its milliseconds."""
+
+    device: object
+    name: str
+    filter: int
+    elapsed: float
+
+
+def timing_begin(cuda_filter: int = TIMING_ALL, synchronize: bool = True) -> None:
+    """Begins to time activities of CUDA devices; there are none on the CPU."""
+
+
+def timing_end(synchronize: bool = True) -> list[TimingResult]:
+    """Ends timing: the activities of CUDA devices since it began, none on the CPU."""
+    return []
+
+
+def timing_print(results: list[TimingResult], indent: str = "") -> None:
+    """Gives a line for each activity to the logger."""
+    from warp.logger import get_logger
+
+    for result in results:
+        get_logger().info(f"{indent}{result.name} took {result.elapsed:.2f} ms on {result.device}")
+    if not results:
+        get_logger().info(f"{indent}No activity")
 
 
 class ScopedTimer:

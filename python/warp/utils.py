@@ -12,14 +12,31 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives
+from warp.graph_coloring import (
+    GraphColoringAlgorithm,
+    graph_coloring_assign,
+    graph_coloring_balance,
+    graph_coloring_get_groups,
+)
 from warp.recording import Part, is_smooth, recorded
-from warp.types import _is_number, type_components, type_is_value, type_scalar_type
+from warp.types import (
+    _is_number,
+    type_components,
+    type_is_float,
+    type_is_value,
+    type_scalar_type,
+    type_size_in_bytes,
+)
 
 __all__ = [
+    "GraphColoringAlgorithm",
     "array_cast",
     "array_inner",
     "array_scan",
     "array_sum",
+    "graph_coloring_assign",
+    "graph_coloring_balance",
+    "graph_coloring_get_groups",
     "radix_sort_pairs",
     "runlength_encode",
     "segmented_sort_pairs",
@@ -98,7 +115,7 @@ def _reduced(
         if not -values.ndim <= axis < values.ndim:
             raise _weft.usage_error(
                 f"{api}: there is no axis {axis}, the array of shape {values.shape} has {values.ndim} dimensions",
-                ValueError,
+                IndexError,
             )
         axis %= values.ndim
     shape = (1,) if axis is None else tuple(1 if i == axis else n for i, n in enumerate(values.shape))
@@ -142,8 +159,33 @@ def _reduced(
             needs=reads if len(reads) > 1 and out.grad is not None else {},
             parts=lambda _: [part(position, name) for position, name in enumerate(reads)],
         )
-    numbers = reduce(*reads.values(), -1, None)
-    return numbers[0] if _is_number(dtype) else dtype(*numbers)
+    return _numpy_value(reduce(*reads.values(), -1, None), dtype)
+
+
+def _numpy_value(numbers: Any, dtype: Any) -> Any:
+    """A NumPy scalar, or an array for vectors and matrices, of the scalar type; of integers in full width."""
+    scalar = type_scalar_type(dtype)
+    numpy = _weft.type_info(scalar)["numpy"]
+    if not type_is_float(scalar):
+        numpy = np.uint64 if numbers and max(numbers) > np.iinfo(np.int64).max else np.int64
+    if numpy is None:  # bfloat16, which NumPy has not
+        numpy = np.float32
+    if _is_number(dtype):
+        return np.dtype(numpy).type(numbers[0])
+    return np.array(list(numbers), dtype=numpy).reshape(getattr(dtype, "_shape_", (len(numbers),)))
+
+
+def _first(api: str, name: str, value: array, count: Any, axis: Any) -> array:
+    """The first elements of all, or along the axis."""
+    if count is None:
+        return value
+    if axis is None:
+        value = value if value.ndim == 1 else value.contiguous().flatten()
+        return value[: _count(api, name, count, value.size)]
+    if not hasattr(axis, "__index__") or not -value.ndim <= axis.__index__() < value.ndim:
+        return value  # said where the axis is checked
+    at = axis.__index__() % value.ndim
+    return value[(*(slice(None),) * at, slice(0, _count(api, name, count, value.shape[at])))]
 
 
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
@@ -156,20 +198,18 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
         values: numbers, vectors or matrices, of any shape.
         out: where the result goes: one element, or the shape of ``values`` with 1 (or nothing) in place of the axis; of
             the dtype of ``values`` or of another scalar type, to which the sum is converted (integers wrap).
-        value_count: only the first so many elements, of a one-dimensional array.
+        value_count: only the first so many elements: of all, or along the axis.
         axis: the axis to sum over; all elements where it is None. Negative ones count from the end.
     Returns:
-        ``out`` where it is given; else, without axis, a Python number (or a vector or matrix), with axis a new array
-        with a 1 in place of the axis. Integers without ``out`` and axis come in full width, not in that of the dtype.
+        ``out`` where it is given; else, without axis, a NumPy scalar (an array for vectors and matrices) of the dtype,
+        with axis a new array with a 1 in place of the axis. Integers without ``out`` and axis come in full width.
     Raises:
         UsageError: an argument is no array, or shapes or dtypes do not fit.
     """
     api = "array_sum()"
     _check_array(api, "values", values)
     _check_numbers(api, "values", values)
-    if value_count is not None:
-        _check_line(api, "values", values)
-        values = values[: _count(api, "value_count", value_count, values.size)]
+    values = _first(api, "value_count", values, value_count, axis)
     return _reduced(
         api,
         {"values": values},
@@ -186,10 +226,10 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
     Args:
         a, b: numbers, vectors or matrices, of equal shapes and dtypes.
         out: where the result goes, of a scalar type, as for :func:`array_sum`.
-        count: only the first so many elements, of one-dimensional arrays.
+        count: only the first so many elements: of all, or along the axis.
         axis: the axis to sum over; all elements where it is None.
     Returns:
-        ``out`` where it is given; else, without axis, a Python number, and with axis a new array with a 1 in place of
+        ``out`` where it is given; else, without axis, a NumPy scalar, and with axis a new array with a 1 in place of
         the axis.
     Raises:
         UsageError: an argument is no array, or shapes or dtypes do not fit.
@@ -199,11 +239,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
         _check_array(api, name, value)
         _check_numbers(api, name, value)
     _check_same_dtype(api, a, b, "'a' and 'b'")
-    if count is not None:
-        for name, value in (("a", a), ("b", b)):
-            _check_line(api, name, value)
-        count = _count(api, "count", count, min(a.size, b.size))
-        a, b = a[:count], b[:count]
+    a, b = _first(api, "count", a, count, axis), _first(api, "count", b, count, axis)
     if a.shape != b.shape:
         raise _weft.usage_error(f"{api}: 'a' and 'b' must have the same shape, got {a.shape} and {b.shape}", ValueError)
     dtype = type_scalar_type(a.dtype)
@@ -304,7 +340,20 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
     _check_apart(api, keys, values, "'keys' and 'values'")
 
 
-def radix_sort_pairs(keys: array, values: array, count: int) -> None:
+def _by_bits(keys: np.ndarray, begin: int, end: int) -> np.ndarray:
+    """The order of keys by some of the bits that a radix sort looks at: those of an unsigned int that sorts alike."""
+    bits = keys.dtype.itemsize * 8
+    unsigned = keys.view(f"u{keys.dtype.itemsize}")
+    top = unsigned.dtype.type(1 << (bits - 1))
+    if keys.dtype.kind == "f":
+        unsigned = np.where(unsigned & top, ~unsigned, unsigned | top)
+    elif keys.dtype.kind == "i":
+        unsigned = unsigned ^ top
+    mask = unsigned.dtype.type((1 << (end - begin)) - 1)
+    return np.argsort((unsigned >> unsigned.dtype.type(begin)) & mask, kind="stable")
+
+
+def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
     """Sorts the first ``count`` keys in place, in ascending order, and moves the values along.
 
     Equal keys keep their order. Of floats, -0 equals 0, and NaNs come last. Elements behind ``count`` are not touched:
@@ -314,15 +363,36 @@ def radix_sort_pairs(keys: array, values: array, count: int) -> None:
         keys: scalars of any type, one dimension.
         values: one for each key: scalars, vectors or matrices.
         count: how many pairs are sorted.
+        begin_bit, end_bit: only the bits from the first to the one before the second decide, counted from the lowest of
+            the key as an unsigned number that sorts alike: of ints the sign bit is turned over, of floats the sign bit,
+            and all of them where they are negative.
     Raises:
-        UsageError: an argument is no such array, or ``count`` is more than there are.
+        UsageError: an argument is no such array, ``count`` is more than there are, or there are no such bits.
     """
     api = "radix_sort_pairs()"
     _check_pairs(api, keys, values)
     if count is None:
         raise _weft.usage_error(f"{api}: 'count' must be an integer, got None", TypeError)
     count = _count(api, "count", count, min(keys.size, values.size))
-    _sorted(api, keys, values, count, lambda keys, values: primitives.sort_pairs(keys, values, count))
+    bits = 8 * type_size_in_bytes(keys.dtype)
+    end_bit = bits if end_bit is None else end_bit
+    for name, bit in (("begin_bit", begin_bit), ("end_bit", end_bit)):
+        if isinstance(bit, bool) or not hasattr(bit, "__index__"):
+            raise _weft.usage_error(f"{api}: '{name}' must be an integer, got {bit!r}", TypeError)
+    if not 0 <= begin_bit <= end_bit <= bits:
+        message = f"there are no bits from {begin_bit} to {end_bit} in keys of {_name(keys)}, which have {bits}"
+        raise _weft.usage_error(f"{api}: {message}", ValueError)
+    if begin_bit == 0 and end_bit == bits:
+        _sorted(api, keys, values, count, lambda keys, values: primitives.sort_pairs(keys, values, count))
+        return
+
+    def sort(keys: array, values: array) -> None:
+        order = _by_bits(np.ascontiguousarray(keys.numpy()[:count]), int(begin_bit), int(end_bit))
+        for pairs in (keys.numpy(), values.numpy()):
+            pairs[:count] = pairs[:count][order]
+
+    if begin_bit < end_bit:
+        _sorted(api, keys, values, count, sort)
 
 
 def segmented_sort_pairs(
@@ -444,7 +514,8 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
 
     Args:
         in_array: numbers, vectors or matrices.
-        out_array: where they go: of the same shape and as many components, or any arrays with as many numbers in all.
+        out_array: where they go: of the same shape and as many components, or any arrays with as many numbers in all;
+            one of one dimension may be longer.
         count: only the first so many elements, of one-dimensional arrays.
     Raises:
         UsageError: an argument is no such array, or the numbers are not as many.
@@ -460,6 +531,8 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
             _check_line(api, name, value)
         count = _count(api, "count", count, min(in_array.size, out_array.size))
         in_array, out_array = in_array[:count], out_array[:count]
+    elif in_array.ndim == out_array.ndim == 1 and in_array.size < out_array.size:
+        out_array = out_array[: in_array.size]
     target = type_scalar_type(out_array.dtype)
     source, to = _numbers(in_array), _numbers(out_array)
     if source.size != to.size:

@@ -112,10 +112,12 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             break;
     }
     if (!write_value(value, parameter.type, to)) {
-        throw_unfit(
-            "launch()",
-            subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name(),
-            value, parameter.type);
+        const std::string message =
+            subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name();
+        // Components that are missing, too many or of another kind.
+        if (!parameter.type.is_scalar() && !parameter.type.is_struct() && (value == Py_None || PySequence_Check(value)))
+            throw UsageError("launch()", message, ErrorCategory::value);
+        throw_unfit("launch()", message, value, parameter.type);
     }
     if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
 }

@@ -140,6 +140,9 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
         }
     }
     if (!PySequence_Check(object)) return false;
+    // No value has more items than components: what is longer is not unpacked, which could take all memory.
+    if (PyObject_Size(object) > type.components()) return false;
+    PyErr_Clear();  // of what has no length
     const nb::object items = sequence_items(object);
     return items.is_valid() && write_all(items);
 }

@@ -35,7 +35,7 @@ bool is_variable(nb::handle object) { return nb::isinstance(object, typing("Type
 bool is_callable_annotation(nb::handle object) {
     if (object.is(typing("Callable"))) return true;
     const nb::object abstract = nb::module_::import_("collections.abc").attr("Callable");
-    if (object.is(abstract) || object.is(nb::type<frontend::PyFunction>())) return true;
+    if (object.is(abstract) || object.is(nb::type<frontend::KernelFunction>())) return true;
     return typing("get_origin")(object).is(abstract);  // Callable[[float], float]
 }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "bindings/array_object.h"
 #include "bindings/log.h"
 #include "bindings/types.h"
 #include "frontend/frontend.h"
@@ -36,6 +37,10 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
         plan.filler = ParameterPlan::Filler::i32;
     }
     return plan;
+}
+
+nb::bytes digest_bytes(const Digest& digest) {
+    return nb::bytes(digest.bytes.data(), digest.bytes.size());
 }
 
 // What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
@@ -230,7 +235,27 @@ std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
     return sema::analyze(source(), sema_options(debug), types_);
 }
 
+// Everything of the analysed kernel, and the options that shape code: but not its name, nor where it stands.
+Digest PyKernel::hash_of(const ir::Module& module) const {
+    const program::CompileOptions shaping = compile_options(configured());
+    std::string text = ir::print(module, /*names=*/false);
+    for (const int option :
+         {static_cast<int>(shaping.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.line_info),
+          shaping.optimization_level, shaping.lanes, static_cast<int>(options.enable_backward)})
+        text += "\n" + std::to_string(option);
+    return jit::hash_bytes(text);
+}
+
+Digest PyKernel::hash() {
+    follow_redefinitions();
+    if (compiled_hash_) return *compiled_hash_;
+    const Digest digest = hash_of(*analyze(configured().debug));
+    keeps_hash_ = true;
+    return digest;
+}
+
 void PyKernel::forget_variants() {
+    compiled_hash_.reset();
     for (auto& [index, variant] : variants_) retired_.push_back(std::move(variant));
     variants_.clear();
     tid_rank_ = -1;
@@ -296,9 +321,13 @@ std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant
         result = program::find_compiled(source_, other);
     }
     was_shared_ = result != nullptr;
-    if (result) return result;
+    if (result) {
+        if (keeps_hash_ && !compiled_hash_) compiled_hash_ = hash_of(*analyze(variant.debug));
+        return result;
+    }
     program::Recording recording(source_);
     auto module = sema::analyze(recording.kernel(), analysis, types_);
+    if (keeps_hash_ && !compiled_hash_) compiled_hash_ = hash_of(*module);
     tid_rank_ = module->functions.front()->tid_rank;
     if (!is_usual(tid_rank_)) key = program::reuse_key(*source_, types_, analysis, options);
     {
@@ -392,18 +421,72 @@ void bind_kernels(nb::module_& m) {
                          "A function of the GPU-style kernel language, made by @wp.kernel and run by wp.launch().")
         .def(
             "__init__",
-            [](PyKernel* self, nb::object function, std::string key, nb::object module, nb::dict options) {
-                new (self) PyKernel(std::move(function), std::move(key), std::move(module), read_options(options));
-                self->read_early();
+            [](nb::pointer_and_handle<PyKernel> self, nb::object func, nb::object key, nb::object module,
+               nb::object options, nb::object code_transformers, nb::object source) {
+                // python/warp/kernels.py says what the arguments mean, and enters the kernel into its module.
+                static PyObject* kernels = nullptr;
+                const nb::object plan = function_of("warp.kernels", kernels, "plan_kernel")(
+                    func, key, module, options, code_transformers, source);
+                new (self.p) PyKernel(plan[0], nb::cast<std::string>(plan[1]), plan[3],
+                                      read_options(nb::cast<nb::dict>(plan[4])));
+                self.p->read_early();
+                self.p->module_key = nb::cast<std::string>(plan[2]);
+                function_of("warp.kernels", kernels, "enter_kernel")(self.h, plan);
             },
-            nb::arg("function"), nb::arg("key"), nb::arg("module"), nb::arg("options") = nb::dict())
+            nb::arg("func"), nb::arg("key") = nb::none(), nb::arg("module") = nb::none(),
+            nb::arg("options") = nb::none(), nb::arg("code_transformers") = nb::none(),
+            nb::arg("source") = nb::none(),
+            "A kernel of a Python function, without the decorator.\n\n"
+            "Args:\n"
+            "    func: the function.\n"
+            "    key: the kernel's name in its module; made from the function's where it is None.\n"
+            "    module: a wp.Module, or its name; that of the function where it is None.\n"
+            "    options: options of the kernel itself, a dict.\n"
+            "    code_transformers, source: not supported; None.")
         .def(
             "set_options", [](PyKernel& self, nb::dict options) { self.set_options(read_options(options)); },
             nb::arg("options"),
             "Replaces the options of the kernel and its instances; wp.set_module_options() calls it.")
-        .def_prop_ro("overloads", &PyKernel::instances, "The instances of a generic kernel made so far.")
+        .def_prop_ro("instances", &PyKernel::instances, "The instances of a generic kernel made so far, oldest first.")
+        .def_prop_ro(
+            "overloads",
+            [](const PyKernel& self) {
+                nb::dict result;
+                for (nb::handle made : self.instances())
+                    result[nb::str(kernel_pointer(made)->signature().c_str())] = made;
+                return result;
+            },
+            "The instances of a generic kernel made so far, by their signatures.")
+        .def(
+            "add_overload",
+            [](nb::handle self, nb::handle types) {
+                PyKernel& kernel = *kernel_pointer(self);
+                return kernel.is_generic() ? kernel.overload(types) : nb::borrow(self);
+            },
+            nb::arg("arg_types"), "The instance of a generic kernel for these types, made where it is new.")
+        .def("get_overload", &PyKernel::find_overload, nb::arg("arg_types"),
+             "The instance of a generic kernel for these types, or None where none has been made.")
+        .def(
+            "infer_argument_types",
+            [](PyKernel& self, nb::sequence arguments) {
+                const nb::list given(arguments);
+                std::vector<PyObject*> values;
+                for (nb::handle value : given) values.push_back(value.ptr());
+                return self.argument_types(values);
+            },
+            nb::arg("args"), "The types that the parameters have in a launch with these arguments: a list.")
+        .def_prop_ro(
+            "hash",
+            [](PyKernel& self) -> nb::object {
+                if (!self.knows_hash()) return nb::none();
+                return digest_bytes(self.hash());
+            },
+            "Tells what the kernel compiles to, as bytes; None while it is not known.")
+        .def(
+            "_content_hash", [](PyKernel& self) { return digest_bytes(self.hash()); },
+            "The same, analysing the kernel where it has not been compiled.")
         .def_ro("func", &PyKernel::function, "The Python function.")
-        .def_ro("key", &PyKernel::key, "The kernel's name.")
+        .def_ro("key", &PyKernel::module_key, "The kernel's name in its module.")
         .def_ro("module", &PyKernel::module, "The wp.Module that it belongs to.")
         .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
         .def_prop_ro(
@@ -453,10 +536,8 @@ void bind_kernels(nb::module_& m) {
                         "." + self.key + ">";
              })
         .def("__call__", [](const PyKernel& self, nb::args, nb::kwargs) {
-            throw UsageError(
-                self.key + "()",
-                "a kernel is not called but launched. help: wp.launch(" + self.key + ", dim=n, inputs=[...])",
-                ErrorCategory::type);
+            static PyObject* kernels = nullptr;
+            function_of("warp.kernels", kernels, "refuse_call")(self.key);
         });
     bind_launch(m);
 }

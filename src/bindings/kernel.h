@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "program/launch.h"
+#include "binary/binary.h"
 #include "program/module.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
@@ -65,8 +66,9 @@ public:
     PyKernel(nb::object function, std::string key, nb::object module, KernelOptions options);
 
     nb::object function;
-    std::string key;    // the function's name, for messages
-    nb::object module;  // the wp.Module that it belongs to
+    std::string key;         // its name in messages
+    std::string module_key;  // its name in its module: "make__locals__scale" for a function of a function
+    nb::object module;       // the wp.Module that it belongs to
     KernelOptions options;
 
     // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has
@@ -81,6 +83,14 @@ public:
     nb::object instance_for(std::span<PyObject* const> values);
     // The instance for given types: one annotation per parameter, or by name. Made where it is new.
     nb::object overload(nb::handle types);
+    // The same where there is one already, else None.
+    nb::object find_overload(nb::handle types);
+    // The types that parameters have in a launch with these arguments: annotations.
+    nb::list argument_types(std::span<PyObject* const> values);
+    // What decides about the machine code, and the options: equal for kernels that do the same. Where it was compiled,
+    // that of the code; else of what it would be now. Throws CompileError where the kernel has a mistake.
+    Digest hash();
+    bool knows_hash() const { return keeps_hash_ || !variants_.empty(); }
     std::int64_t block_bytes();
     // Whether an argument block has None for an array; parameters() has been asked for.
     bool has_null(const std::byte* block) const { return program::has_null(array_offsets_, block); }
@@ -119,6 +129,9 @@ private:
     const sema::FunctionSource& source();
     void decide_genericity();
     nb::object instance(const std::vector<Type>& types);
+    std::vector<Type> overload_types(nb::handle given);
+    std::vector<Type> types_for(std::span<PyObject* const> values, nb::object& declared_instance);
+    Digest hash_of(const ir::Module& module) const;
 
     std::shared_ptr<const sema::FunctionSource> source_;
     Genericity genericity_ = Genericity::unknown;
@@ -153,6 +166,8 @@ private:
     // Compiled before a function was redefined or options changed: launches and recorded launches may still use them.
     std::vector<std::shared_ptr<const program::CompiledKernel>> retired_;
     bool was_shared_ = false;
+    bool keeps_hash_ = false;  // whether anybody has asked for the hash before the kernel was compiled
+    std::optional<Digest> compiled_hash_;
     std::uint64_t redefinitions_ = 0;  // frontend::function_redefinitions() when the variants were compiled
 };
 

@@ -2,6 +2,7 @@
 // its tree and the options. Launches of the generic kernel look for the instance that their arguments ask for.
 #include <algorithm>
 
+#include "bindings/array_object.h"
 #include "bindings/generics.h"
 #include "bindings/kernel.h"
 #include "bindings/types.h"
@@ -65,6 +66,7 @@ nb::object PyKernel::instance(const std::vector<Type>& types) {
         if (known == types) return made;
     nb::object made = nb::cast(new PyKernel(function, key, module, options), nb::rv_policy::take_ownership);
     PyKernel& kernel = *kernel_pointer(made);
+    kernel.module_key = module_key;
     kernel.source_ = source_;
     kernel.types_ = types;
     for (const char* name : {"__doc__", "__name__", "__qualname__", "__wrapped__"})
@@ -74,6 +76,35 @@ nb::object PyKernel::instance(const std::vector<Type>& types) {
 }
 
 nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
+    nb::object declared;
+    const std::vector<Type> types = types_for(values, declared);
+    return declared.is_valid() ? declared : instance(types);
+}
+
+nb::list PyKernel::argument_types(std::span<PyObject* const> values) {
+    std::vector<Type> types;
+    if (is_generic()) {
+        nb::object declared;
+        types = types_for(values, declared);
+        if (declared.is_valid()) types = kernel_pointer(declared)->types_;
+    } else {
+        for (const ParameterPlan& parameter : parameters()) types.push_back(parameter.type);
+        if (types.size() != values.size()) {
+            throw UsageError("infer_argument_types()", "got " + std::to_string(values.size()) + " arguments, kernel " +
+                                                           signature() + " takes " + std::to_string(types.size()));
+        }
+    }
+    nb::list annotations;
+    for (Type type : types) {
+        annotations.append(type.is_array()
+                               ? nb::steal(make_annotation(dtype_to_python(type.element()), type.ndim()))
+                               : dtype_to_python(type));
+    }
+    return annotations;
+}
+
+// The types of the instance for these arguments, or in `declared_instance` one that was declared and is meant.
+std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::object& declared_instance) {
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
     if (values.size() != declared.size()) {
@@ -108,7 +139,6 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
         fail(i, variables_text(pattern, variables));
     }
     // An instance that was declared for numbers of another type than these have alone is meant, if it is the only one.
-    nb::object declared_instance;
     for (const auto& [known, made] : instances_) {
         bool agrees = true, exact = true;
         for (std::size_t i = 0; i < types.size() && agrees; ++i) {
@@ -117,7 +147,10 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
             agrees = known[i] == types[i] ||
                      (is_literal[i] && known[i].is_scalar() && write_value(values[i], known[i], bytes));
         }
-        if (exact && agrees) return made;
+        if (exact && agrees) {
+            declared_instance = made;
+            return types;
+        }
         if (!agrees) continue;
         if (declared_instance.is_valid()) {
             declared_instance.reset();
@@ -125,7 +158,7 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
         }
         declared_instance = made;
     }
-    if (declared_instance.is_valid()) return declared_instance;
+    if (declared_instance.is_valid()) return types;
     for (std::size_t i = 0; i < types.size(); ++i) {
         if (!is_literal[i]) continue;
         const TypePattern& pattern = read.annotations[i];
@@ -136,10 +169,19 @@ nb::object PyKernel::instance_for(std::span<PyObject* const> values) {
             fail(i, "");
         }
     }
-    return instance(types);
+    return types;
 }
 
-nb::object PyKernel::overload(nb::handle given) {
+nb::object PyKernel::overload(nb::handle given) { return instance(overload_types(given)); }
+
+nb::object PyKernel::find_overload(nb::handle given) {
+    const std::vector<Type> types = overload_types(given);
+    for (const auto& [known, made] : instances_)
+        if (known == types) return made;
+    return nb::none();
+}
+
+std::vector<Type> PyKernel::overload_types(nb::handle given) {
     constexpr const char* api = "overload()";
     if (!is_generic()) {
         throw UsageError(api,
@@ -200,7 +242,7 @@ nb::object PyKernel::overload(nb::handle given) {
         }
         types.push_back(type->type);
     }
-    return instance(types);
+    return types;
 }
 
 }  // namespace weft::bindings

@@ -48,6 +48,10 @@ constexpr double kReleaseGilNs = 5000.0;
 
 // ---- running ----
 
+bool has_no_threads(const Dimensions& dims) {
+    return std::ranges::any_of(dims.span(), [](std::int64_t extent) { return extent == 0; });
+}
+
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
     say(LogLevel::info, "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
 }
@@ -192,9 +196,23 @@ public:
         refresh();
     }
 
+    // One without arguments, to be filled: no threads, and None for each parameter.
+    Launch(nb::object kernel, runtime::Device* device)
+        : kernel_object_(std::move(kernel)), kernel_(kernel_pointer(kernel_object_)), device_(device), is_filled_(false) {
+        if (!kernel_) {
+            throw UsageError("Launch()",
+                             "the kernel is " + describe(kernel_object_) + ", expected a function decorated with @wp.kernel",
+                             ErrorCategory::type);
+        }
+        arguments_.assign(kernel_->parameters().size(), nb::none());
+        block_.resize(static_cast<std::size_t>(kernel_->block_bytes()));
+        dims_.count = 1;
+        dims_.extents[0] = 0;
+    }
+
     void set_dim(nb::handle dim) {
         dims_ = read_dimensions(dim.ptr());
-        refresh();
+        if (is_filled_) refresh();
     }
 
     void set_parameter(std::size_t index, nb::handle value) {
@@ -207,7 +225,7 @@ public:
         }
         pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_);
         arguments_[index] = nb::borrow(value);
-        refresh();
+        if (is_filled_) refresh();
     }
 
     void set_parameter(const std::string& name, nb::handle value) {
@@ -219,7 +237,7 @@ public:
         }
         throw UsageError("Launch.set_param_by_name()",
                          "kernel '" + kernel_->key + "' has no parameter '" + name + "'; it has " + join_or(names),
-                         ErrorCategory::key);
+                         ErrorCategory::value);
     }
 
     void set_parameters(nb::sequence values) {
@@ -234,6 +252,11 @@ public:
     }
 
     void launch() {
+        if (!is_filled_) {
+            if (has_no_threads(dims_)) return;
+            refresh();
+            is_filled_ = true;
+        }
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
             execute(*compiled_, block_.data(), grid_);
@@ -248,6 +271,17 @@ public:
     }
 
     nb::object kernel() const { return kernel_object_; }
+    nb::object device() const { return device_to_python(*device_); }
+    nb::object bounds() const {
+        static PyObject* module = nullptr;
+        return function_of("warp.commands", module, "LaunchBounds")(dim());
+    }
+    nb::list parameters() const {
+        nb::list result;
+        result.append(bounds());
+        for (const nb::object& argument : arguments_) result.append(argument);
+        return result;
+    }
     nb::tuple dim() const {
         nb::list extents;
         for (std::int64_t extent : dims_.span()) extents.append(extent);
@@ -280,7 +314,22 @@ private:
     runtime::Device* device_;
     const program::CompiledKernel* compiled_ = nullptr;
     program::Grid grid_;
+    bool is_filled_ = true;  // false until the first run of one that was made without arguments
 };
+
+// A ctypes number or struct as the Python value that stands for it: python/warp/commands.py.
+nb::object from_ctype(nb::handle value) {
+    static PyObject* module = nullptr;
+    return function_of("warp.commands", module, "value_of_ctype")(value);
+}
+
+// Commands of plain launches have no gradients to be set.
+void refuse_adjoint(bool adjoint, const char* api) {
+    if (adjoint) {
+        throw UsageError(api, "this launch was recorded without gradients. help: wp.launch(..., adjoint=True, record_cmd=True)",
+                         ErrorCategory::index);
+    }
+}
 
 // ---- wp.launch ----
 
@@ -347,6 +396,12 @@ private:
 nb::object launch_adjoint(const Slots& slots) {
     static PyObject* module = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
+    if (flag(slots[kRecordCmd], false)) {
+        static PyObject* commands = nullptr;
+        return function_of("warp.commands", commands, "AdjointLaunch")(given(kKernel), given(kDim), given(kInputs),
+                                                                       given(kOutputs), given(kAdjInputs),
+                                                                       given(kAdjOutputs), given(kDevice));
+    }
     return function_of("warp.adjoint_launch", module, "launch_adjoint")(given(kKernel), given(kDim), given(kInputs),
                                                                         given(kOutputs), given(kAdjInputs),
                                                                         given(kAdjOutputs), given(kDevice));
@@ -367,6 +422,16 @@ nb::object launch(const Slots& slots) {
     runtime::Device& device = device_from_python(slots[kDevice], "launch()");
 
     Values values(slots[kInputs], slots[kOutputs]);
+    const bool is_command = flag(slots[kRecordCmd], false);
+    Dimensions dims;
+    if (is_given(slots[kDim])) {
+        dims = read_dimensions(slots[kDim]);
+        if (!is_command && has_no_threads(dims)) {
+            if (!kernel->is_generic() && values.count() != kernel->parameters().size())
+                check_count(*kernel, values.count());
+            return nb::none();
+        }
+    }
     nb::object kernel_object = nb::borrow(slots[kKernel]);
     if (kernel->is_generic()) {
         kernel_object = kernel->instance_for({values.data(), values.count()});
@@ -381,10 +446,9 @@ nb::object launch(const Slots& slots) {
         pack_argument(*kernel, parameters[i], i, values.data()[i], device, block.data(), holders);
     }
 
-    const Dimensions dims =
-        is_given(slots[kDim]) ? read_dimensions(slots[kDim]) : launch_dimensions(*kernel, nullptr, block.data());
+    if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
     const program::CompiledKernel& compiled = choose(*kernel, block.data(), dims);
-    if (flag(slots[kRecordCmd], false)) {
+    if (is_command) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
         return nb::cast(new Launch(kernel_object, {block.data(), block.data() + block_bytes}, dims,
@@ -492,12 +556,56 @@ void bind_launch(nb::module_& m) {
         .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")
         .def(
             "set_param_at_index",
-            [](Launch& self, std::size_t index, nb::handle value) { self.set_parameter(index, value); },
-            nb::arg("index"), nb::arg("value").none(), "Changes one argument, counted from 0.")
+            [](Launch& self, std::size_t index, nb::handle value, bool adjoint) {
+                refuse_adjoint(adjoint, "Launch.set_param_at_index()");
+                self.set_parameter(index, value);
+            },
+            nb::arg("index"), nb::arg("value").none(), nb::arg("adjoint") = false,
+            "Changes one argument, counted from 0.")
         .def(
             "set_param_by_name",
-            [](Launch& self, const std::string& name, nb::handle value) { self.set_parameter(name, value); },
-            nb::arg("name"), nb::arg("value").none(), "Changes one argument by its parameter's name.")
+            [](Launch& self, const std::string& name, nb::handle value, bool adjoint) {
+                refuse_adjoint(adjoint, "Launch.set_param_by_name()");
+                self.set_parameter(name, value);
+            },
+            nb::arg("name"), nb::arg("value").none(), nb::arg("adjoint") = false,
+            "Changes one argument by its parameter's name.")
+        .def(
+            "set_param_at_index_from_ctype",
+            [](Launch& self, std::size_t index, nb::handle value, bool adjoint) {
+                refuse_adjoint(adjoint, "Launch.set_param_at_index_from_ctype()");
+                self.set_parameter(index, from_ctype(value));
+            },
+            nb::arg("index"), nb::arg("value"), nb::arg("adjoint") = false,
+            "The same, with a number of ctypes, a vector or a matrix.")
+        .def(
+            "set_param_by_name_from_ctype",
+            [](Launch& self, const std::string& name, nb::handle value, bool adjoint) {
+                refuse_adjoint(adjoint, "Launch.set_param_by_name_from_ctype()");
+                self.set_parameter(name, from_ctype(value));
+            },
+            nb::arg("name"), nb::arg("value"), nb::arg("adjoint") = false,
+            "The same, by the parameter's name.")
+        .def(
+            "set_params_from_ctypes",
+            [](Launch& self, nb::sequence values) {
+                nb::list converted;
+                for (nb::handle value : values) converted.append(from_ctype(value));
+                self.set_parameters(nb::borrow<nb::sequence>(converted));
+            },
+            nb::arg("values"), "Changes all arguments: numbers of ctypes, vectors and matrices.")
+        .def(
+            "__init__",
+            [](Launch* self, nb::object kernel, nb::object device) {
+                new (self) Launch(std::move(kernel), &device_from_python(device, "Launch()"));
+            },
+            nb::arg("kernel"), nb::arg("device") = nb::none(),
+            "A launch without threads and arguments, to be filled by set_dim() and set_params().")
+        .def_prop_ro("device", &Launch::device, "Where it runs.")
+        .def_prop_ro("params", &Launch::parameters, "The bounds, then the arguments as they were given: a list.")
+        .def_prop_ro("max_blocks", [](const Launch&) { return 0; }, "0: the CPU has no blocks.")
+        .def_prop_ro("block_dim", [](const Launch&) { return 1; }, "1: a block of the CPU is a thread.")
+        .def_prop_ro("bounds", &Launch::bounds, "The grid: an object with shape and size.")
         .def("set_params", &Launch::set_parameters, nb::arg("values"), "Changes all arguments.")
         .def(
             "launch",

@@ -127,6 +127,31 @@ std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handl
     return defaults;
 }
 
+// "make__locals__scale" for a function in a function: an identifier that no other function of its module has.
+nb::object key_of(nb::handle function) {
+    return function.attr("__qualname__").attr("replace")(".", "__").attr("replace")("<", "").attr("replace")(">", "");
+}
+
+nb::dict input_types(nb::handle function) {
+    const nb::object code = function.attr("__code__"), annotations = function.attr("__annotations__");
+    nb::dict types;
+    for (Py_ssize_t i = 0; i < nb::cast<Py_ssize_t>(code.attr("co_argcount")); ++i) {
+        const nb::object name = code.attr("co_varnames")[i];
+        types[name] = annotations.attr("get")(name, nb::module_::import_("typing").attr("Any"));
+    }
+    return types;
+}
+
+nb::dict parameter_defaults(nb::handle function) {
+    const nb::object code = function.attr("__code__"), values = function.attr("__defaults__");
+    nb::dict defaults;
+    if (values.is_none()) return defaults;
+    const Py_ssize_t count = static_cast<Py_ssize_t>(nb::len(values));
+    const Py_ssize_t first = nb::cast<Py_ssize_t>(code.attr("co_argcount")) - count;
+    for (Py_ssize_t i = 0; i < count; ++i) defaults[code.attr("co_varnames")[first + i]] = values[i];
+    return defaults;
+}
+
 PyType_Slot kBuiltinSlots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_builtin)}, {0, nullptr}};
 
 }  // namespace
@@ -282,8 +307,13 @@ void bind_frontend(nb::module_& m) {
     m.def(
         "function_redefined", [] { ++redefinitions; },
         "Says that a @wp.func replaced an earlier one of the same name: compiled kernels look again.");
-    nb::class_<PyFunction>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                           "A function that kernels can call, made by @wp.func.")
+    m.def("keep_lines", &keep_lines, nb::arg("function"),
+          "Keeps the text of the file with a function: the file may be gone when the function is compiled.");
+    nb::class_<KernelFunction>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                               "A function that kernels can call: made by @wp.func, or built in.")
+        .def("is_builtin", [](const KernelFunction&) { return false; }, "Whether it is one of Weft's own.");
+    nb::class_<PyFunction, KernelFunction>(m, "UserFunction", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                                           "A function that kernels can call, made by @wp.func.")
         .def(
             "__init__",
             [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads, nb::object native,
@@ -302,6 +332,7 @@ void bind_frontend(nb::module_& m) {
                     nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
                 }
                 nb::setattr(self.h, "__wrapped__", function);
+                nb::setattr(self.h, "key", key_of(function));
             },
             nb::arg("function"), nb::arg("overloads") = nb::tuple(), nb::arg("native_snippet") = nb::none(),
             nb::arg("has_body") = true)
@@ -320,7 +351,15 @@ void bind_frontend(nb::module_& m) {
         .def_prop_rw("custom_replay_func", &PyFunction::replay, &PyFunction::set_replay, nb::arg().noconvert(),
                      "What @wp.func_replay made of it, or None.")
         .def_prop_ro(
-            "key", [](PyFunction& self) { return self.source()->key; }, "Tells it from all other functions.")
+            "input_types", [](const PyFunction& self) { return input_types(self.function); },
+            "The annotations of its parameters by their names, typing.Any where there is none.")
+        .def_prop_ro(
+            "defaults", [](const PyFunction& self) { return parameter_defaults(self.function); },
+            "The default values of its parameters by their names.")
+        .def_prop_ro(
+            "signature",
+            [](const PyFunction& self) { return nb::module_::import_("inspect").attr("signature")(self.function); },
+            "The signature of the Python function, an inspect.Signature.")
         .def(
             "__call__",
             [](const PyFunction& self, nb::args arguments, nb::kwargs keywords) {
@@ -338,7 +377,7 @@ void bind_frontend(nb::module_& m) {
             return "<warp.Function " + std::string(nb::str(self.function.attr("__qualname__")).c_str()) + ">";
         });
 
-    nb::class_<Builtin>(m, "Builtin", nb::dynamic_attr(), nb::type_slots(kBuiltinSlots),
+    nb::class_<Builtin, KernelFunction>(m, "Builtin", nb::dynamic_attr(), nb::type_slots(kBuiltinSlots),
                         "A function of the builtin table, such as wp.dot.")
         .def(
             "__init__",
@@ -349,6 +388,11 @@ void bind_frontend(nb::module_& m) {
             },
             nb::arg("name"), nb::arg("doc") = "")
         .def_ro("name", &Builtin::name)
+        .def_ro("key", &Builtin::name, "Its name.")
+        .def("is_builtin", [](const Builtin&) { return true; }, "Whether it is one of Weft's own.")
+        .def_prop_ro("func", [](const Builtin&) { return nb::none(); }, "None: it has no Python function.")
+        .def_prop_ro("module", [](const Builtin&) { return nb::none(); }, "None: it belongs to every module.")
+        .def_prop_ro("defaults", [](const Builtin&) { return nb::dict(); }, "None that Python could read: empty.")
         .def("__repr__", [](const Builtin& self) { return "<warp builtin " + self.name + ">"; })
         .def("__reduce__", [](const Builtin& self) {
             return nb::make_tuple(nb::module_::import_("warp._weft").attr("builtin"), nb::make_tuple(self.name));

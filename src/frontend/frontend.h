@@ -29,8 +29,11 @@ std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle python
 // The same of a method of a struct, whose first parameter is passed by reference; read once.
 std::shared_ptr<const sema::FunctionSource> read_method(nb::handle python_function);
 
+// What Python calls wp.Function: a @wp.func or a built-in function.
+class KernelFunction {};
+
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
-class PyFunction {
+class PyFunction : public KernelFunction {
 public:
     PyFunction(nb::object python_function, std::vector<nb::object> overloads, nb::object native, bool has_body)
         : function(std::move(python_function)),
@@ -68,7 +71,9 @@ struct HostCalls;  // objects.h
 std::uint64_t function_redefinitions();
 
 // `wp.dot`: a name of the builtin table, as Python sees it.
-struct Builtin {
+struct Builtin : KernelFunction {
+    Builtin(std::string name, std::shared_ptr<HostCalls> calls) : name(std::move(name)), calls(std::move(calls)) {}
+
     std::string name;
     std::shared_ptr<HostCalls> calls;  // what calls from Python keep; null before the first
 };

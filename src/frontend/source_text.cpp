@@ -166,7 +166,20 @@ std::optional<nb::object> parse_block(const std::vector<std::string>& block, con
     }
 }
 
+constexpr const char* kLinesAttribute = "__source_lines__";
+
+nb::object lines_of_file(nb::handle function) {
+    nb::object linecache = nb::module_::import_("linecache"), path = function.attr("__code__").attr("co_filename");
+    linecache.attr("checkcache")(path);
+    return linecache.attr("getlines")(path, function.attr("__globals__"));
+}
+
 }  // namespace
+
+void keep_lines(nb::handle function) {
+    nb::object lines = lines_of_file(function);
+    if (PyList_Check(lines.ptr()) && nb::len(lines) > 0) nb::setattr(function, kLinesAttribute, lines);
+}
 
 void keep_for_error(SourcePtr source) {
     static SourcePtr kept;
@@ -185,9 +198,8 @@ ParsedFunction parse_function(nb::handle function) {
                          ErrorCategory::type);
     }
 
-    nb::object linecache = nb::module_::import_("linecache");
-    linecache.attr("checkcache")(code.attr("co_filename"));
-    nb::object lines = linecache.attr("getlines")(code.attr("co_filename"), function.attr("__globals__"));
+    nb::object lines = nb::getattr(function, kLinesAttribute, nb::none());
+    if (!PyList_Check(lines.ptr())) lines = lines_of_file(function);
     std::vector<std::string> block;
     if (PyList_Check(lines.ptr())) block = find_block(lines, first_line - 1);
 

@@ -69,3 +69,23 @@ def agrees(answer, expected):
     if "raises" in answer:
         return expected.removeprefix("raises ") in answer["raises"] if expected.startswith("raises ") else False
     return answer["value"] == expected
+
+
+def public_names(python):
+    """The names of the package under the interpreter ``python``, by module or class: see list_names.py."""
+    done = subprocess.run([str(python), str(HERE / "list_names.py")], capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-4000:])
+    return json.loads(done.stdout)
+
+
+def missing_names(ours):
+    """Names of 1.19 that are not there, and callables that lack parameters: name -> (theirs, ours)."""
+    missing, other = [], {}
+    for owner, names in json.loads((HERE / "names.json").read_text()).items():
+        for name, theirs in names.items():
+            if name not in ours.get(owner, {}):
+                missing.append(f"{owner}.{name}")
+            elif theirs and ours[owner][name] is not None and set(theirs) - set(ours[owner][name]):
+                other[f"{owner}.{name}"] = (theirs, ours[owner][name])
+    return missing, other

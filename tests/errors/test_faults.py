@@ -161,7 +161,7 @@ def test_threads_have_as_many_coordinates_as_tid():
 SOURCE = """
 import warp as wp
 
-@wp.kernel(module_options={"lineinfo": False})
+@wp.kernel(module_options={"lineinfo": False, "lanes": 8})
 def moved(x: wp.array[float], at: wp.array[int]):
     i = wp.tid()
     x[at[i]] = 1.0

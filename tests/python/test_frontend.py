@@ -211,7 +211,7 @@ def test_types_functions_and_builtins():
     assert meaning("wp.vec3") == {"kind": "type", "type": "vec3f"}
     for name, type_name in {"float": "float32", "int": "int32", "bool": "bool", "np.int8": "int8", "DTYPE": "float16"}.items():
         assert meaning(name) == {"kind": "type", "type": type_name}
-    assert meaning("helper")["kind"] == "function" and meaning("helper")["text"].startswith(helper.key.split("#")[0])
+    assert meaning("helper")["kind"] == "function" and helper.key in meaning("helper")["text"]
     for name in ("min", "max", "abs", "len", "print", "pow", "round", "range", "reversed"):
         assert meaning(name) == {"kind": "builtin", "text": name}
 
@@ -224,9 +224,9 @@ def test_text_none_and_tuples():
 
 
 def test_what_kernels_cannot_use_is_named():
-    assert "wp.sin" in meaning("math.sin")["text"]
+    assert meaning("math.sin") == {"kind": "builtin", "text": "sin"}  # the kernel's own
     assert "@wp.func" in meaning("plain")["text"] and "sorted" in meaning("sorted")["text"]
-    for name in ("math.sin", "plain", "sorted", "np.sin", "wp.types.vector"):
+    for name in ("plain", "sorted", "np.sin"):
         assert meaning(name)["kind"] == "unsupported"
     assert meaning("math") == {"kind": "object", "text": "the module 'math'"}
     assert meaning("nowhere") == {"kind": "unknown"}

@@ -63,5 +63,5 @@ def test_what_cannot_be_inspected_is_named():
         wp.inspect(smooth, "ptx")
     with pytest.raises(wp.UsageError, match="expected a kernel.*got function"):
         wp.inspect(test_functions_of_other_files_keep_their_lines)
-    with pytest.raises(wp.UsageError, match="got Function"):
+    with pytest.raises(wp.UsageError, match="got UserFunction"):
         wp.inspect(blend)

@@ -300,7 +300,7 @@ def test_types_that_differ_where_branches_meet_name_both_places():
     @wp.kernel
     def bad(x: wp.array[float]):
         if x[0] > 0.0:
-            m = 1
+            m = int(1)
         else:
             m = 2.0
         x[0] = float(m)
@@ -308,7 +308,7 @@ def test_types_that_differ_where_branches_meet_name_both_places():
     with pytest.raises(wp.CompileError) as error:
         wp.launch(bad, dim=1, inputs=[wp.zeros(1)])
     text = str(error.value)
-    assert "m = 1" in text and "m = 2.0" in text and "int32" in text and "float32" in text
+    assert "m = int(1)" in text and "m = 2.0" in text and "int32" in text and "float literal" in text
 
 
 @pytest.mark.seed("S-KRN-011")

@@ -144,7 +144,8 @@ def test_a_kernel_has_a_key_a_function_and_a_module():
         x[0] = 1.0
 
     assert isinstance(plain, wp.Kernel) and not isinstance(plain.func, wp.Kernel)
-    assert (plain.key, plain.__name__, plain.__doc__) == ("plain", "plain", "Documented.")
+    key = "test_a_kernel_has_a_key_a_function_and_a_module__locals__plain"
+    assert (plain.key, plain.__name__, plain.__doc__) == (key, "plain", "Documented.")
     assert plain.module is wp.get_module(__name__) and not plain.is_generic
     plain.func(x := [0.0])
     assert x == [1.0]
@@ -246,7 +247,7 @@ def test_the_cache_folder_can_be_chosen(tmp_path):
     code = f"""
 import pathlib, warp as wp
 wp.config.kernel_cache_dir = pathlib.Path({str(tmp_path)!r})
-assert wp.config.quiet and wp.config.enable_backward
+assert not wp.config.quiet and wp.config.enable_backward
 @wp.kernel
 def k(x: wp.array[float]):
     x[wp.tid()] = 1.0

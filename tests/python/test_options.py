@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import warp as wp
 
@@ -120,3 +121,30 @@ def test_calls_refuse_what_they_cannot_take(make, builtin, part):
     with pytest.raises(builtin, match=part.replace("(", "\\(")) as caught:
         make()
     assert isinstance(caught.value, wp.UsageError)
+
+
+def test_deterministic_sums_do_not_change_from_run_to_run(monkeypatch):
+    @wp.kernel
+    def add(x: wp.array[float], total: wp.array[float]):
+        wp.atomic_add(total, 0, x[wp.tid()])
+
+    def threads():
+        return wp._weft.build_info()["threads"]
+
+    before = threads()
+    monkeypatch.setattr(wp.config, "deterministic", wp.DeterministicMode.RUN_TO_RUN)
+    assert threads() == 1
+    monkeypatch.setattr(wp.config, "cpu_threads", 2)
+    assert threads() == 1 and wp.config.cpu_threads == 2
+    x = wp.array(np.random.default_rng(3).random(300_000) - 0.5, dtype=float)
+    sums = set()
+    for _ in range(10):
+        total = wp.zeros(1)
+        wp.launch(add, dim=len(x), inputs=[x, total])
+        sums.add(total.numpy()[0])
+    assert len(sums) == 1
+    monkeypatch.undo()
+    assert threads() == before and wp.config.cpu_threads is None
+    with pytest.raises(ValueError, match="an option of the whole process. help: wp.config.deterministic"):
+        wp.set_module_options({"deterministic": wp.DeterministicMode.RUN_TO_RUN})
+    assert issubclass(wp.WarpDeterminismError, wp.UsageError)

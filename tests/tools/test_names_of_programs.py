@@ -20,7 +20,8 @@ def exists(name):
         if not hasattr(value, part):
             return False
         value = getattr(value, part)
-    return True
+    # Some names can be imported only, and say so where they are used.
+    return not (value.__doc__ or "").startswith("Not there yet")
 
 
 def test_the_page_has_250_names_in_order():

@@ -14,6 +14,8 @@ class _Rates:
     step: wp.float32
     beta1: wp.float32
     beta2: wp.float32
+    rest1: wp.float32  # 1 - beta1, which float32 would not give exactly
+    rest2: wp.float32
     eps: wp.float32
     unbias1: wp.float32  # 1 / (1 - beta1^t)
     unbias2: wp.float32
@@ -23,8 +25,8 @@ class _Rates:
 def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), m: wp.array[float], v: wp.array[float], r: _Rates):
     if i < p.shape[0]:
         slope = wp.float32(g[i])
-        m[i] = r.beta1 * m[i] + (1.0 - r.beta1) * slope
-        v[i] = r.beta2 * v[i] + (1.0 - r.beta2) * slope * slope
+        m[i] = r.beta1 * m[i] + r.rest1 * slope
+        v[i] = r.beta2 * v[i] + r.rest2 * slope * slope
         change = r.step * (m[i] * r.unbias1) / (wp.sqrt(v[i] * r.unbias2) + r.eps)
         p[i] = p.dtype(wp.float32(p[i]) - change)
 
@@ -88,6 +90,7 @@ class Adam(Optimizer):
     def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
         rates = _Rates()
         rates.step, rates.beta1, rates.beta2, rates.eps = self.lr, self.beta1, self.beta2, self.eps
+        rates.rest1, rates.rest2 = 1.0 - self.beta1, 1.0 - self.beta2
         rates.unbias1 = 1.0 / (1.0 - self.beta1 ** (self.t + 1))
         rates.unbias2 = 1.0 / (1.0 - self.beta2 ** (self.t + 1))
         wp.launch(_adam, dim=size, inputs=[*arguments, rates], device=device)

@@ -1,5 +1,6 @@
 """API-1.19, section 7: configuration."""
 
+import numpy as np
 import warp as wp
 from probing import differs
 
@@ -73,3 +74,18 @@ def options_of_its_own_can_go():
     wp.config.my_flag = 1
     del wp.config.my_flag
     return hasattr(wp.config, "my_flag")
+
+
+def deterministic_sums_are_equal():
+    @wp.kernel(module="unique")
+    def add(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+        wp.atomic_add(total, 0, x[wp.tid()])
+
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    x = wp.array(np.random.default_rng(1).random(100_000) - 0.5, dtype=float)
+    sums = set()
+    for _ in range(5):
+        total = wp.zeros(1, dtype=float)
+        wp.launch(add, dim=len(x), inputs=[x, total])
+        sums.add(float(total.numpy()[0]))
+    return len(sums)

@@ -3,7 +3,7 @@
 import traceback
 
 import warp as wp
-from probing import differs, floats, launched, still_open
+from probing import differs, floats, launched
 
 
 def _message(function, *arguments):
@@ -208,6 +208,5 @@ def error_in_one_kernel_leaves_the_others():
     return out
 
 
-@still_open("deterministic modes")
 def deterministic_errors():
     return issubclass(wp.WarpDeterminismError, RuntimeError)

@@ -28,7 +28,6 @@ def _combine(x: _Pair, y: _Pair, out: wp.array(dtype=float)):
     out[1] = p.b
 
 
-@still_open("section 1")
 def adding_to_one_element_counts_every_thread():
     def kernel(s: wp.array(dtype=float)):
         s[0] += 1.0
@@ -36,7 +35,6 @@ def adding_to_one_element_counts_every_thread():
     return launched(kernel, 10000, floats(0.0))
 
 
-@still_open("section 1")
 def subtracting_from_a_component_counts_every_thread():
     def kernel(v: wp.array(dtype=wp.vec3)):
         v[0].y -= 1.0
@@ -44,7 +42,6 @@ def subtracting_from_a_component_counts_every_thread():
     return launched(kernel, 1000, wp.zeros(1, dtype=wp.vec3)).numpy().tolist()
 
 
-@still_open("section 1")
 def adding_to_an_entry_of_a_matrix_counts_every_thread():
     def kernel(m: wp.array(dtype=wp.mat22)):
         m[0][1, 1] += 1.0
@@ -52,7 +49,6 @@ def adding_to_an_entry_of_a_matrix_counts_every_thread():
     return launched(kernel, 1000, wp.zeros(1, dtype=wp.mat22)).numpy().tolist()
 
 
-@still_open("section 1")
 def or_of_every_thread_arrives():
     def kernel(a: wp.array(dtype=int)):
         a[0] |= 1 << (wp.tid() % 16)
@@ -230,7 +226,6 @@ def static_arm_that_is_not_taken():
     return launched(kernel, 1, floats(0.0))
 
 
-@still_open("section 1")
 def reference_parameter():
     @wp.func
     def double(x: wp.ref[wp.float32]):

@@ -2,7 +2,7 @@
 
 import importlib
 
-from probing import differs, still_open
+from probing import differs
 
 
 def _importable(name):
@@ -13,17 +13,14 @@ def optimizers():
     return _importable("warp.optim")
 
 
-@still_open("section 12")
 def linear_solvers():
     return _importable("warp.optim.linear")
 
 
-@still_open("section 12")
 def sparse():
     return _importable("warp.sparse")
 
 
-@still_open("section 12")
 def render():
     return _importable("warp.render")
 
@@ -35,3 +32,32 @@ def context():
 
 def autograd():
     return _importable("warp.autograd")
+
+
+def geometry():
+    return _importable("warp.geometry")
+
+
+def utils():
+    return _importable("warp.utils")
+
+
+@differs("raises ImportError")
+def finite_elements():
+    return _importable("warp.fem")
+
+
+def class_of_sparse_matrices():
+    import warp.sparse
+
+    return isinstance(warp.sparse.BsrMatrix, type), isinstance(3, warp.sparse.BsrMatrix)
+
+
+def renderer_classes():
+    import warp.render
+
+    return warp.render.UsdRenderer.__name__, warp.render.OpenGLRenderer.__name__
+
+
+def name_that_no_package_has():
+    from warp.sparse import not_there  # noqa: F401

@@ -1,0 +1,17 @@
+"""Errors that Python code raises, besides those of the C++ side."""
+
+from warp._weft import UsageError
+
+__all__ = ["NotThereError", "WarpDeterminismError"]
+
+
+class NotThereError(UsageError, NotImplementedError):
+    """What is asked for is not there: a name that waits for its contents, a call of a kernel."""
+
+
+class WarpDeterminismError(UsageError):
+    """What a program catches where results of a kernel may differ from run to run although ``wp.config.deterministic``
+    asks for the opposite. Nothing raises it on the CPU: launches run in order then, which is right for every kernel."""
+
+
+WarpDeterminismError.__module__ = "warp"
