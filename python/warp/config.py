@@ -6,6 +6,7 @@ devices and of other releases, and a program's own.
 """
 
 import enum
+import os as _os
 import sys
 import types as _types
 
@@ -63,7 +64,11 @@ gradient_log_bytes: int = 1 << 30
 needs more raises."""
 
 cpu_threads: int | None = None
-"""Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU. 1 runs threads in order."""
+"""Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU."""
+
+serial: bool = _os.environ.get("WARP_SERIAL", "0") not in ("", "0")
+"""Runs the threads of each launch strictly one after the other, in the order of the grid: (0, 0), (0, 1), ... Kernels are
+compiled for one lane then. Debug mode does so always. $WARP_SERIAL=1 sets it."""
 
 print_launches: bool = False
 """Prints a line for each launch."""
@@ -153,6 +158,7 @@ _RUNTIME = [
     "optimization_level",
     "print_launches",
     "quiet",
+    "serial",
     "verbose",
     "verify_fp",
 ]

@@ -531,7 +531,11 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
             _check_line(api, name, value)
         count = _count(api, "count", count, min(in_array.size, out_array.size))
         in_array, out_array = in_array[:count], out_array[:count]
-    elif in_array.ndim == out_array.ndim == 1 and in_array.size < out_array.size:
+    elif (
+        in_array.ndim == out_array.ndim == 1
+        and type_components(in_array.dtype) == type_components(out_array.dtype)
+        and in_array.size < out_array.size
+    ):
         out_array = out_array[: in_array.size]
     target = type_scalar_type(out_array.dtype)
     source, to = _numbers(in_array), _numbers(out_array)

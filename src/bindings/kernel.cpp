@@ -192,6 +192,7 @@ Variant PyKernel::configured() const {
     variant.fast_math = options.fast_math.value_or(settings.fast_math);
     variant.line_info = options.line_info.value_or(settings.line_info || variant.debug);
     variant.finite = settings.verify_fp;
+    variant.serial = settings.serial || variant.debug;
     return variant;
 }
 
@@ -220,6 +221,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.exclusive = variant.exclusive;
     result.rank = variant.rank;
     result.null_arrays = variant.nulls;
+    result.serial = variant.serial;
     result.short_rows = variant.short_rows;
     result.cache = program::settings().cache_kernels;
     result.trail_bytes = program::settings().gradient_loop_bytes;

@@ -42,11 +42,12 @@ struct Variant {
     bool repeating = false;   // some array shows an element at several indices
     bool short_rows = false;  // codegen::Options::short_rows
     bool single = false;      // for a launch of one thread: not in lanes
+    bool serial = false;      // one thread after the other
     transform::LaunchRank rank;
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
                exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12 | short_rows << 15 | single << 16 |
-               repeating << 17;
+               repeating << 17 | serial << 18;
     }
     static transform::LaunchRank rank_in(std::size_t index) {
         return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12 & 7)};

@@ -341,7 +341,7 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     constexpr std::int64_t kMiddle = 128;
     const std::int64_t least = grid.count / grid.dim[0] * kernel.description.seam * kMiddle;
     bool finished = runtime::parallel_launch(entry, arguments, context, grid.count, row, kernel.description.cost,
-                                             interrupted, least);
+                                             interrupted, least, kernel.serial ? 1 : 0);
     if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
 }

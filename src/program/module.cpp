@@ -68,7 +68,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.debug = options.debug;
     result.codegen.fast_math = options.fast_math;
     result.codegen.line_info = options.line_info;
-    result.codegen.lanes = options.finite ? 1 : options.lanes;  // a fault names the thread of a lane only there
+    result.codegen.lanes = options.finite || options.serial ? 1 : options.lanes;  // a fault names the thread of a lane only there
     result.codegen.short_rows = options.short_rows;
     result.codegen.dense = options.dense;
     result.codegen.noalias = options.noalias;
@@ -254,6 +254,7 @@ std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module
         if (options.exclusive)
             for (const auto& scattered : transform::scattered_gradients(*module->functions.front()))
                 fresh->own_gradients.push_back(scattered.parameter);
+        fresh->serial = options.serial;
         fresh->compile_ms = since_ms(start);
         return Compiled(std::move(fresh));
     });

@@ -41,6 +41,7 @@ struct CompileOptions {
     bool finite = false;  // note who writes what is not finite; one lane
     // Of an adjoint: each worker runs it with scattered gradients of its own (program/own_gradients.h).
     bool exclusive = false;
+    bool serial = false;  // one lane; launches run it on one CPU thread
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
@@ -62,6 +63,7 @@ struct CompiledKernel {
     std::vector<int> own_gradients;             // of which parameters each worker has its own (own_gradients.h)
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool takes_views_in_structs = false;  // some parameter is a struct that holds arrays
+    bool serial = false;                  // one thread after the other
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
     std::vector<std::int64_t> array_offsets;  // in the layout, those of arrays in structs too

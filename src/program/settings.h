@@ -9,6 +9,9 @@
 
 namespace weft::program {
 
+// $WARP_SERIAL is set, and not 0.
+bool serial_by_environment();
+
 struct Settings {
     bool debug = false;  // config.mode == "debug"
     bool fast_math = false;
@@ -17,6 +20,7 @@ struct Settings {
     bool print_launches = false;
     bool verify_fp = false;
     bool legacy_scalar_return_types = false;  // builtins called from Python give plain numbers
+    bool serial = serial_by_environment();  // one thread after the other, in the order of the grid
     int log_level = 20;  // config.log_level: bindings/log.h
     std::optional<int> optimization_level;  // not set: 3, and 0 in debug mode
     int max_unroll = 16;

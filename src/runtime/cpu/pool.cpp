@@ -297,14 +297,14 @@ void set_cpu_threads(int count) {
 }
 
 bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
-                     std::int64_t row, double cost_ns, bool (*interrupted)(), std::int64_t least) {
+                     std::int64_t row, double cost_ns, bool (*interrupted)(), std::int64_t least, int threads) {
     if (count <= 0) return true;
     // The way of nearly all small launches: no clock, no atomic, no thread-local.
     if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
         entry(arguments, &context, 0, count);
         return true;
     }
-    const int threads = cpu_threads();
+    if (threads == 0) threads = cpu_threads();
     Launch launch(entry, arguments, context, row, interrupted);
     if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads, least);
 

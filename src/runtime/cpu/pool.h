@@ -7,7 +7,7 @@
 
 namespace weft::runtime {
 
-// Number of threads of launches: $WARP_CPU_THREADS, else the CPUs this process may use. 1 gives the serial order.
+// Number of threads of launches: $WARP_CPU_THREADS, else the CPUs this process may use.
 int cpu_threads();
 void set_cpu_threads(int count);
 
@@ -15,9 +15,11 @@ void set_cpu_threads(int count);
 // of microseconds runs on the caller. `row` is the extent of the last axis: chunks are cut at multiples of it where
 // they can be. Callable from many threads at once, and again after fork. Returns early where `interrupted` (may be
 // null) answers true; it is asked on the calling thread only, every few tens of milliseconds. Returns false where it
-// was interrupted. Chunks have at least `least` threads, as far as the work is enough for more than one.
+// was interrupted. Chunks have at least `least` threads, as far as the work is enough for more than one. It runs on so
+// many CPU threads; 0 is all. On one, chunks follow each other in order.
 bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
-                     std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, std::int64_t least = 0);
+                     std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, std::int64_t least = 0,
+                     int threads = 0);
 
 // Runs body(begin, end) over [0, count) in chunks of at least `grain`: for fills, copies and the like.
 void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),
