@@ -67,8 +67,8 @@ cpu_threads: int | None = None
 """Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU."""
 
 serial: bool = _os.environ.get("WARP_SERIAL", "0") not in ("", "0")
-"""Runs the threads of each launch strictly one after the other, in the order of the grid: (0, 0), (0, 1), ... Kernels are
-compiled for one lane then. Debug mode does so always. $WARP_SERIAL=1 sets it."""
+"""Runs the threads of each launch strictly one after the other, in the order of the grid: (0, 0), (0, 1), ...
+Kernels are compiled for one lane then. Debug mode does so always. $WARP_SERIAL=1 sets it."""
 
 print_launches: bool = False
 """Prints a line for each launch."""
