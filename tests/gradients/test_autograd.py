@@ -318,7 +318,7 @@ def test_kernels_without_backward_have_differences_and_no_jacobian():
     arguments = {"dim": 2, "inputs": [x], "outputs": [wp.zeros_like(x)]}
     for check in (wp.autograd.jacobian, wp.autograd.gradcheck):
         with pytest.raises(
-            ValueError, match="'one_way' has no gradient, as it was declared with enable_backward=False"
+            ValueError, match="'one_way' has no gradient, because it was declared with enable_backward=False"
         ):
             check(one_way, **arguments)
     near = wp.autograd.jacobian_fd(one_way, **arguments, block_dim=None)[0, 0].numpy()

@@ -433,7 +433,7 @@ def test_an_array_that_is_made_while_a_tape_records_keeps_its_gradient(make):
 
 
 def test_retain_grad_of_new_arrays():
-    source, plain = doubles([1.0], requires_grad=True), doubles([1.0])
+    source, plain = (wp.array([1.0], dtype=wp.float64, requires_grad=wants) for wants in (True, False))
     options = {"requires_grad": True, "retain_grad": True}
     made = [wp.zeros(2, **options), wp.ones(2, **options), wp.empty(2, **options), wp.full(2, 1.0, **options)]
     made += [wp.array([1.0], dtype=float, **options), wp.from_numpy(np.ones(2), dtype=float, **options)]

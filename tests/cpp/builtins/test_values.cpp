@@ -374,14 +374,15 @@ TEST(Random, indices_follow_the_cumulative_distribution) {
     EXPECT_EQ(sequence.draw("sample_cdf", {array(f32_type(), {0.0, 0.0})}).number(), 1);
 }
 
-TEST(LowerBound, is_that_of_the_standard_library) {
+TEST(LowerBound, is_that_of_the_standard_library_within_the_range) {
     const Numbers sorted = {-3, 0, 0, 2, 2, 2, 9};
     for (double v = -4; v <= 10; v += 0.5) {
-        const double expected = double(std::lower_bound(sorted.begin(), sorted.end(), v) - sorted.begin());
+        const double found = double(std::lower_bound(sorted.begin(), sorted.end(), v) - sorted.begin());
+        const double expected = std::min(found, double(sorted.size()) - 1);  // above all: the last
         EXPECT_EQ(call("lower_bound", {array(f64_type(), sorted), f64(v)}).number(), expected) << v;
     }
     EXPECT_EQ(call("lower_bound", {array(f64_type(), {}), f64(1)}).number(), 0);
-    EXPECT_EQ(call("lower_bound", {array(f64_type(), sorted), i32(3), i32(5), f64(9)}).number(), 5);
+    EXPECT_EQ(call("lower_bound", {array(f64_type(), sorted), i32(3), i32(5), f64(9)}).number(), 4);
 }
 
 }  // namespace
