@@ -324,6 +324,81 @@ def test_inverses_of_every_size_and_float_type(n, name, tolerance):
     np.testing.assert_allclose(out.numpy(), np.linalg.inv(m.astype(np.float64)), rtol=tolerance, atol=tolerance)
 
 
+SHAPES = [(1,), (2,), (5,), (17,), (1, 1), (2, 3), (3, 2), (5, 5)]
+
+
+@pytest.mark.seed("S-VEC-009")
+@pytest.mark.seed("S-MAT-010")
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "int32", "uint64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arithmetic_of_vectors_and_matrices_of_any_size_and_type(shape, name):
+    scalar = getattr(wp, name)
+    dtype = wp.types.vector(shape[0], scalar) if len(shape) == 1 else wp.types.matrix(shape, scalar)
+
+    @wp.kernel(module="unique")
+    def k(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), s: scalar, out: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        out[0, i] = a[i] + b[i]
+        out[1, i] = a[i] - b[i]
+        out[2, i] = a[i] * s
+        out[3, i] = s * a[i]
+        out[4, i] = a[i] / s
+        out[5, i] = -a[i]
+        v = a[i]
+        v += b[i]
+        v -= a[i] * s
+        out[6, i] = v
+
+    a, b = np.random.default_rng(0).integers(0, 9, (2, 11, *shape)).astype(name)
+    out = wp.zeros((7, 11), dtype=dtype)
+    wp.launch(k, dim=11, inputs=[a, b, 2, out])
+    two = np.dtype(name).type(2)
+    quotient = a / two if name.startswith("float") else a // two
+    expected = [a + b, a - b, a * two, a * two, quotient, -a, a + b - a * two]
+    np.testing.assert_array_equal(out.numpy(), np.stack(expected).astype(name))
+
+
+@pytest.mark.seed("S-VEC-009")
+@pytest.mark.seed("S-MAT-010")
+def test_anonymous_vectors_and_matrices_compute_and_a_product_may_change_the_length():
+    @wp.kernel
+    def k(v: wp.array[wp.vec2d], m: wp.array(dtype=wp.types.matrix((2, 3), wp.float64))):
+        a = wp.vector(wp.float64(1.0), wp.float64(2.0), wp.float64(3.0))
+        b = wp.vector(wp.float64(0.5), length=3)
+        n = wp.matrix(wp.float64(2.0), shape=(2, 3))
+        v[0] = n * (a - b + wp.float64(2.0) * b)
+        v[1] = (-n + m[0]) * a / wp.float64(2.0)
+        m[1] = (n - m[0] * wp.float64(3.0)) / wp.float64(4.0)
+
+    v, m = wp.zeros(2, dtype=wp.vec2d), wp.zeros(2, dtype=wp.types.matrix((2, 3), wp.float64))
+    given = np.arange(6.0).reshape(2, 3)
+    m.assign(np.stack([given, given]))
+    wp.launch(k, dim=1, inputs=[v, m])
+    a, n = np.array([1.0, 2.0, 3.0]), np.full((2, 3), 2.0)
+    np.testing.assert_allclose(v.numpy(), [n @ (a + 0.5), (-n + given) @ a / 2.0], rtol=1e-15)
+    np.testing.assert_allclose(m.numpy()[1], (n - given * 3.0) / 4.0, rtol=1e-15)
+
+
+@pytest.mark.seed("S-VEC-009")
+@pytest.mark.seed("S-MAT-010")
+def test_sizes_that_do_not_fit_are_an_error_when_the_kernel_is_built():
+    @wp.kernel
+    def lengths(v: wp.array[wp.vec3], w: wp.array[wp.vec2]):
+        v[0] = v[0] + w[0]
+
+    @wp.kernel
+    def shapes(m: wp.array[wp.mat22], n: wp.array[wp.mat33]):
+        m[0] = m[0] - n[0]
+
+    @wp.kernel
+    def product(m: wp.array[wp.mat22], v: wp.array[wp.vec3]):
+        v[0] = m[0] * v[0]
+
+    for kernel, names in ((lengths, "vec3f and vec2f"), (shapes, "mat22f and mat33f"), (product, "mat22f and vec3f")):
+        with pytest.raises(wp.CompileError, match=f"does not take {names}"):
+            kernel.compile()
+
+
 @pytest.mark.seed("S-VEC-005")
 @pytest.mark.seed("S-VEC-009")
 @pytest.mark.seed("S-VEC-010")
