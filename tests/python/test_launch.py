@@ -110,7 +110,7 @@ def test_a_launch_on_a_device_that_is_not_there_names_it_and_runs_nothing(name):
     assert y.numpy()[0] == memory[0] == 0.0
 
 
-@pytest.mark.seed("S-LCH-008", waits="a serial switch")
+@pytest.mark.seed("S-LCH-008")
 def test_printed_lines_stay_whole(capsys):
     @wp.kernel
     def tell(x: wp.array[wp.vec3]):

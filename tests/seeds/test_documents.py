@@ -375,8 +375,14 @@ def test_p77_to_p79_structs(load_seed, run_sample, capsys):
     assert run_sample(HEADER + seed.text(498), MyStruct=struct)["a"].shape == (3,)
 
 
-@pytest.mark.seed("P-80", waits="a serial switch")
+@pytest.mark.seed("P-80")
 def test_p80_constants(load_seed, run_sample, capsys):
     names = run_sample(HEADER + load_seed(4).text(515, 529))
     wp.launch(names["collide"], dim=3, inputs=[wp.array([0, 1, 2], dtype=int)])
     assert sorted(capsys.readouterr().out.splitlines()) == ["capsule", "cube", "sphere"]
+    wp.config.serial = True
+    try:
+        wp.launch(names["collide"], dim=3, inputs=[wp.array([0, 1, 2], dtype=int)])
+    finally:
+        wp.config.serial = False
+    assert capsys.readouterr().out == "sphere\ncube\ncapsule\n"

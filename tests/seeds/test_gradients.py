@@ -67,9 +67,9 @@ def test_p87_zeros_have_a_gradient_of_zeros(load_seed, run_sample):
     assert not a.grad.numpy().any()
 
 
-@pytest.mark.seed("P-53")
+@pytest.mark.seed("P-53", waits="gradients")
 @pytest.mark.seed("S-DIF-001")
-@pytest.mark.seed("S-DIF-002")
+@pytest.mark.seed("S-DIF-002", waits="gradients")
 @pytest.mark.seed("S-DIF-007")
 def test_p53_a_tape_without_a_loss(load_seed, run_sample, capsys):
     values = RNG.standard_normal((5, 3))

@@ -432,6 +432,14 @@ def test_constants_choose_what_is_printed(capsys):
     shapes = np.array([0, 1, 2, 2, 7, 0], dtype=np.int32)
     wp.launch(collide, dim=6, inputs=[wp.array(shapes)])
     assert sorted(capsys.readouterr().out.splitlines()) == ["capsule"] * 2 + ["cube"] + ["sphere"] * 2
+    shapes = np.random.default_rng(0).integers(0, 4, 3000).astype(np.int32)
+    wp.config.serial = True
+    try:
+        wp.launch(collide, dim=3000, inputs=[wp.array(shapes)])
+    finally:
+        wp.config.serial = False
+    names = ["sphere", "cube", "capsule"]
+    assert capsys.readouterr().out.splitlines() == [names[shape] for shape in shapes if shape < 3]
 
 
 @pytest.mark.seed("S-BLT-001")
