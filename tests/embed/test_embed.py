@@ -132,5 +132,5 @@ def test_mistakes_are_named(tmp_path):
     kept = twin()
     with pytest.raises(wp.UsageError, match="two kernels called 'generic'"):
         wp.compile_aot_module("aot_generic", path)
-    assert kept.key == "generic" and path.stat().st_size > 1000
+    assert kept.key.endswith("__generic") and path.stat().st_size > 1000
     assert [file.name for file in tmp_path.iterdir()] == ["x.weft"]
