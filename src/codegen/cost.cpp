@@ -177,6 +177,11 @@ private:
                });
     }
 
+    // Whether an addition to gradients of neighbours is a load and a store of all lanes (emit_neighbours.cpp).
+    bool is_side_by_side(const Operation& operation) const {
+        return ir::is_atomic(operation.op) && !used_.contains(operation.result()) && !is_apart(operation);
+    }
+
     double cost_of(const Operation& operation, bool masked) const {
         int leaves = 1;
         if (from_end_.contains(&operation)) return 0.0;
@@ -190,7 +195,7 @@ private:
         const bool accesses = operation.op == Op::load || operation.op == Op::store;
         if (accesses && lanes_ > 1 && is_apart(operation))
             each = lanes_ * (masked ? kMaskedApart : kApart);
-        else if (one_by_one && lanes_ > 1 && !is_summed(operation))
+        else if (one_by_one && lanes_ > 1 && !is_summed(operation) && !is_side_by_side(operation))
             each *= kOneByOne * lanes_;
         return each * leaves;
     }
