@@ -283,6 +283,8 @@ def main():
         print(difference(mutant, (ROOT / mutant.path).read_text()))
         return 0
 
+    # A shell starts jobs behind '&' with Ctrl-C ignored, and the tests would inherit that; some of them send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tree = Tree(options.folder / "tree", options.jobs)
     commit = tree.prepare()
     campaign = Campaign(tree, options.folder, options.limit)
