@@ -209,12 +209,14 @@ class Campaign:
             if len(done) == count:
                 break
             result = self.results.get(mutant.key)
-            if result is None:
+            names = sorted(unit for _, unit in units)
+            # Other tests may notice what those of an earlier run did not.
+            if result is None or (result["outcome"] in ("survived", "unfinished") and result["tests"] != names):
                 outcome, by = self.judge(mutant, units)
                 result = {
                     "key": mutant.key, "commit": commit, "outcome": outcome, "by": by, "path": mutant.path,
                     "line": mutant.line + 1, "kind": mutant.kind, "before": mutant.before, "after": mutant.after,
-                    "text": mutant.text.strip(),
+                    "text": mutant.text.strip(), "tests": names if outcome in ("survived", "unfinished") else [],
                 }  # fmt: skip
                 self.results[mutant.key] = result
                 with (self.folder / "results.jsonl").open("a") as out:

@@ -111,6 +111,10 @@ def test_a_run_goes_on_where_it_was_stopped(campaign):
     again.load("commit")
     both = again.run(iter(mutants), 6, [(1.0, "all")], "commit", lambda text: None)
     assert both[:4] == first and [r["outcome"] for r in both[4:]] == ["survived"] * 2
+    more = campaign({"all": lambda text: True, "keen": lambda text: False})
+    more.load("commit")
+    both = more.run(iter(mutants), 6, [(1.0, "all"), (2.0, "keen")], "commit", lambda text: None)
+    assert both[:4] == first and [r["by"] for r in both[4:]] == ["keen"] * 2  # survivors meet the tests that are new
     another = campaign({"all": lambda text: True})
     another.load("another commit")
     assert another.results == {}
