@@ -155,8 +155,6 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
                 f"struct(): field '{member}' of {name} has no type. help: annotate it: {member}: {type(value).__name__}"
             )
         members[member] = value
-    if not fields:
-        raise UsageError(f"struct(): {name} has no fields. help: annotate attributes: x: float")
     for member, value in _COMMON.items() if not bases else ():
         if member not in declared:
             members.setdefault(member, value)

@@ -29,9 +29,32 @@ std::string field_name(const StructValue& value, std::size_t index) {
     return value.type().struct_name() + "." + field_at(value, index).name;
 }
 
-[[noreturn]] void throw_misfit(const StructValue& self, std::size_t index, const std::string& found) {
+[[noreturn]] void throw_misfit(const StructValue& self, std::size_t index, const std::string& found,
+                               ErrorCategory category = ErrorCategory::type) {
     throw UsageError(field_name(self, index), "expected " + field_at(self, index).type.python_name() + ", got " + found,
-                     ErrorCategory::type);
+                     category);
+}
+
+// Calls visit(offset, type) for the number fields, those of structs inside too.
+template <class Visit>
+void for_each_number(Type type, std::int64_t offset, Visit&& visit) {
+    for (const Type::Field& field : type.fields()) {
+        if (field.type.is_struct()) for_each_number(field.type, offset + field.offset, visit);
+        if (field.type.is_scalar()) visit(offset + field.offset, field.type);
+    }
+}
+
+// A number of Python or NumPy: one that nobody can change.
+bool is_plain_number(nb::handle value) {
+    if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr())) return true;
+    const nb::handle its_class(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
+    return !value_pointer(value) && dtype_from_python(its_class).has_value();
+}
+
+nb::object typed_number(Type type, const std::byte* data) {
+    nb::object made = new_value(type);
+    std::memcpy(value_pointer(made)->data(), data, size_of(type));
+    return made;
 }
 
 StructValue::Slot& slot_at(StructValue& value, std::int64_t field_offset) {
@@ -139,12 +162,39 @@ void StructValue::pack(void* to) {
     std::memcpy(to, data_, size_of(type_));
 }
 
+nb::object StructValue::number_at(std::int64_t offset, Type scalar) {
+    StructValue& root = root_value();
+    const auto found = root.numbers_.find(this->offset() + offset);
+    if (found != root.numbers_.end()) return found->second;
+    return root.is_from_memory_ ? value_to_python(scalar, data_ + offset) : typed_number(scalar, data_ + offset);
+}
+
+void StructValue::keep_number(std::int64_t offset, nb::object number) {
+    root_value().numbers_[this->offset() + offset] = std::move(number);
+}
+
+void StructValue::take(StructValue& other) {
+    // All is read before anything is written.
+    std::vector<std::byte> bytes(size_of(type_));
+    other.pack(bytes.data());
+    std::vector<nb::object> arrays, numbers;
+    for (const Slot& slot : other.slots()) arrays.push_back(slot.array);
+    for_each_number(type_, 0, [&](std::int64_t at, Type scalar) { numbers.push_back(other.number_at(at, scalar)); });
+
+    std::memcpy(data_, bytes.data(), bytes.size());
+    std::size_t next = 0;
+    for (Slot& slot : slots()) slot.array = std::move(arrays[next++]);
+    next = 0;
+    for_each_number(type_, 0, [&](std::int64_t at, Type) { keep_number(at, std::move(numbers[next++])); });
+}
+
 int StructValue::traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     auto* value = nb::inst_ptr<StructValue>(self);
     Py_VISIT(value->root_);
     for (const Slot& slot : value->slots_) Py_VISIT(slot.array.ptr());
+    for (const auto& [offset, number] : value->numbers_) Py_VISIT(number.ptr());
     return 0;
 }
 
@@ -156,6 +206,7 @@ int StructValue::clear(PyObject* self) {
         std::memset(value->data_ + slot.offset, 0, sizeof(ArrayView));
         slot.array.reset();
     }
+    value->numbers_.clear();
     return 0;
 }
 
@@ -185,7 +236,7 @@ nb::object get_field(nb::handle self, std::size_t index) {
     StructValue& value = *struct_pointer(self);
     const Type::Field& field = field_at(value, index);
     std::byte* data = value.data() + field.offset;
-    if (field.type.is_scalar()) return value_to_python(field.type, data);
+    if (field.type.is_scalar()) return value.number_at(field.offset, field.type);
     if (field.type.is_array()) {
         const nb::object& array = slot_at(value, field.offset).array;
         return array.is_valid() ? array : nb::none();
@@ -201,27 +252,22 @@ nb::object get_field(nb::handle self, std::size_t index) {
 void set_field(nb::handle self, std::size_t index, nb::handle value) {
     StructValue& to = *struct_pointer(self);
     const Type::Field& field = field_at(to, index);
+    std::byte* data = to.data() + field.offset;
     if (field.type.is_array()) {
         set_array(to, field.offset, value.is_none() ? nb::object() : array_for(to, index, value));
         return;
     }
-    if (!field.type.is_struct()) {
-        if (!write_value(value, field.type, to.data() + field.offset)) throw_misfit(to, index, describe(value));
+    // None is what a call of the type without arguments gives: zero, but the identity of a transform.
+    const nb::object given = value.is_none() ? dtype_to_python(field.type)() : nb::borrow(value);
+    if (field.type.is_struct()) {
+        StructValue* from = struct_pointer(given);
+        if (!from || from->type() != field.type) throw_misfit(to, index, describe(value));
+        StructValue(field.type, data, to.root().is_valid() ? to.root() : self).take(*from);
         return;
     }
-    StructValue* from = struct_pointer(value);
-    if (!from || from->type() != field.type) throw_misfit(to, index, describe(value));
-    // The source may be a part of this struct, or the other way round: all is read before anything is written.
-    std::vector<std::byte> bytes(size_of(field.type));
-    from->pack(bytes.data());
-    std::vector<nb::object> arrays;
-    for (const StructValue::Slot& slot : from->slots()) arrays.push_back(slot.array);
-    std::memcpy(to.data() + field.offset, bytes.data(), bytes.size());
-    const std::int64_t begin = to.offset() + field.offset;
-    std::size_t next = 0;
-    for (StructValue::Slot& slot : to.slots()) {
-        if (slot.offset >= begin && next < arrays.size()) slot.array = std::move(arrays[next++]);
-    }
+    if (!write_value(given, field.type, data)) throw_misfit(to, index, describe(value), misfit_category(value, field.type));
+    if (!field.type.is_scalar()) return;
+    to.keep_number(field.offset, is_plain_number(given) ? given : typed_number(field.type, data));
 }
 
 // ---- values ----
@@ -289,6 +335,7 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
     nb::object made = new_struct(type);
     StructValue& value = *struct_pointer(made);
     std::memcpy(value.data(), from, size_of(type));
+    value.set_from_memory();
     for (StructValue::Slot& slot : value.slots()) {
         ArrayView view;
         std::memcpy(&view, value.data() + slot.offset, sizeof view);

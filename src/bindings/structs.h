@@ -4,13 +4,16 @@
 //   struct_class.cpp   the class: fields from annotations, its properties
 //   struct_numpy.cpp   structured NumPy arrays
 //
-// A field of a number reads as a Python number; one of a vector, a matrix or a struct as a view that writes through
-// (`s.velocity.x = 1.0`). An array field keeps the Python array that was assigned; the bytes hold its ArrayView.
+// A field of a number keeps what was assigned (`s.n = 42` reads as the int 42); its default is a typed scalar, and in a
+// struct that was read from memory it is a Python number. One of a vector, a matrix or a struct reads as a view that
+// writes through (`s.velocity.x = 1.0`). An array field keeps the Python array that was assigned; the bytes hold its
+// ArrayView.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +51,14 @@ public:
     // Writes the bytes, with the arrays as they are now.
     void pack(void* to);
 
+    // The number in a field of type `scalar`, by its offset in this struct: what was assigned.
+    nb::object number_at(std::int64_t offset, Type scalar);
+    void keep_number(std::int64_t offset, nb::object number);
+    // Copies all of another struct of the same type, which may be a part of this one, or this one a part of it.
+    void take(StructValue& other);
+    // The bytes are from memory: numbers read as Python's until others are assigned.
+    void set_from_memory() { is_from_memory_ = true; }
+
     static int traverse(PyObject* self, visitproc visit, void* arg);
     static int clear(PyObject* self);
 
@@ -57,7 +68,9 @@ private:
     Type type_;
     std::byte* data_;
     PyObject* root_ = nullptr;
-    std::vector<Slot> slots_;  // of a root, by offset
+    std::vector<Slot> slots_;                     // of a root, by offset
+    std::map<std::int64_t, nb::object> numbers_;  // of a root, by offset: what was assigned
+    bool is_from_memory_ = false;                 // of a root
 };
 
 // Null where `object` is no struct instance.

@@ -46,7 +46,7 @@ llvm::Value* Emitter::is_full(llvm::Value* mask) { return in_tail_ ? builder_.ge
 
 // Whether this access, under the present mask, goes through a copy. Masked accesses of single numbers are short.
 bool Emitter::is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const {
-    if (!mask_ || !address.base || address.offsets || lanes_ > kMostLanes) return false;
+    if (leaves.empty() || !mask_ || !address.base || address.offsets || lanes_ > kMostLanes) return false;
     auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.step);
     if (!step || step->getSExtValue() <= 0 || step->getSExtValue() > kLargestDistance) return false;
     return leaves.size() > 1 || step->getSExtValue() != size_of(leaves[0]);

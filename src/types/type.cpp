@@ -128,7 +128,7 @@ void complete(TypeNode& node) {
                 at += field.type.size_bytes();
                 node.alignment = std::max(node.alignment, field.type.alignment());
             }
-            node.size_bytes = round_up(at, node.alignment);
+            node.size_bytes = std::max<std::int64_t>(round_up(at, node.alignment), 1);  // of no fields as in C++
             break;
         }
     }

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import warp as wp
-from probing import differs, still_open
+from probing import differs, floats, launched
 
 
 def names_of_types():
@@ -96,7 +96,6 @@ def numpy_type_of_a_scalar_type():
     return wp.dtype_to_numpy(wp.int16).__name__
 
 
-@still_open("section 4")
 def default_of_a_struct_field():
     @wp.struct
     class S:
@@ -115,3 +114,98 @@ def unknown_field_of_a_struct():
 
     s = S()
     s.m = 3
+
+
+def number_fields_keep_what_was_assigned():
+    @wp.struct
+    class S:
+        n: wp.int32
+        f: float
+        h: wp.float16
+        b: bool
+        u: wp.uint8
+
+    s = S()
+    s.n, s.f, s.h, s.b, s.u = np.int64(7), 1, 0.1, 2.5, 300
+    kept = [(type(x), x) for x in (s.n, s.f, s.h, s.b, s.u)]
+    s.f, s.u = wp.float64(0.5), wp.uint8(3)
+    return kept, [(type(x), float(x)) for x in (s.f, s.u)]
+
+
+def none_for_a_struct_field():
+    @wp.struct
+    class S:
+        n: wp.int32
+        v: wp.vec3
+        m: wp.mat22
+        t: wp.transform
+        a: wp.array(dtype=float)
+
+    s = S()
+    s.n, s.v, s.m, s.a = 3, wp.vec3(1.0, 2.0, 3.0), wp.mat22(1.0, 2.0, 3.0, 4.0), floats(1.0)
+    s.n = s.v = s.m = s.t = s.a = None
+    return type(s.n), int(s.n), s.v, s.m, s.t, s.a
+
+
+def single_number_for_a_vector_field():
+    @wp.struct
+    class S:
+        v: wp.vec3
+
+    s = S()
+    s.v = 1.0
+
+
+def too_few_components_for_a_vector_field():
+    @wp.struct
+    class S:
+        v: wp.vec3
+
+    s = S()
+    s.v = (1.0, 2.0)
+
+
+def assigned_struct_field_is_a_copy():
+    @wp.struct
+    class I:
+        w: wp.float64
+
+    @wp.struct
+    class S:
+        inner: I
+
+    s, i = S(), I()
+    i.w = 2
+    s.inner = i
+    i.w = 3
+    return s.inner.w
+
+
+def struct_without_fields():
+    @wp.struct
+    class Nothing:
+        pass
+
+    @wp.struct
+    class Holder:
+        nothing: Nothing
+        x: float
+
+    def kernel(n: Nothing, h: Holder, many: wp.array(dtype=Nothing), out: wp.array(dtype=float)):
+        made = Nothing()
+        out[0] = h.x
+
+    h = Holder()
+    h.x = 3.0
+    many = wp.zeros(3, dtype=Nothing)
+    launched(kernel, 1, Nothing(), h, many, floats(0.0))
+    return Nothing.vars, many.numpy().tolist(), many.numpy().dtype.itemsize
+
+
+def numbers_of_structs_from_arrays():
+    @wp.struct
+    class S:
+        n: wp.int32
+        h: wp.float16
+
+    return [(s.n, s.h) for s in wp.zeros(2, dtype=S).list()]
