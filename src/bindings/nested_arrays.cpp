@@ -30,10 +30,10 @@ void find_fields(Type structure, std::int64_t offset, std::vector<Field>& fields
 // Calls visit(std::byte* element) for all elements.
 template <class Visit>
 void for_each_element(const runtime::Array& array, Visit&& visit) {
-    const auto walk = [&](const auto& self, int axis, std::byte* at) -> void {
-        if (axis == array.ndim) return visit(at);
-        for (std::int64_t i = 0; i < array.view.shape[axis]; ++i)
-            self(self, axis + 1, at + i * array.view.strides[axis]);
+    const std::span<const std::int64_t> shape = array.shape(), strides = array.strides();
+    const auto walk = [&](const auto& self, std::size_t axis, std::byte* at) -> void {
+        if (axis == shape.size()) return visit(at);
+        for (std::int64_t i = 0; i < shape[axis]; ++i) self(self, axis + 1, at + i * strides[axis]);
     };
     if (array.view.data) walk(walk, 0, static_cast<std::byte*>(array.view.data));
 }

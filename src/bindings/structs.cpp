@@ -265,7 +265,8 @@ void set_field(nb::handle self, std::size_t index, nb::handle value) {
         StructValue(field.type, data, to.root().is_valid() ? to.root() : self).take(*from);
         return;
     }
-    if (!write_value(given, field.type, data)) throw_misfit(to, index, describe(value), misfit_category(value, field.type));
+    if (!write_value(given, field.type, data))
+        throw_misfit(to, index, describe(value), misfit_category(value, field.type));
     if (!field.type.is_scalar()) return;
     to.keep_number(field.offset, is_plain_number(given) ? given : typed_number(field.type, data));
 }

@@ -52,10 +52,8 @@ def _adam(
     rates: _Rates,
 ):
     i = wp.tid()
-    _move(i, p0, g0, m0, v0, rates)
-    _move(i, p1, g1, m1, v1, rates)
-    _move(i, p2, g2, m2, v2, rates)
-    _move(i, p3, g3, m3, v3, rates)
+    for p, g, m, v in ((p0, g0, m0, v0), (p1, g1, m1, v1), (p2, g2, m2, v2), (p3, g3, m3, v3)):
+        _move(i, p, g, m, v, rates)
 
 
 class Adam(Optimizer):

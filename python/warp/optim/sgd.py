@@ -53,10 +53,8 @@ def _sgd(
     rates: _Rates,
 ):
     i = wp.tid()
-    _move(i, p0, g0, b0, rates)
-    _move(i, p1, g1, b1, rates)
-    _move(i, p2, g2, b2, rates)
-    _move(i, p3, g3, b3, rates)
+    for p, g, b in ((p0, g0, b0), (p1, g1, b1), (p2, g2, b2), (p3, g3, b3)):
+        _move(i, p, g, b, rates)
 
 
 class SGD(Optimizer):

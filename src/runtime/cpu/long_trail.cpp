@@ -37,10 +37,10 @@ struct Spill {
 // A file that is gone as soon as it is closed. Each takes at most a quarter of what is free there.
 Spill open_spill() {
     const char* chosen = std::getenv("TMPDIR");
-    for (const std::string folder : {std::string(chosen ? chosen : ""), std::string("/var/tmp"), std::string("/tmp")}) {
-        if (folder.empty()) continue;
+    for (const char* folder : {chosen ? chosen : "", "/var/tmp", "/tmp"}) {
+        if (!*folder) continue;
         struct statvfs system{};
-        const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        const int file = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (file < 0) continue;
         if (::fstatvfs(file, &system) == 0)
             return {file, static_cast<std::int64_t>(system.f_bavail) * static_cast<std::int64_t>(system.f_frsize) / 4};

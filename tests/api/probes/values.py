@@ -167,14 +167,14 @@ def too_few_components_for_a_vector_field():
 
 def assigned_struct_field_is_a_copy():
     @wp.struct
-    class I:
+    class Inner:
         w: wp.float64
 
     @wp.struct
     class S:
-        inner: I
+        inner: Inner
 
-    s, i = S(), I()
+    s, i = S(), Inner()
     i.w = 2
     s.inner = i
     i.w = 3
