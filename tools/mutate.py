@@ -6,13 +6,15 @@
     python tools/mutate.py --show KEY                          the change of a result, as a diff
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
-there without a change: they have to pass, and how long each takes decides their order, the fastest first. Then for each
-mutant: one line is changed, the tree is built, the tests run until one fails, and the line is restored. A mutant that
-does not compile is replaced by another. A test that takes much longer than it should has noticed the mutant too.
+there without a change: they have to pass, and how long each takes is kept. Then for each mutant: one line is changed,
+the tree is built, the tests run until one fails, and the line is restored. First run the tests that noticed earlier
+changes near this line and those named like its file, then the others, the fastest first. A mutant that does not compile
+is replaced by another. A test that takes much longer than it should has noticed the mutant too.
 
 What came out is written to build/mutants/results.jsonl after each mutant: a run that was stopped goes on where it was,
 and --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
-then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts.
+then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts. With --survivors, the
+mutants that survived at earlier commits meet the tests of this one.
 """
 
 import argparse
@@ -20,11 +22,14 @@ import difflib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -35,6 +40,13 @@ EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
 # Where a mistake gives wrong numbers and no error: two thirds of the mutants.
 SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
 SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
+# Looks at the lines of all sources, so that it fails for any change of a line that it knows.
+NO_WITNESS = "tests/tools/test_mutate.py"
+# Words in paths of sources and the words in names of tests that go with them, besides equal ones.
+KIN = {
+    "transform": {"gradients"}, "adjoint": {"gradients"}, "tape": {"gradients"}, "vectorize": {"lanes"},
+    "builtins": {"table"}, "codegen": {"lanes", "table", "builtins"}, "sema": {"errors"},
+}  # fmt: skip
 
 
 # ---- drawing ----
@@ -94,6 +106,7 @@ class Tree:
     def __init__(self, folder, jobs):
         self.folder, self.jobs = folder, jobs
         self.python = ROOT / ".venv/bin/python"
+        self.report = folder.parent / "report.xml"
 
     def prepare(self):
         commit = self._git(ROOT, "rev-parse", "HEAD").strip()
@@ -121,16 +134,33 @@ class Tree:
         programs = sorted(p for p in (self.folder / "build").glob("test_*") if os.access(p, os.X_OK) and p.is_file())
         names = [f"build/{p.name}" for p in programs]
         names += sorted(p.relative_to(self.folder).as_posix() for p in (self.folder / "tests").rglob("test_*.py"))
+        names.remove(NO_WITNESS)
         return [name for name in names if not chosen or any(word in name for word in chosen)]
 
-    def test(self, unit, limit):
-        """(exit code, output) of one of them."""
-        command = [self.folder / unit, "--gtest_brief=1"]
-        if unit.endswith(".py"):
-            command = [self.python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", unit]
+    def test(self, units, limit):
+        """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output)."""
         environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
-        environment["PYTHONPATH"] = str(self.folder / "build/py")
-        return run(command, limit, cwd=self.folder, env=environment)
+        environment |= {"PYTHONPATH": str(self.folder / "build/py"), "PYTHONUNBUFFERED": "1"}
+        if units[0].endswith(".py"):
+            command = [self.python, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider"]
+            command += ["-o", "junit_family=xunit1", f"--junitxml={self.report}"]
+            code, output = run([*command, *units], limit, cwd=self.folder, env=environment)
+            ran = re.findall(r"(tests/\S+?\.py)(?:::| )", output)
+            return code, ran[-1] if ran else units[0], output
+        for unit in units:
+            begin = time.monotonic()
+            code, output = run([self.folder / unit, "--gtest_brief=1"], limit, cwd=self.folder, env=environment)
+            limit -= time.monotonic() - begin
+            if code != 0:
+                break
+        return code, unit, output
+
+    def seconds(self):
+        """{file of Python tests: how long it took when `test` ran last}."""
+        taken = Counter()
+        for case in xml.etree.ElementTree.parse(self.report).iter("testcase"):
+            taken[case.attrib["file"]] += float(case.attrib["time"])
+        return taken
 
     def _git(self, folder, *arguments):
         return subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, text=True).stdout
@@ -141,6 +171,42 @@ class Tree:
 
 
 PASSED = (0, 5)  # pytest gives 5 where every test of a file was left out
+BATCH = 12.0  # seconds of tests that share a process
+
+
+def words(path):
+    """What a path speaks of: the words of its folders and of its name."""
+    return set(re.split(r"[/_.]", path)) - {"src", "tests", "build", "test", "python", "warp", "cpp", "h", "py"}
+
+
+def ordered(units, path, noticed):
+    """The units of [(seconds, unit), ...] in the order in which they meet a change of the file `path`.
+
+    `noticed` has (path, unit) for each change that was noticed before: of the same file, folder or room.
+    """
+    here = Path(path).parts
+    chance = Counter()
+    for other, unit in noticed:
+        common = len(Path(os.path.commonpath([path, other])).parts)
+        chance[unit] += 4.0 ** (common - len(here)) if common >= 2 else 0.0
+    topics = words(path)
+    topics |= set().union(*(KIN.get(word, set()) for word in topics))
+    for _, unit in units:
+        chance[unit] += 0.1 * len(topics & words(unit))
+    return sorted(units, key=lambda entry: (-chance[entry[1]] / (entry[0] + 0.3), entry[0], entry[1]))
+
+
+def batches(units):
+    """Units in order, in lists that share a process: one kind, together about BATCH seconds long."""
+    for _, group in groupby(units, key=lambda entry: entry[1].endswith(".py")):
+        batch = []
+        for entry in group:
+            batch.append(entry)
+            if sum(seconds for seconds, _ in batch) >= BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
 
 class Campaign:
@@ -151,16 +217,24 @@ class Campaign:
 
     def __init__(self, tree, folder, limit):
         self.tree, self.folder, self.limit = tree, folder, limit
-        self.results = {}
+        self.results = {}  # of this commit
+        self.noticed = []  # (path, unit) of all commits
+        self.survivors = set()  # keys of what survived when it was judged last, at any commit
         folder.mkdir(parents=True, exist_ok=True)
 
     def load(self, commit):
-        """Takes up what an earlier run of the same commit left."""
+        """Takes up what earlier runs left."""
         path = self.folder / "results.jsonl"
         for line in path.read_text().splitlines() if path.exists() else []:
             result = json.loads(line)
+            (self.survivors.add if result["outcome"] == "survived" else self.survivors.discard)(result["key"])
+            self.learn(result)
             if result["commit"] == commit:
                 self.results[result["key"]] = result
+
+    def learn(self, result):
+        if result["outcome"] == "noticed":
+            self.noticed.append((result["path"], result["by"].split(" ")[0]))
 
     def measure(self, commit, chosen):
         """How long each unit takes without a change, in [(seconds, unit), ...], the fastest first; all must pass."""
@@ -168,16 +242,18 @@ class Campaign:
         known = json.loads(path.read_text()) if path.exists() else {}
         if known.get("commit") != commit:
             known = {"commit": commit, "seconds": {}}
-        for unit in self.tree.units(chosen):
-            if unit in known["seconds"]:
-                continue
+        wanted = self.tree.units(chosen)
+        new = [unit for unit in wanted if unit not in known["seconds"]]
+        scripts = [unit for unit in new if unit.endswith(".py")]
+        for group in [*([unit] for unit in new if unit not in scripts), *([scripts] if scripts else [])]:
             begin = time.monotonic()
-            code, output = self.tree.test(unit, self.limit)
+            code, who, output = self.tree.test(group, self.limit)
             if code not in PASSED:
-                raise SystemExit(f"mutate.py: {unit} fails without a change:\n{output[-2000:]}")
-            known["seconds"][unit] = round(time.monotonic() - begin, 2)
+                raise SystemExit(f"mutate.py: {who} fails without a change:\n{output[-2000:]}")
+            taken = self.tree.seconds() if group is scripts else {group[0]: time.monotonic() - begin}
+            known["seconds"] |= {unit: round(taken.get(unit, 0.0), 2) for unit in group}
             path.write_text(json.dumps(known, indent=1))
-        return sorted((known["seconds"][unit], unit) for unit in self.tree.units(chosen))
+        return sorted((known["seconds"][unit], unit) for unit in wanted)
 
     def judge(self, mutant, units):
         """What became of one mutant: ("refused", ""), ("noticed", who) or ("survived", "")."""
@@ -188,16 +264,16 @@ class Campaign:
             file.write_text(mutant.apply(original))
             if not self.tree.build(mutant.path, self.limit):
                 return "refused", ""
-            for seconds, unit in units:
+            for batch in batches(ordered(units, mutant.path, self.noticed)):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return "unfinished", f"more than {self.limit} s"
-                allowed = min(left, 60.0 + 5.0 * seconds)
-                code, _ = self.tree.test(unit, allowed)
+                allowed = min(left, 60.0 + 5.0 * sum(seconds for seconds, _ in batch))
+                code, who, _ = self.tree.test([unit for _, unit in batch], allowed)
                 if code is None and allowed < left:
-                    return "noticed", f"{unit} (it hangs)"
+                    return "noticed", f"{who} (it hangs)"
                 if code is not None and code not in PASSED:
-                    return "noticed", unit
+                    return "noticed", who
             return "survived", ""
         finally:
             file.write_text(original)
@@ -212,13 +288,16 @@ class Campaign:
             names = sorted(unit for _, unit in units)
             # Other tests may notice what those of an earlier run did not.
             if result is None or (result["outcome"] in ("survived", "unfinished") and result["tests"] != names):
+                begin = time.monotonic()
                 outcome, by = self.judge(mutant, units)
                 result = {
                     "key": mutant.key, "commit": commit, "outcome": outcome, "by": by, "path": mutant.path,
                     "line": mutant.line + 1, "kind": mutant.kind, "before": mutant.before, "after": mutant.after,
-                    "text": mutant.text.strip(), "tests": names if outcome in ("survived", "unfinished") else [],
+                    "text": mutant.text.strip(), "seconds": round(time.monotonic() - begin, 1),
+                    "tests": names if outcome in ("survived", "unfinished") else [],
                 }  # fmt: skip
                 self.results[mutant.key] = result
+                self.learn(result)
                 with (self.folder / "results.jsonl").open("a") as out:
                     out.write(json.dumps(result) + "\n")
             if result["outcome"] != "refused":
@@ -269,6 +348,7 @@ def main():
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds for one mutant (3600)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of the build")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/mutants", help="the worktree and the results")
+    parser.add_argument("--survivors", action="store_true", help="only what survived earlier commits, again")
     parser.add_argument("--list", metavar="PATH", help="print what could be changed in a file")
     parser.add_argument("--show", metavar="KEY", help="print a change as a diff")
     options = parser.parse_args()
@@ -293,6 +373,8 @@ def main():
     campaign.load(commit)
     units = campaign.measure(commit, [word for word in options.tests.split(",") if word])
     mutants = draws(candidates(tree.folder, options.only), options.seed)
+    if options.survivors:
+        mutants = (mutant for mutant in mutants if mutant.key in campaign.survivors)
     results = campaign.run(mutants, options.count, units, commit, lambda text: print(text, flush=True))
     print(*summary(results, known_as_equivalent()), sep="\n")
     return 0

@@ -28,11 +28,18 @@ class Tree:
     def units(self, chosen):
         return [name for name in self.tests if not chosen or any(word in name for word in chosen)]
 
-    def test(self, unit, limit):
-        self.ran.append(unit)
+    def test(self, units, limit):
         text = "".join((self.folder / path).read_text() for path in FILES)
-        answer = self.tests[unit](text)
-        return (answer, "output") if not isinstance(answer, bool) else (0 if answer else 1, "output")
+        for unit in units:
+            self.ran.append(unit)
+            answer = self.tests[unit](text)
+            code = (0 if answer else 1) if isinstance(answer, bool) else answer
+            if code not in (0, 5):
+                break
+        return code, unit, "output"
+
+    def seconds(self):
+        return {unit: 1.0 for unit in self.ran}
 
 
 @pytest.fixture
@@ -87,6 +94,30 @@ def test_the_fastest_tests_run_first_until_one_fails(campaign):
     assert (campaign.root / sign.path).read_text() == before
 
 
+def test_tests_that_noticed_a_change_nearby_and_those_of_its_name_run_first(campaign):
+    mutate = campaign.mutate
+    units = [(0.1, "tests/python/test_names.py"), (0.2, "tests/python/test_launch.py"), (2.0, "build/test_transform")]
+    units += [(3.0, "tests/gradients/test_kernels.py"), (4.0, "tests/python/test_lanes.py")]
+
+    def order(path, noticed=()):
+        return [unit.split("test_")[1].split(".")[0] for _, unit in mutate.ordered(units, path, noticed)]
+
+    assert order("src/ir/value.cpp") == ["names", "launch", "transform", "kernels", "lanes"]  # the fastest first
+    assert order("src/program/launch.cpp")[:2] == ["launch", "names"]
+    assert set(order("src/transform/adjoint/stale.cpp")[:2]) == {"transform", "kernels"}
+    assert set(order("src/transform/vectorize/phi.cpp")[:3]) == {"transform", "kernels", "lanes"}
+    seen = [("src/ir/block.cpp", "tests/python/test_lanes.py")]
+    assert order("src/ir/value.cpp", seen)[0] == "lanes"
+    assert order("src/runtime/cpu/value.cpp", seen)[0] == "names"  # far away
+
+
+def test_python_tests_share_a_process_as_long_as_it_is_short(campaign):
+    units = [(1.0, "build/test_a"), (0.5, "tests/b.py"), (8.0, "tests/c.py"), (8.0, "tests/d.py"), (1.0, "tests/e.py")]
+    units.append((1.0, "build/test_f"))
+    shared = [[unit for _, unit in batch] for batch in campaign.mutate.batches(units)]
+    assert shared == [["build/test_a"], ["tests/b.py", "tests/c.py", "tests/d.py"], ["tests/e.py"], ["build/test_f"]]
+
+
 def test_a_test_that_hangs_has_noticed(campaign):
     runs = campaign({"stuck": lambda text: None})
     (mutant, *_) = drawn(campaign, 1)
@@ -118,6 +149,16 @@ def test_a_run_goes_on_where_it_was_stopped(campaign):
     another = campaign({"all": lambda text: True})
     another.load("another commit")
     assert another.results == {}
+    assert {path for path, _ in another.noticed} <= set(FILES) and len(another.noticed) == 6
+    assert another.survivors == set()  # they survived first, and were noticed later
+
+
+def test_survivors_of_other_commits_are_known(campaign):
+    runs = campaign({"all": lambda text: True})
+    done = runs.run(iter(drawn(campaign, 4)), 3, [(1.0, "all")], "commit", lambda text: None)
+    later = campaign({"all": lambda text: False})
+    later.load("another commit")
+    assert later.survivors == {result["key"] for result in done} and len(done) == 3
 
 
 def test_the_baseline_must_pass_and_is_measured_once(campaign):
