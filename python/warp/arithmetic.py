@@ -37,6 +37,7 @@ _BINARY = {
 }
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
 _MOST_POWER = 64  # a ** n with a larger n is pow()
+_MOST_COMPONENTS = 1024  # of one element: the code of an operator has instructions for each
 _COMPARISONS = {"<", "<=", ">", ">="}
 _functions: dict[str, Callable] = {}
 
@@ -97,6 +98,13 @@ def _check_dtypes(symbol: str, operands: list[Any], api: str) -> None:
     names = [type_name(dtype) for dtype in types]
     if any(info is None for info in infos):
         raise usage_error(f"{api}: arrays of structs have no arithmetic, got {' and '.join(names)}", TypeError)
+    for name, info in zip(names, infos, strict=True):
+        if info["components"] > _MOST_COMPONENTS:
+            raise usage_error(
+                f"{api}: elements may have {_MOST_COMPONENTS} components, got {name}: their code would take long to "
+                f"compile. help: a.view(wp.{type_name(info['scalar'])}) shows the components as scalars",
+                ValueError,
+            )
     scalars = {info["scalar"] for info in infos}
     if len(scalars) > 1:
         raise usage_error(

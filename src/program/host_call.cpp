@@ -1,9 +1,11 @@
 #include "program/host_call.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "builtins/resolve.h"
 #include "ir/builder.h"
+#include "ir/walk.h"
 #include "program/fault.h"
 #include "sema/sema.h"
 #include "support/error.h"
@@ -45,6 +47,32 @@ public:
     std::vector<std::string> names() override { return {}; }
     std::vector<std::string> attribute_names(const sema::Binding&) override { return {}; }
 };
+
+std::int64_t components_of(Type type) {
+    if (type.is_numeric_aggregate()) return type.components();
+    std::int64_t sum = type.is_scalar() ? 1 : 0;
+    if (type.is_struct())
+        for (const Type::Field& field : type.fields()) sum += components_of(field.type);
+    return sum;
+}
+
+// How many operations on single numbers it stands for.
+std::int64_t operations_of(const ir::Operation& operation) {
+    const std::int64_t results = operation.results.empty() ? 1 : components_of(operation.result()->type);
+    if (operation.op != ir::Op::matmul) return std::max<std::int64_t>(results, 1);
+    const Type left = operation.operands[0]->type;
+    return results * (left.is_matrix() ? left.cols() : left.rows());
+}
+
+void check_size(const std::string& name, const char* what, std::int64_t count, std::int64_t most) {
+    if (count <= most) return;
+    throw UsageError("wp." + name + "()",
+                     "a call from Python may have " + std::to_string(most) + " " + what + ", this one has " +
+                         std::to_string(count) +
+                         ": its code would take long to compile. help: compute with NumPy, which takes typed values "
+                         "(numpy.array(value)), or call it in a kernel",
+                     ErrorCategory::value);
+}
 
 bool can_be_stored(Type type) { return type.is_scalar() || type.is_numeric_aggregate() || type.is_struct(); }
 
@@ -88,6 +116,11 @@ HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>
     };
     for (const Type type : results) add_target(type);
     for (const std::size_t i : inout) add_target(match.parameter_types[i]);
+    std::int64_t components = 0;
+    for (const Place& place : arguments_)
+        if (!place.type.is_none()) components += components_of(place.type);
+    for (const Type type : results) components += components_of(type);
+    check_size(name_, "components in arguments and results", components, kMostHostComponents);
 
     for (std::size_t i = 0; i < values.size(); ++i) {
         const builtins::Parameter& parameter = builtins::parameter_at(signature, i);
@@ -107,6 +140,9 @@ HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>
     outcomes.insert(outcomes.end(), call.inout.begin(), call.inout.end());
     for (std::size_t i = 0; i < outcomes.size(); ++i) builder.store(targets[i], {builder.integer(0)}, outcomes[i]);
     builder.return_({});
+    std::int64_t operations = 0;
+    ir::for_each_operation(function.body, [&](const ir::Operation& one) { operations += operations_of(one); });
+    check_size(name_, "operations", operations, kMostHostOperations);
 
     for (const Type type : results) results_.push_back({type, 0});
     for (const std::size_t i : inout) changed_.push_back({i, {match.parameter_types[i], 0}});

@@ -2,9 +2,13 @@
 // matched overload is expanded into a kernel of one thread, which goes the way of every kernel (passes, disk cache,
 // compiler) and stores what the builtin gives through arrays of one element. Its checks are those of debug mode: an
 // index out of range or an integer division by zero is an error on the host.
+//
+// The code has an instruction for each component, and is compiled while the caller waits: calls of values so large that
+// it would take many seconds are an error. In kernels, where they are, it is the user's own decision.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -15,6 +19,10 @@
 
 namespace weft::program {
 
+// What a call from the host may have at most: components in its arguments and results together, and operations on
+// single numbers.
+inline constexpr std::int64_t kMostHostComponents = 4096, kMostHostOperations = 16384;
+
 class HostFunction {
 public:
     // Where a value goes in the argument block.
@@ -24,7 +32,7 @@ public:
     };
 
     // `is_given`, for each of match.parameter_types: left-out parameters have their default. Throws UsageError where
-    // the builtin has no meaning outside of kernels.
+    // the builtin has no meaning outside of kernels, and where the call is larger than said above.
     HostFunction(const builtins::Match& match, const std::vector<bool>& is_given, bool cache);
 
     // wp.printf(), which is part of the language: `arguments` are texts (the format first) and types of scalars. Throws

@@ -219,3 +219,34 @@ def test_functions_of_kernels_run_in_python_with_the_same_builtins():
         return v - n * (2.0 * wp.dot(v, n))
 
     assert reflect(wp.vec3(1, -1, 0), wp.vec3(0, 1, 0)) == wp.vec3(1, 1, 0)
+
+
+def test_calls_of_huge_values_are_an_error_at_once():
+    vector, matrix = wp.types.vector(60000, wp.float32)(1.0), wp.types.matrix((6000, 10), wp.float32)(1.0)
+    row, square = wp.types.vector(10, wp.float32)(1.0), wp.types.matrix((36, 36), wp.float32)(1.0)
+    calls = {
+        120000: [lambda: wp.transpose(matrix)],
+        180000: [lambda: wp.cw_mul(vector, vector), lambda: wp.cw_mul(matrix, matrix)],
+        120001: [lambda: wp.dot(vector, vector), lambda: wp.ddot(matrix, matrix)],
+        60001: [lambda: wp.length(vector), lambda: wp.min(vector)],
+        66010: [lambda: matrix @ row, lambda: matrix * row],
+    }
+    for components, functions in calls.items():
+        for function in functions:
+            with pytest.raises(ValueError, match=f"may have 4096 components in .*, this one has {components}"):
+                function()
+    with pytest.raises(ValueError, match="may have 16384 operations, this one has 4"):
+        wp.mul(square, square)
+    # What is done by components needs no code and has no limit; NumPy has the rest, as the message says.
+    np.testing.assert_array_equal(np.array(vector + vector * 2.0), np.full(60000, 3.0))
+    np.testing.assert_array_equal(np.array(-matrix), np.full(60000, -1.0))
+    assert np.dot(np.array(vector), np.array(vector)) == 60000.0
+
+
+def test_calls_up_to_the_limit_are_computed():
+    rng = np.random.default_rng(3)
+    matrix_type, vector_type = wp.types.matrix((40, 20), wp.float64), wp.types.vector(800, wp.float64)
+    values = rng.standard_normal((40, 20))
+    np.testing.assert_array_equal(np.array(wp.transpose(matrix_type(values))), values.T.ravel())
+    flat = values.ravel()
+    np.testing.assert_allclose(wp.dot(vector_type(flat), vector_type(flat)), (flat * flat).sum())

@@ -104,6 +104,15 @@ def test_vectors_and_matrices():
         x * y
 
 
+def test_elements_of_thousands_of_components_are_an_error_that_says_what_works():
+    huge = wp.ones(3, dtype=wp.types.vector(60000, wp.float32))
+    for function in (lambda: huge + huge, lambda: 2.0 * huge, lambda: -huge, lambda: operator.iadd(huge, huge)):
+        with pytest.raises(ValueError, match=r"1024 components, got .*60000.* help: a.view\(wp.float32\)"):
+            function()
+    scalars = huge.view(wp.float32)
+    np.testing.assert_array_equal((scalars + scalars).numpy(), np.full((3, 60000), 2.0))
+
+
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, operator.iadd, operator.isub])
 def test_an_operator_means_the_same_the_second_time(op):
     """From the second time on the kernel is known and fewer things are looked at."""

@@ -39,6 +39,7 @@ def test_a_command_is_made_empty_and_filled():
             wp.Launch(wrong)
 
 
+@pytest.mark.seed("S-LCH-010")
 def test_numbers_of_ctypes():
     command, out = recorded()
     command.set_param_at_index_from_ctype(1, ctypes.c_int(3))

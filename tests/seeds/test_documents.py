@@ -30,6 +30,37 @@ def test_p01_list_to_numpy(load_seed, run_sample, capsys, seed, first, last):
     assert capsys.readouterr().out == "[1. 2. 3.]\n"
 
 
+def indented(text):
+    """The page whose lines have lost their indentation (002): the bodies of its kernels get it back."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        inside = inside and line.startswith(("i = ", "y[i]"))
+        lines.append("    " + line if inside else line)
+        inside = inside or line.startswith("def ")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.seed("P-02")
+@pytest.mark.seed("P-03")
+@pytest.mark.parametrize("n", [1, 1000])
+@pytest.mark.parametrize(("seed", "first", "last"), [(1, 12, 23), (2, 37, 45)])
+def test_p02_and_p03_saxpy_on_numpy_arrays(load_seed, run_sample, seed, first, last, n):
+    text = load_seed(seed).text(first, last)
+    y = run_sample(indented(text) if seed == 2 else text, n=n)["y"]
+    assert type(y) is np.ndarray and y.dtype == np.float32
+    np.testing.assert_array_equal(y, np.arange(n) + 1.0)
+
+
+@pytest.mark.seed("P-07")
+@pytest.mark.parametrize("n", [1, 1000])
+@pytest.mark.parametrize(("seed", "first", "last"), [(1, 75, 80), (2, 61, 66)])
+def test_p07_dtypes_shared_with_numpy(load_seed, run_sample, seed, first, last, n):
+    names = run_sample(HEADER + load_seed(seed).text(first, last), n=n)
+    assert names["numpy_type"] is np.float32 and names["a"].dtype is wp.float32
+    assert names["a"].numpy().dtype == names["b"].dtype and names["a"].shape == names["b"].shape == (n,)
+    assert not names["a"].numpy().any() and not names["b"].any()
+
+
 BEYOND = """
 @wp.kernel
 def beyond(x: wp.array(dtype=float), n: int):

@@ -17,6 +17,52 @@ def test_list_to_array_to_numpy(capsys):
     assert capsys.readouterr().out == "[1. 2. 3.]\n"
 
 
+@pytest.mark.seed("P-02")
+@pytest.mark.seed("P-03")
+@pytest.mark.parametrize("n", [1, 1000])
+def test_saxpy_on_numpy_arrays(n):
+    @wp.kernel
+    def older(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
+        i = wp.tid()
+        y[i] = a * x[i] + y[i]
+
+    @wp.kernel
+    def newer(x: wp.array[float], y: wp.array[float], a: float):
+        i = wp.tid()
+        y[i] = a * x[i] + y[i]
+
+    x, y = np.arange(n, dtype=np.float32), np.ones(n, dtype=np.float32)
+    wp.launch(older, dim=n, inputs=[x, y, 1.0], device="cpu")
+    np.testing.assert_array_equal(y, np.arange(n) + 1.0)
+    wp.launch(newer, dim=n, inputs=[x, y, 2.0], device="cpu")
+    np.testing.assert_array_equal(y, 3.0 * np.arange(n) + 1.0)
+
+
+@pytest.mark.seed("P-07")
+def test_dtypes_shared_with_numpy():
+    numpy_type = wp.dtype_to_numpy(wp.float32)
+    a, b = wp.zeros(9, dtype=wp.float32), np.zeros(9, dtype=numpy_type)
+    assert numpy_type is np.float32 and a.numpy().dtype == b.dtype and not a.numpy().any()
+
+
+@pytest.mark.seed("P-97")
+def test_from_numpy_and_array_with_and_without_a_dtype():
+    rng = np.random.default_rng(0)
+    rows, blocks, square = (rng.standard_normal(shape) for shape in ((5, 3), (5, 2, 2), (6, 6)))
+    # Without a dtype from_numpy() makes vectors and matrices of trailing axes, wp.array() scalars.
+    for data, dtype in ((rows, wp.vec3d), (blocks, wp.mat22d), (square, wp.types.vector(6, wp.float64))):
+        elements, scalars = wp.from_numpy(data), wp.array(data=data)
+        assert elements.dtype is dtype and elements.shape == data.shape[:1]
+        assert scalars.dtype is wp.float64 and scalars.shape == data.shape
+        np.testing.assert_array_equal(elements.numpy(), data)
+        np.testing.assert_array_equal(scalars.numpy(), data)
+    for make in (wp.from_numpy, lambda nd, dtype: wp.array(data=nd, dtype=dtype)):
+        floats, vectors = make(rows, float), make(rows, wp.vec3)
+        assert (floats.dtype, floats.shape, vectors.dtype, vectors.shape) == (wp.float32, (5, 3), wp.vec3, (5,))
+        for a in (floats, vectors):
+            np.testing.assert_array_equal(a.numpy(), rows.astype(np.float32))
+
+
 @pytest.mark.seed("P-44", waits="cuda")
 @pytest.mark.seed("S-INI-005")
 def test_configuration_before_init(tmp_path):
