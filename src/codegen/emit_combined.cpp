@@ -227,12 +227,7 @@ void Emitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Va
     body(i);
     llvm::Value* next = builder_.CreateAdd(i, i64(1), "", true, true);
     i->addIncoming(next, builder_.GetInsertBlock());
-    llvm::BranchInst* back = builder_.CreateCondBr(builder_.CreateICmpNE(next, count), loop, after);
-    // A short part of the work: unrolled it would only take longer to compile.
-    llvm::Metadata* rolled = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
-    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
-    loop_id->replaceOperandWith(0, loop_id);
-    back->setMetadata(llvm::LLVMContext::MD_loop, loop_id);
+    keep_rolled(builder_.CreateCondBr(builder_.CreateICmpNE(next, count), loop, after));
     builder_.SetInsertPoint(after);
 }
 

@@ -312,7 +312,8 @@ void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llv
         add_incoming(loop.active, Leaf::of_vector(active), latch);
         builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
     } else {
-        builder_.CreateBr(loop.header);
+        llvm::Instruction* back = builder_.CreateBr(loop.header);
+        if (is_rare_) keep_rolled(back);
     }
     builder_.SetInsertPoint(loop.exit);
     mask_ = loop.outer_mask;
@@ -342,6 +343,54 @@ llvm::Value* Emitter::in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, l
     llvm::Value* goes_up = compare(Op::cmp_gt, scalar, step, zero);
     llvm::Value* goes_down = compare(Op::cmp_lt, scalar, step, zero);
     return builder_.CreateOr(builder_.CreateAnd(goes_up, up), builder_.CreateAnd(goes_down, down));
+}
+
+// Of a short part of the work: unrolled it would only take longer to compile.
+void Emitter::keep_rolled(llvm::Instruction* back) {
+    llvm::Metadata* rolled = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
+    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
+    loop_id->replaceOperandWith(0, loop_id);
+    back->setMetadata(llvm::LLVMContext::MD_loop, loop_id);
+}
+
+void Emitter::emit_loop(const Operation& operation) {
+    if (lanes_ == 1 && !options_.debug) {
+        const transform::LoopSigns signs = transform::signs_of_loop(operation);
+        if (!signs.choices.empty()) return emit_either_way(operation, signs);
+    }
+    operation.op == Op::for_ ? emit_for(operation) : emit_while(operation);
+}
+
+// Asks before the loop whether its indices may be negative, and not in each iteration.
+void Emitter::emit_either_way(const Operation& loop, const transform::LoopSigns& signs) {
+    llvm::Value* from_start = builder_.getTrue();
+    for (const ir::Value* start : signs.starts) {
+        llvm::Value* number = leaf(start).scalar;
+        from_start = builder_.CreateAnd(
+            from_start, builder_.CreateICmpSGE(number, llvm::Constant::getNullValue(number->getType())));
+    }
+    std::vector<const ir::Value*> used;
+    for (const ir::Value* result : loop.results)
+        if (uses_[result] > 0) used.push_back(result);
+    std::vector<LaneValue> results[2];
+    const auto emit = [&](std::vector<LaneValue>& given) {
+        loop.op == Op::for_ ? emit_for(loop) : emit_while(loop);
+        for (const ir::Value* result : used) given.push_back(value(result));
+    };
+    const auto [first, second] = emit_either(
+        from_start, "from_start",
+        [&] {
+            from_start_.insert(signs.choices.begin(), signs.choices.end());
+            emit(results[0]);
+            from_start_.clear();
+        },
+        [&] {
+            is_rare_ = true;
+            emit(results[1]);
+            is_rare_ = false;
+        });
+    for (std::size_t i = 0; i < used.size(); ++i)
+        set(used[i], merge(used[i]->type, false, results[0][i], first, results[1][i], second));
 }
 
 void Emitter::emit_for(const Operation& operation) {

@@ -392,9 +392,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
         case Op::if_:
             return emit_if(operation);
         case Op::for_:
-            return emit_for(operation);
         case Op::while_:
-            return emit_while(operation);
+            return emit_loop(operation);
         case Op::call_library:
             return operation.library->native ? emit_call_native(operation) : emit_call_library(operation);
         case Op::tid:

@@ -326,27 +326,53 @@ llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
     }
 }
 
-// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice.
-llvm::Value* Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent) {
+// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice. One that
+// does not is extended by zeros, which costs nothing where it was loaded.
+Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
+    llvm::Type* wide_type = builder_.getInt64Ty();
+    const bool is_short = index.scalar->getType() != wide_type;
+    llvm::Value* from_start = index.scalar;
+    if (is_short) from_start = index.wide ? index.wide : builder_.CreateZExt(index.scalar, wide_type, "", true);
     builder_.CreateCondBr(is_negative, end, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
     builder_.SetInsertPoint(end);
-    llvm::Value* counted = builder_.CreateAdd(index.scalar, extent.scalar);
+    Leaf counted = Leaf::of_scalar(builder_.CreateAdd(index.scalar, extent.scalar));
+    llvm::Value* wide_counted = wide(counted, scalar);
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);
-    llvm::PHINode* at = builder_.CreatePHI(index.scalar->getType(), 2);
-    at->addIncoming(index.scalar, before);
-    at->addIncoming(counted, end);
-    return at;
+    llvm::PHINode* at = builder_.CreatePHI(wide_type, 2);
+    at->addIncoming(from_start, before);
+    at->addIncoming(wide_counted, end);
+    if (!is_short) return Leaf::of_scalar(at);
+    Leaf result = Leaf::of_scalar(builder_.CreateTrunc(at, index.scalar->getType()));
+    result.wide = at;
+    return result;
+}
+
+// The same of lanes: nothing waits for the choice where none of them counts from the end.
+LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
+    LaneValue plain{index.type, {Leaf::of_vector(vector(index.leaves[0]))}, {}};
+    builder_.CreateCondBr(any_lane(both(mask_, here(is_negative))), end, after,
+                          llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(end);
+    LaneValue chosen = blend(is_negative, counted, index);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    return merge(index.type, true, plain, before, chosen, end);
 }
 
 void Emitter::emit_select(const Operation& operation) {
     Leaf& condition = leaf(operation.operands[0]);
     LaneValue &a = value(operation.operands[1]), &b = value(operation.operands[2]);
+    if (condition.varying() && ir::as_written(operation.result()) && !options_.debug)
+        return set(operation.result(), from_end_in_lanes(condition.vector, a, b));
     if (condition.varying()) return set(operation.result(), blend(condition.vector, a, b));
+    if (from_start_.contains(&operation)) return set(operation.result(), b);
     const bool is_index = lanes_ == 1 && ir::as_written(operation.result());
     if (const ir::Value* extent = is_index ? ir::extent_of(operation.result()) : nullptr)
-        return set(operation.result(), Leaf::of_scalar(from_end(condition.scalar, b.leaves[0], leaf(extent))));
+        return set(operation.result(),
+                   from_end(condition.scalar, b.leaves[0], leaf(extent), operation.result()->type.scalar()));
     LaneValue whole{operation.result()->type, {}, a.root == b.root ? a.root : MemoryRoot{}};
     for (std::size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf &left = a.leaves[i], &right = b.leaves[i];

@@ -36,6 +36,7 @@
 #include "codegen/native.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
+#include "transform/signs.h"
 #include "transform/vectorize/neighbours.h"
 
 namespace weft::codegen {
@@ -333,7 +334,8 @@ private:
     void emit_neighbours(const transform::Neighbours& group);
     void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
                       llvm::Value* is_middle);
-    llvm::Value* from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent);
+    Leaf from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar);
+    LaneValue from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index);
     bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
     std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_without_end(const ir::Operation& operation,
                                                                      llvm::ArrayRef<ir::Value*> indices,
@@ -351,6 +353,9 @@ private:
     void emit_if(const ir::Operation& operation);
     void emit_uniform_if(const ir::Operation& operation);
     void emit_masked_if(const ir::Operation& operation);
+    void emit_loop(const ir::Operation& operation);
+    void emit_either_way(const ir::Operation& loop, const transform::LoopSigns& signs);
+    void keep_rolled(llvm::Instruction* back);
     void emit_for(const ir::Operation& operation);
     void emit_while(const ir::Operation& operation);
     struct Loop;
@@ -427,6 +432,9 @@ private:
     std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};                // which is between these, along the first axis
     llvm::Value* own_[2] = {};                   // elements between these are of no other chunk
+    // Choices of indices that count from the end, where code is written at present for indices that do not.
+    std::unordered_set<const ir::Operation*> from_start_;
+    bool is_rare_ = false;                       // code is written at present that hardly ever runs
     std::set<MemoryRoot> private_memories_;      // that nobody else accesses where code is written at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // one for each check

@@ -1,7 +1,11 @@
 #include "transform/signs.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "ir/indices.h"
 #include "ir/lower_bounds.h"
+#include "ir/walk.h"
 
 namespace weft::transform {
 
@@ -10,21 +14,23 @@ namespace {
 using ir::Op;
 using ir::Operation;
 using ir::Region;
+using ir::Value;
 
+// Finds the choices that are none, given what the conditions around them say.
 class Signs {
 public:
-    bool run(const Region& region) {
-        visit(region);
-        return changed_;
-    }
+    using Found = std::function<void(Operation& choice)>;
+    explicit Signs(Found found) : found_(std::move(found)) {}
 
-private:
+    void assume_not_negative(const Value* value) { bounds_.assume_least(value, 0); }
+
     void visit(const Region& region) {
         const std::size_t before = bounds_.mark();
         for (Operation* operation : region.operations) visit(*operation);
         bounds_.rewind(before);
     }
 
+private:
     void visit(Operation& operation) {
         if (operation.op == Op::select) return choose(operation);
         for (std::size_t i = 0; i < operation.regions.size(); ++i) {
@@ -37,26 +43,93 @@ private:
         }
     }
 
-    // simplify() takes the index itself then.
     void choose(Operation& operation) {
-        const ir::Value* index = ir::as_written(operation.result());
+        const Value* index = ir::as_written(operation.result());
         if (!index) return;
         // An array without elements has no index that is right.
         const std::size_t before = bounds_.mark();
-        if (const ir::Value* extent = ir::extent_of(operation.result())) bounds_.assume_least(extent, 1);
+        if (const Value* extent = ir::extent_of(operation.result())) bounds_.assume_least(extent, 1);
         const bool is_never_negative = bounds_.is_never_negative(index);
         bounds_.rewind(before);
-        if (!is_never_negative) return;
-        operation.operands[1] = operation.operands[2];
-        changed_ = true;
+        if (is_never_negative) found_(operation);
     }
 
     ir::LowerBounds bounds_;
-    bool changed_ = false;
+    Found found_;
 };
+
+// Loops up to this size are written twice: a larger one has more to do than to ask.
+constexpr int kMostOperations = 64;
+constexpr int kDeepest = 8;
+
+bool is_before(const Value* value, const Operation& loop) {
+    const Region* at = value->definition ? value->definition->parent : value->region;
+    while (at && at->owner != &loop) at = at->owner ? at->owner->parent : nullptr;
+    return !at;
+}
+
+// The signed integers from before the loop that an index of the loop starts from.
+void find_starts(const Value* index, const Operation& loop, std::vector<const Value*>& starts, int depth = 0) {
+    if (depth > kDeepest || !index->type.is_scalar() || !index->type.is_int()) return;
+    if (is_before(index, loop)) {
+        const bool is_constant = index->definition && index->definition->op == Op::constant;
+        if (is_constant || ir::LowerBounds().is_never_negative(index)) return;
+        if (std::find(starts.begin(), starts.end(), index) == starts.end()) starts.push_back(index);
+        return;
+    }
+    const auto follow = [&](const Value* value) { find_starts(value, loop, starts, depth + 1); };
+    if (!index->definition) {
+        if (index->region->owner != &loop) return;
+        const std::size_t first = ir::carried_operands(loop), carried = ir::carried_arguments(loop);
+        const auto number = static_cast<std::size_t>(index->index);
+        follow(number < carried ? loop.operands[0] : loop.operands[first + number - carried]);
+        return;
+    }
+    const auto& operands = index->definition->operands;
+    switch (index->definition->op) {
+        case Op::add:
+            follow(operands[1]);
+            [[fallthrough]];
+        case Op::sub:
+        case Op::mul:
+        case Op::div:
+        case Op::shr:
+        case Op::cast:
+            return follow(operands[0]);
+        default:
+            return;
+    }
+}
 
 }  // namespace
 
-bool drop_signs(ir::Function& function) { return Signs().run(function.body); }
+bool drop_signs(ir::Function& function) {
+    bool changed = false;
+    Signs signs([&](Operation& choice) {
+        choice.operands[1] = choice.operands[2];
+        changed = true;
+    });
+    signs.visit(function.body);
+    return changed;
+}
+
+LoopSigns signs_of_loop(const Operation& loop) {
+    int count = 0;
+    bool nests = false;
+    LoopSigns found;
+    for (const Region* region : loop.regions) {
+        ir::for_each_operation(*region, [&](const Operation& operation) {
+            ++count;
+            nests |= operation.op == Op::for_ || operation.op == Op::while_;
+            if (operation.op != Op::select || count > kMostOperations) return;
+            if (const Value* index = ir::as_written(operation.result())) find_starts(index, loop, found.starts);
+        });
+    }
+    if (nests || count > kMostOperations || found.starts.empty()) return {};
+    Signs signs([&](Operation& choice) { found.choices.push_back(&choice); });
+    for (const Value* start : found.starts) signs.assume_not_negative(start);
+    for (const Region* region : loop.regions) signs.visit(*region);
+    return found.choices.empty() ? LoopSigns{} : found;
+}
 
 }  // namespace weft::transform

@@ -245,6 +245,100 @@ def test_gradients(kernel):
         assert x.grad.numpy()[column] == np.dot(image.numpy(), seed)
 
 
+@wp.kernel
+def loops(a: wp.array[wp.float64], at: wp.array[int], n: int, out: wp.array2d[wp.float64]):
+    i = wp.tid()
+    start = at[i]
+    upward, downward, gathered, last = wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(0.0)
+    for k in range(start, start + n):
+        upward += wp.float64(k) * a[k] * a[k - 2]
+    for k in range(start + n, start - 1, -2):
+        downward = downward * wp.float64(0.5) + a[k]
+    for k in range(start, start + n):
+        if a[at[k]] > wp.float64(80.0):
+            break
+        gathered += a[at[k]]
+        last = a[k]
+    m = start
+    while m < start + n:
+        a[m] = a[m] + wp.float64(1.0) + last
+        m += 3
+    out[i, 0] = upward
+    out[i, 1] = downward
+    out[i, 2] = gathered
+    out[i, 3] = last
+
+
+def loops_in_python(a, at, n, out):
+    for i in range(len(out)):
+        start, downward, gathered, last = int(at[i]), 0.0, 0.0, 0.0
+        k = np.arange(start, start + n)
+        for j in range(start + n, start - 1, -2):
+            downward = downward * 0.5 + a[j]
+        upward = (k * a[k] * a[k - 2]).sum()
+        for j in k:
+            if a[at[j]] > 80.0:
+                break
+            gathered += a[at[j]]
+            last = a[j]
+        for j in range(start, start + n, 3):
+            a[j] += 1.0 + last
+        out[i] = upward, downward, gathered, last
+
+
+@pytest.mark.parametrize("lowest, n", [(-N // 2, 5), (-2, 3), (3, 4), (0, 0), (-9, 20)])
+def test_loops_whose_start_may_be_negative(lowest, n):
+    rng = np.random.default_rng(n)
+    a, at = numbers().astype(np.float64), rng.integers(lowest, N // 2 - 5, N).astype(np.int32)
+    x, out = wp.array(a, dtype=wp.float64), wp.zeros((N, 4), dtype=wp.float64)
+    expected = np.zeros((N, 4))
+    loops_in_python(a, at, n, expected)
+    wp.config.serial = True
+    try:
+        wp.launch(loops, dim=N, inputs=[x, wp.array(at, dtype=int), n, out])
+    finally:
+        wp.config.serial = False
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-13)
+    np.testing.assert_allclose(x.numpy(), a, rtol=1e-13)
+
+
+@wp.kernel
+def sums_of_rows(
+    first: wp.array[int], column: wp.array[int], a: wp.array[float], x: wp.array[float], out: wp.array[float]
+):
+    i = wp.tid()
+    total = float(0.0)
+    for k in range(first[i], first[i + 1]):
+        total += a[k] * x[column[k]]
+    out[i] = total
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_rows_of_a_matrix_whose_entries_count_from_the_end(part):
+    rng = np.random.default_rng(5)
+    first = np.concatenate([[0], np.cumsum(rng.integers(0, 13, N))]).astype(np.int32)
+    count = first[-1]
+    shift = -int(count * part)
+    a, x = rng.integers(1, 9, count).astype(np.float32), rng.integers(1, 9, N).astype(np.float32)
+    column = rng.integers(-N, N, count).astype(np.int32)
+    seed = rng.integers(1, 9, N).astype(np.float32)
+    arrays = [wp.array(v, dtype=float, requires_grad=True) for v in (a, x, np.zeros(N))]
+    with wp.Tape() as tape:
+        wp.launch(
+            sums_of_rows, dim=N, inputs=[wp.array(first + shift, dtype=int), wp.array(column, dtype=int), *arrays]
+        )
+    tape.backward(grads={arrays[2]: wp.array(seed, dtype=float)})
+    out, of_a, of_x = np.zeros(N), np.zeros(count), np.zeros(N)
+    for i in range(N):
+        for k in range(first[i] + shift, first[i + 1] + shift):
+            out[i] += a[k] * x[column[k]]
+            of_a[k] += seed[i] * x[column[k]]
+            of_x[column[k]] += seed[i] * a[k]
+    np.testing.assert_array_equal(arrays[2].numpy(), out)
+    np.testing.assert_array_equal(arrays[0].grad.numpy(), of_a)
+    np.testing.assert_array_equal(arrays[1].grad.numpy(), of_x)
+
+
 def test_indices_that_conditions_keep_in_range_are_not_counted_from_the_end():
     @wp.kernel
     def guarded(a: wp.array[float], at: wp.array[int], n: int, out: wp.array[float]):
