@@ -175,7 +175,7 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
         plans.push_back(plan_parameter(read.tree->parameters[i].name, types[i], layout.offsets[i]));
     }
     parameters_ = std::move(plans);
-    array_offsets_ = program::array_offsets(layout, types);
+    arrays_ = program::array_places(layout, types);
     block_bytes_ = layout.size_bytes;
     return parameters_;
 }

@@ -94,7 +94,7 @@ public:
     bool knows_hash() const { return keeps_hash_ || !variants_.empty(); }
     std::int64_t block_bytes();
     // Whether an argument block has None for an array; parameters() has been asked for.
-    bool has_null(const std::byte* block) const { return program::has_null(array_offsets_, block); }
+    bool has_null(const std::byte* block) const { return program::has_null(arrays_, block); }
     // The variant that wp.config and the kernel's options ask for.
     Variant configured() const;
     int optimization_level(Variant variant) const;
@@ -140,7 +140,7 @@ private:
     // Of a generic kernel, by the types of the parameters, oldest first.
     std::vector<std::pair<std::vector<Type>, nb::object>> instances_;
     std::vector<ParameterPlan> parameters_;
-    std::vector<std::int64_t> array_offsets_;
+    std::vector<program::ArrayPlace> arrays_;
     std::int64_t block_bytes_ = -1;
     sema::Options sema_options(bool debug) const;
     program::CompileOptions compile_options(Variant variant) const;

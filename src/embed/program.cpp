@@ -192,7 +192,7 @@ void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument>
         const bool is_general = program::needs_strided(self.dense, block.data()) ||
                                 program::has_overlap(self.dense, block.data()) ||
                                 program::repeats_elements(self.dense, block.data()) ||
-                                program::has_null(self.dense.array_offsets, block.data());
+                                program::has_null(self.dense.arrays, block.data());
         program::run(is_general ? self.general : self.dense, block.data(), grid);
         if (runtime::has_prints()) {
             const std::string text = runtime::take_prints();

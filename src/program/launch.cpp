@@ -45,25 +45,21 @@ bool shows_twice(const ArrayView& view, Type array) {
     return false;
 }
 
-// Calls visit(offset) for the arrays in a value of this type.
-template <class Visit>
-void for_each_offset(Type type, std::int64_t offset, Visit&& visit) {
+void add_arrays(Type type, std::int64_t offset, int parameter, std::vector<ArrayPlace>& places) {
     if (type.is_array()) {
-        visit(offset);
+        places.push_back({offset, type, parameter});
     } else if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) for_each_offset(field.type, offset + field.offset, visit);
+        for (const Type::Field& field : type.fields())
+            add_arrays(field.type, offset + field.offset, parameter, places);
     }
 }
 
-// Calls visit(ArrayView&, Type array) for the arrays in a value of this type.
-template <class Byte, class Visit>
-void for_each_view(Type type, Byte* value, Visit&& visit) {
-    using View = std::conditional_t<std::is_const_v<Byte>, const ArrayView, ArrayView>;
-    if (type.is_array()) {
-        visit(*reinterpret_cast<View*>(value), type);
-    } else if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) for_each_view(field.type, value + field.offset, visit);
-    }
+const ArrayView& view_at(const std::byte* block, const ArrayPlace& place) {
+    return *reinterpret_cast<const ArrayView*>(block + place.offset);
+}
+
+ArrayView& view_at(std::byte* block, const ArrayPlace& place) {
+    return *reinterpret_cast<ArrayView*>(block + place.offset);
 }
 
 }  // namespace
@@ -75,12 +71,9 @@ CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::str
     kernel.description = executable->kernel(name);
     kernel.executable = std::move(executable);
     kernel.layout = argument_layout(parameter_types);
-    kernel.array_offsets = array_offsets(kernel.layout, parameter_types);
+    kernel.arrays = array_places(kernel.layout, parameter_types);
     kernel.parameter_types = std::move(parameter_types);
     for (const ir::ParameterEffects& effect : effects) kernel.keeps_arrays |= effect.keeps;
-    for (std::size_t i = 0; i < effects.size(); ++i)
-        kernel.takes_views_in_structs |=
-            kernel.parameter_types[i].is_struct() && ir::holds_array(kernel.parameter_types[i]);
     kernel.effects = std::move(effects);
     return kernel;
 }
@@ -159,95 +152,92 @@ Extent extent(const ArrayView& view, Type array) {
 }
 
 bool repeats_elements(const CompiledKernel& kernel, const std::byte* block) {
-    bool any = false;
-    for (const std::int32_t parameter : kernel.description.own_parameters)
-        for_each_view(kernel.parameter_types[parameter], block + kernel.layout.offsets[parameter],
-                      [&](const ArrayView& view, Type array) { any = any || shows_twice(view, array); });
-    return any;
+    const std::vector<std::int32_t>& own = kernel.description.own_parameters;
+    return !own.empty() && std::ranges::any_of(kernel.arrays, [&](const ArrayPlace& place) {
+        return std::ranges::find(own, place.parameter) != own.end() && shows_twice(view_at(block, place), place.type);
+    });
 }
 
 namespace {
 
-bool meet(const Extent& a, const Extent& b) {
-    return a.begin != a.end && b.begin != b.end && a.begin < b.end && b.begin < a.end;
+// Memory that a launch may touch.
+struct Touched {
+    const std::byte *begin, *end;
+    bool changes;
+};
+
+// Whether two of them show the same bytes and one of the two changes them. Sorts them.
+bool any_meet(std::span<Touched> touched) {
+    std::ranges::sort(touched, {}, &Touched::begin);
+    // The ends of what came before in memory: of all, and of what is changed.
+    const std::byte *end = nullptr, *changed_end = nullptr;
+    for (const Touched& one : touched) {
+        if (one.begin < (one.changes ? end : changed_end)) return true;
+        end = std::max(end, one.end);
+        if (one.changes) changed_end = std::max(changed_end, one.end);
+    }
+    return false;
 }
 
-// has_overlap() of a kernel with structs that hold arrays.
-bool has_overlap_in_structs(const CompiledKernel& kernel, const std::byte* block) {
-    struct Shown {
-        Extent extent;
-        bool is_written;
-    };
-    std::vector<Shown> shown;
-    for (std::size_t i = 0; i < kernel.effects.size(); ++i)
-        for_each_view(kernel.parameter_types[i], block + kernel.layout.offsets[i],
-                      [&](const ArrayView& view, Type array) {
-                          shown.push_back({extent(view, array), kernel.effects[i].writes});
-                      });
-    for (std::size_t a = 0; a < shown.size(); ++a)
-        for (std::size_t b = a + 1; b < shown.size(); ++b)
-            if ((shown[a].is_written || shown[b].is_written) && meet(shown[a].extent, shown[b].extent)) return true;
+// The same, which takes longer for many and is quicker for a few.
+bool any_pair_meets(std::span<const Touched> touched) {
+    for (const Touched& one : touched)
+        for (const Touched* other = touched.data(); other != &one; ++other)
+            if (one.begin < other->end && other->begin < one.end && (one.changes || other->changes)) return true;
     return false;
+}
+
+// Whether memory that the launch changes is shown by another array or, with gradients, by another gradient.
+template <bool kWithGradients>
+bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block, std::span<Touched> room) {
+    std::size_t count = 0;
+    const auto add = [&](const ArrayView& view, Type array, bool changes) {
+        const Extent memory = extent(view, array);
+        if (memory.begin != memory.end) room[count++] = {memory.begin, memory.end, changes};
+    };
+    for (const ArrayPlace& place : kernel.arrays) {
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        if (parameter >= kernel.effects.size()) break;  // extras: copies, which are apart, and what is read only
+        const ArrayView& view = view_at(block, place);
+        add(view, place.type, kernel.effects[parameter].writes);
+        if (!kWithGradients || !view.grad) continue;
+        if (shows_twice(view, place.type)) return true;
+        ArrayView of_gradient = view;
+        of_gradient.data = view.grad;
+        add(of_gradient, place.type, true);
+    }
+    constexpr std::size_t kFewPairs = 8;
+    return count <= kFewPairs ? any_pair_meets(room.first(count)) : any_meet(room.first(count));
+}
+
+template <bool kWithGradients>
+bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block) {
+    constexpr std::size_t kFew = 16;  // that many need no allocation
+    const std::size_t most = kernel.arrays.size() * (kWithGradients ? 2 : 1);
+    if (most < 2) return false;
+    if (most <= kFew) {
+        Touched few[kFew];
+        return has_shared_memory<kWithGradients>(kernel, block, few);
+    }
+    std::vector<Touched> many(most);
+    return has_shared_memory<kWithGradients>(kernel, block, many);
 }
 
 }  // namespace
 
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
-    if (kernel.takes_views_in_structs) return has_overlap_in_structs(kernel, block);
-    std::size_t count = kernel.effects.size();  // without copies, which are apart, and what is read only
-    for (std::size_t a = 0; a < count; ++a) {
-        if (!kernel.parameter_types[a].is_array() || !kernel.effects[a].writes) continue;
-        Extent mine = extent(view_of(kernel, block, a), kernel.parameter_types[a]);
-        if (mine.begin == mine.end) continue;
-        for (std::size_t b = 0; b < count; ++b) {
-            if (b == a || !kernel.parameter_types[b].is_array()) continue;
-            if (b < a && kernel.effects[b].writes) continue;  // that pair has been looked at
-            Extent other = extent(view_of(kernel, block, b), kernel.parameter_types[b]);
-            if (other.begin != other.end && mine.begin < other.end && other.begin < mine.end) return true;
-        }
-    }
-    return false;
+    return has_shared_memory<false>(kernel, block);
 }
 
 bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block) {
-    // All that the launch may touch, arrays in structs too, in the order of memory. Two of these may show the same
-    // bytes only if both are read.
-    enum Use { read, written, gradient, use_count };
-    struct Touched {
-        Extent extent;
-        Use use;
-    };
-    std::vector<Touched> touched;
-    bool shows_an_element_twice = false;
-    for (std::size_t i = 0; i < adjoint.effects.size(); ++i) {
-        for_each_view(adjoint.parameter_types[i], block + adjoint.layout.offsets[i],
-                      [&](const ArrayView& view, Type array) {
-                          touched.push_back({extent(view, array), adjoint.effects[i].writes ? written : read});
-                          if (!view.grad) return;
-                          shows_an_element_twice |= shows_twice(view, array);
-                          ArrayView of_gradient = view;
-                          of_gradient.data = view.grad;
-                          touched.push_back({extent(of_gradient, array), gradient});
-                      });
-    }
-    if (shows_an_element_twice) return true;
-    std::erase_if(touched, [](const Touched& one) { return one.extent.begin == one.extent.end; });
-    std::sort(touched.begin(), touched.end(),
-              [](const Touched& a, const Touched& b) { return a.extent.begin < b.extent.begin; });
-    std::array<const std::byte*, use_count> reached{};  // by what came before in memory
-    for (const Touched& one : touched) {
-        for (const Use other : {read, written, gradient})
-            if (one.extent.begin < reached[other] && !(one.use == read && other == read)) return true;
-        reached[one.use] = std::max(reached[one.use], one.extent.end);
-    }
-    return false;
+    return has_shared_memory<true>(adjoint, block);
 }
 
-std::vector<std::int64_t> array_offsets(const ArgumentLayout& layout, std::span<const Type> types) {
-    std::vector<std::int64_t> offsets;
+std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types) {
+    std::vector<ArrayPlace> places;
     for (std::size_t i = 0; i < types.size(); ++i)
-        for_each_offset(types[i], layout.offsets[i], [&](std::int64_t offset) { offsets.push_back(offset); });
-    return offsets;
+        add_arrays(types[i], layout.offsets[i], static_cast<int>(i), places);
+    return places;
 }
 
 void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::byte* after,
@@ -267,8 +257,10 @@ void point_extras(const CompiledKernel& adjoint, std::byte* block, const std::by
         const std::byte* from = extra.kind == ir::Extra::Kind::after ? after : block;
         from += adjoint.layout.offsets[static_cast<std::size_t>(extra.of)];
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
-        for_each_view(type, to, [](ArrayView& view, Type) { view.grad = nullptr; });
     }
+    // What is shown besides the arguments has no gradient.
+    for (const ArrayPlace& place : adjoint.arrays)
+        if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place).grad = nullptr;
 }
 
 std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::byte* block, runtime::Device& device) {
@@ -278,13 +270,14 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
     };
     std::vector<Copied> all;
     const std::size_t own = adjoint.parameter_types.size() - adjoint.extras.size();
-    for (std::size_t i = 0; i < adjoint.extras.size(); ++i) {
-        if (adjoint.extras[i].of < 0 || adjoint.extras[i].kind != ir::Extra::Kind::copy) continue;
-        for_each_view(adjoint.parameter_types[own + i], block + adjoint.layout.offsets[own + i],
-                      [&](ArrayView& view, Type array) {
-                          const Extent memory = extent(view, array);
-                          if (memory.begin != memory.end) all.push_back({&view, memory});
-                      });
+    for (const ArrayPlace& place : adjoint.arrays) {
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        if (parameter < own) continue;
+        const ir::Extra& extra = adjoint.extras[parameter - own];
+        if (extra.of < 0 || extra.kind != ir::Extra::Kind::copy) continue;
+        ArrayView& view = view_at(block, place);
+        const Extent memory = extent(view, place.type);
+        if (memory.begin != memory.end) all.push_back({&view, memory});
     }
     std::sort(all.begin(), all.end(), [](const Copied& a, const Copied& b) { return a.extent.begin < b.extent.begin; });
     std::vector<runtime::BufferPtr> buffers;

@@ -38,13 +38,13 @@ inline transform::LaunchRank launch_rank(std::span<const std::int64_t> dims) {
 // True where some array parameter that must be dense for this code is not.
 bool needs_strided(const CompiledKernel& kernel, const std::byte* block);
 
-// Where the arrays of an argument block are, those in structs too.
-std::vector<std::int64_t> array_offsets(const ArgumentLayout& layout, std::span<const Type> types);
+// The arrays of an argument block in order, those in structs too.
+std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types);
 
 // Whether some array of the block is None: there is neither memory nor a stride, which an empty array has.
-inline bool has_null(std::span<const std::int64_t> offsets, const std::byte* block) {
-    for (const std::int64_t offset : offsets) {
-        const auto& view = *reinterpret_cast<const ArrayView*>(block + offset);
+inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {
+    for (const ArrayPlace& place : arrays) {
+        const auto& view = *reinterpret_cast<const ArrayView*>(block + place.offset);
         if (!view.data && view.strides[0] == 0) return true;
     }
     return false;

@@ -50,6 +50,13 @@ struct CompileOptions {
     bool operator==(const CompileOptions&) const = default;
 };
 
+// An array in an argument block: by itself or in a struct.
+struct ArrayPlace {
+    std::int64_t offset;
+    Type type;
+    int parameter;
+};
+
 // One kernel ready to run: entry point, argument layout, and the plan that launches follow.
 struct CompiledKernel {
     std::shared_ptr<runtime::Executable> executable;
@@ -62,11 +69,10 @@ struct CompiledKernel {
     std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the same kernel
     std::vector<int> own_gradients;             // of which parameters each worker has its own (own_gradients.h)
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
-    bool takes_views_in_structs = false;  // some parameter is a struct that holds arrays
-    bool serial = false;                  // one thread after the other
+    bool serial = false;        // one thread after the other
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     ArgumentLayout layout;
-    std::vector<std::int64_t> array_offsets;  // in the layout, those of arrays in structs too
+    std::vector<ArrayPlace> arrays;
     double compile_ms = 0.0;
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };
