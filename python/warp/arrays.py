@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from typing import Any
 
 from warp import _weft
 from warp._weft import array, named_type
 
-__all__ = ["from_ptr", "transform_expand"]
+__all__ = ["ArrayView", "from_ptr", "transform_expand", "view_of"]
+
+
+class ArrayView(ctypes.Structure):
+    """An array as C sees it: first ``weft::ArrayView`` of ``weft/array_view.h``, then the number of dimensions."""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("grad", ctypes.c_uint64),
+        ("shape", ctypes.c_int64 * 4),
+        ("strides", ctypes.c_int64 * 4),  # in bytes
+        ("ndim", ctypes.c_int32),
+    ]
+
+
+def view_of(one: array) -> ArrayView:
+    """``one.__ctype__()``. It keeps the memory of the array alive."""
+    view = ArrayView(data=one.ptr or 0, grad=one.grad.ptr or 0 if one.requires_grad else 0, ndim=one.ndim)
+    view.shape[: one.ndim] = one.shape
+    view.strides[: one.ndim] = one.strides
+    view._array = one
+    return view
 
 
 def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:

@@ -7,7 +7,7 @@ For kernels it is a struct of the array and of one array of indices for each axi
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -305,7 +305,7 @@ class _Maker(type):
         dtype, ndim = item if isinstance(item, tuple) else (item, 1)
         if get_origin(ndim) is Literal:
             (ndim,) = get_args(ndim)
-        return cls(dtype=dtype, ndim=ndim)
+        return cls(dtype=dtype, ndim=0 if ndim is Any else ndim)
 
 
 class indexedarray(metaclass=_Maker):
@@ -320,7 +320,8 @@ class indexedarray(metaclass=_Maker):
         indices: for each axis a one-dimensional array of integers (negative ones count from the end), a mask of bools,
             or None for all of the axis; axes that are not mentioned are taken whole. The result has as many elements
             along an axis as there are indices: they are not paired between axes. An int32 array is kept and not copied.
-        dtype, ndim: without data, the annotation of a kernel's parameter; else what the data must have.
+        dtype, ndim: without data, the annotation of a kernel's parameter, where ``typing.Any`` is any dtype and 0 any
+            number of dimensions; else what the data must have.
     Raises:
         UsageError: an index is out of range, or an argument has the wrong type.
     """
@@ -329,15 +330,11 @@ class indexedarray(metaclass=_Maker):
         if data is None:
             if dtype is None:
                 raise usage_error(f"{_API}: expected data and indices, or dtype for an annotation", TypeError)
-            if dtype is Any:
-                raise usage_error(
-                    f"{_API}: dtype is Any, and kernels take an indexedarray of one dtype. help: annotate the "
-                    "parameter with typing.Any, which takes every indexedarray",
-                    TypeError,
-                )
             ndim = 1 if ndim is None else operator.index(ndim)
-            if not 1 <= ndim <= _MOST_DIMS:
+            if not 0 <= ndim <= _MOST_DIMS:
                 raise usage_error(f"{_API}: arrays have 1 to 4 dimensions, got ndim={ndim}", ValueError)
+            if ndim == 0 or dtype is Any or isinstance(dtype, (TypeVar, _weft.ValuePattern)):
+                return _weft.indexed_pattern(dtype, ndim)
             return _class(dtype, ndim)
         if not isinstance(data, array):
             raise usage_error(f"{_API}: 'data' must be a warp.array, got {type(data).__name__}", TypeError)

@@ -18,6 +18,7 @@ namespace nb = nanobind;
 // The Python object's own part: the runtime array and what only Python cares about. `wp.array(dtype=float)` and
 // `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there where the
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
+inline constexpr int kAnyDims = 0;  // of an annotation: wp.array[float, Any]
 struct PyArray {
     runtime::Array array;
     bool is_annotation = false;

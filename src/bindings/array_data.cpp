@@ -104,28 +104,6 @@ Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
     return result;
 }
 
-// ---- bf16, which NumPy does not have ----
-
-// Element by element, contiguous on both sides.
-Array converted(const Array& from, Type dtype) {
-    Array source = runtime::contiguous(from);
-    Array result = runtime::empty(dtype, from.shape(), *from.device);
-    auto* read = static_cast<const std::byte*>(source.view.data);
-    auto* write = static_cast<std::byte*>(result.view.data);
-    Scalar in = from.dtype.scalar(), out = dtype.scalar();
-    std::int64_t count = from.size() * from.dtype.components();
-    for (std::int64_t i = 0; i < count; ++i) {
-        write_scalar(out, convert(read_scalar(in, read), in, out), write);
-        read += info(in).bytes();
-        write += info(out).bytes();
-    }
-    return result;
-}
-
-bool is_bfloat(Type dtype) {
-    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() == Scalar::bf16;
-}
-
 // ---- from NumPy ----
 
 [[noreturn]] void throw_no_dtype(const char* api, nb::handle data) {
@@ -177,8 +155,11 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
                          ErrorCategory::type);
     }
     if (is_bfloat(dtype)) {
-        Type wide = dtype.with_scalar(Scalar::f32);
-        return converted(from_ndarray(object, data, wide, wanted, copy, device, api), dtype);
+        nb::object bits = numpy::bfloat_bits(object);
+        Array result = from_ndarray(bits, *numpy::ndarray_pointer(bits), dtype.with_scalar(Scalar::u16), wanted, copy,
+                                    device, api);
+        result.dtype = dtype;
+        return result;
     }
     Grouping grouping;
     if (wanted) {
@@ -342,9 +323,7 @@ Array from_array(const Array& source, Type dtype, const std::optional<Shape>& sh
                          "an array of " + source.dtype.python_name() + " cannot be converted to " + dtype.python_name(),
                          ErrorCategory::type);
     }
-    Array readable = is_bfloat(source.dtype) ? converted(source, source.dtype.with_scalar(Scalar::f32)) : source;
-    nb::object keep_alive = wrap_array(readable);
-    nb::object view = numpy_view(readable, keep_alive, api);
+    nb::object view = numbers_of(source, wrap_array(source), api);
     return from_ndarray(view, *numpy::ndarray_pointer(view), dtype, shape, copy, device, api);
 }
 

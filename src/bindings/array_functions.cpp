@@ -32,8 +32,8 @@ Type dtype_of_value(PyObject* value, const char* api) {
         if (const std::optional<Type> element = element_of_extents(*scalar, extents)) return *element;
         if (numbers.ndim <= 2) {
             throw UsageError(api,
-                             "the value is " + describe(value) + ", an element has " +
-                                 std::to_string(kMostComponents) + " components at most. help: give dtype",
+                             "the value is " + describe(value) + ", an element has " + std::to_string(kMostComponents) +
+                                 " components at most. help: give dtype",
                              ErrorCategory::value);
         }
     }
@@ -308,17 +308,18 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
                              ErrorCategory::type);
         }
         nb::object source = chosen_elements(given[kSource]);
+        array_argument(source.ptr(), api, "src");
         if (is_indexed(given[kDestination])) {
-            array_argument(source.ptr(), api, "src");
-            indexed_function("copy_into")(nb::handle(given[kDestination]), source,
-                                          number(given[kToOffset], "dest_offset"),
+            const nb::handle to(given[kDestination]);
+            source = same_bytes(source, array_pointer(to.attr("data"))->array.dtype, api);
+            indexed_function("copy_into")(to, source, number(given[kToOffset], "dest_offset"),
                                           number(given[kFromOffset], "src_offset"), number(given[kCopyCount], "count"));
             Py_RETURN_NONE;
         }
         PyArray& to = array_argument(given[kDestination], api, "dest");
-        PyArray& from = array_argument(source.ptr(), api, "src");
-        copy_elements(to, from, number(given[kToOffset], "dest_offset"), number(given[kFromOffset], "src_offset"),
-                      number(given[kCopyCount], "count"), api);
+        source = same_bytes(source, to.array.dtype, api);
+        copy_elements(to, value_of(source.ptr()), number(given[kToOffset], "dest_offset"),
+                      number(given[kFromOffset], "src_offset"), number(given[kCopyCount], "count"), api);
         Py_RETURN_NONE;
     });
 }
@@ -418,15 +419,18 @@ PyMethodDef functions[] = {
     entry("clone", &clone,
           "clone($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "A contiguous copy, of the gradient too. Options that are not given come from `src`."),
-    entry("copy", &copy,
-          "copy($module, dest, src, dest_offset=0, src_offset=0, count=0, stream=None)\n--\n\n"
-          "Copies elements from `src` to `dest`; gradients too where both have them.\n\n"
-          "Args:\n    dest: the array that is written.\n    src: the array that is read, of the same dtype.\n"
-          "    dest_offset: first element that is written.\n    src_offset: first element that is read.\n"
-          "    count: number of elements; 0 means all of `src` from `src_offset` on.\n\n"
-          "Arrays with gaps between their elements need equal shapes, or one dimension for offsets and counts.\n"
-          "Overlapping arrays are handled as if copied through a temporary one.\n\n"
-          "Raises: UsageError where `dest` is too small or the dtypes differ."),
+    entry(
+        "copy", &copy,
+        "copy($module, dest, src, dest_offset=0, src_offset=0, count=0, stream=None)\n--\n\n"
+        "Copies elements from `src` to `dest`; gradients too where both have them.\n\n"
+        "Args:\n    dest: the array that is written.\n"
+        "    src: the array that is read. Elements of another dtype of the same size are copied bit by bit, without a\n"
+        "        gradient.\n"
+        "    dest_offset: first element that is written.\n    src_offset: first element that is read.\n"
+        "    count: number of elements; 0 means all of `src` from `src_offset` on.\n\n"
+        "Arrays with gaps between their elements need equal shapes, or one dimension for offsets and counts.\n"
+        "Overlapping arrays are handled as if copied through a temporary one.\n\n"
+        "Raises: UsageError where `dest` is too small or the elements have other sizes."),
     entry(
         "from_numpy", &from_numpy,
         "from_numpy($module, arr, dtype=None, shape=None, device=None, requires_grad=False, retain_grad=False)\n--\n\n"

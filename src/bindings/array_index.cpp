@@ -8,6 +8,7 @@
 #include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/values.h"
+#include "types/pattern.h"
 
 namespace weft::bindings {
 namespace {
@@ -230,7 +231,7 @@ nb::object indexed_function(const char* name) {
 bool is_indexed(PyObject* object) {
     if (array_pointer(object)) return false;
     const std::optional<Type> type = struct_type_of_class(Py_TYPE(object));
-    return type && type->struct_key().starts_with("warp.indexed:");
+    return type && indexed_type(*type).is_array();
 }
 
 nb::object chosen_elements(PyObject* object) {

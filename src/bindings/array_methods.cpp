@@ -74,6 +74,21 @@ Array run_of(const Array& array, std::int64_t offset, std::int64_t count, const 
 
 }  // namespace
 
+nb::object same_bytes(nb::handle array, Type dtype, const char* api) {
+    const Array& given = value_of(array.ptr()).array;
+    if (same_memory(given.dtype, dtype)) return nb::borrow(array);
+    if (given.dtype.size_bytes() != dtype.size_bytes() || holds_arrays(given.dtype) || holds_arrays(dtype)) {
+        throw UsageError(api,
+                         "the source has elements of " + given.dtype.python_name() + ", the destination of " +
+                             dtype.python_name() +
+                             ": expected elements of as many bytes, which hold no arrays. help: src.astype() converts",
+                         ErrorCategory::type);
+    }
+    Array bytes = given;
+    bytes.dtype = dtype;
+    return nb::steal(make_array(std::move(bytes)));
+}
+
 void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
                    const char* api) {
     if (!same_memory(to.array.dtype, from.array.dtype)) {
@@ -354,6 +369,14 @@ PyObject* cptr(PyObject* self, PyObject*) {
     });
 }
 
+PyObject* ctype(PyObject* self, PyObject*) {
+    return guarded([&] {
+        static PyObject* module = nullptr;
+        memory_of(self, "array.__ctype__()");
+        return function_of("warp.arrays", module, "view_of")(nb::handle(self)).release().ptr();
+    });
+}
+
 PyObject* class_getitem(PyObject*, PyObject* item) {
     return guarded([&] {
         if (!PyTuple_Check(item)) return make_annotation(item, 1);
@@ -364,6 +387,7 @@ PyObject* class_getitem(PyObject*, PyObject* item) {
         nb::object ndim = nb::borrow(PyTuple_GET_ITEM(item, 1));
         if (nb::object values = nb::getattr(ndim, "__args__", nb::none()); !values.is_none() && nb::len(values) == 1)
             ndim = values[0];  // Literal[2]
+        if (is_any(ndim.ptr())) return make_annotation(PyTuple_GET_ITEM(item, 0), kAnyDims);
         return make_annotation(PyTuple_GET_ITEM(item, 0), static_cast<int>(integer(ndim.ptr(), "array[]", "ndim")));
     });
 }
@@ -371,17 +395,20 @@ PyObject* class_getitem(PyObject*, PyObject* item) {
 // ---- text ----
 
 std::string annotation_text(PyArray& array) {
-    if (!array.array.dtype.is_none()) return Type::array(array.array.dtype, array.array.ndim).python_name();
-    std::string name = PyType_Check(array.dtype.ptr()) ? nb::cast<std::string>(nb::str(array.dtype.attr("__name__")))
-                                                       : nb::cast<std::string>(nb::str(array.dtype));
-    std::string digits = array.array.ndim == 1 ? "" : std::to_string(array.array.ndim) + "d";
-    return "array" + digits + "[" + name + "]";
+    const int ndim = array.array.ndim;
+    const Type dtype = array.array.dtype;
+    if (!dtype.is_none() && ndim != kAnyDims) return Type::array(dtype, ndim).python_name();
+    std::string name = !dtype.is_none()                  ? dtype.python_name()
+                       : PyType_Check(array.dtype.ptr()) ? nb::cast<std::string>(nb::str(array.dtype.attr("__name__")))
+                                                         : nb::cast<std::string>(nb::str(array.dtype));
+    if (ndim == kAnyDims) return "array[" + name + ", Any]";
+    return "array" + (ndim == 1 ? "" : std::to_string(ndim) + "d") + "[" + name + "]";
 }
 
 // As NumPy would show it, or as a list where NumPy has no such type.
 nb::object shown(PyObject* self) {
     Type dtype = value_of(self).array.dtype;
-    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() != Scalar::bf16) return numpy_view(self);
+    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && !is_bfloat(dtype)) return numpy_view(self);
     nb::object values = nb::steal(list(self, nullptr));
     if (!values.is_valid()) throw nb::python_error();
     return values;
@@ -465,6 +492,10 @@ PyMethodDef array_methods[] = {
     {"assign", assign, METH_O,
      "assign($self, src)\n--\n\n"
      "Copies the elements of an array or a sequence into this array. Returns the array."},
+    {"__ctype__", ctype, METH_NOARGS,
+     "__ctype__($self)\n--\n\n"
+     "The structure of ctypes that stands for the array in C (weft::ArrayView): data, grad, shape, strides, ndim.\n"
+     "Launches take it for an array."},
     {"cptr", cptr, METH_NOARGS,
      "cptr($self)\n--\n\n"
      "The address as a ctypes pointer to elements, which keeps the memory alive."},

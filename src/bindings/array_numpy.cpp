@@ -3,9 +3,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
+#include "bindings/log.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
 #include "bindings/values.h"
@@ -50,12 +52,6 @@ void require_plain(Type dtype, const char* api) {
                              " has no NumPy form: only scalars, vectors and matrices have. help: array.list()",
                          ErrorCategory::type);
     }
-    if (dtype.scalar() == Scalar::bf16) {
-        throw UsageError(api,
-                         "NumPy has no bfloat16. help: array.astype(wp.float32) has the values, array.view(wp.uint16) "
-                         "the bits",
-                         ErrorCategory::type);
-    }
 }
 
 // ---- foreign arrays ----
@@ -72,7 +68,9 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
                       std::string_view argument) {
     auto misfit = [&](const std::string& why) { throw_misfit(api, argument, owner, element, ndim, why); };
     if (!element.is_scalar() && !element.is_numeric_aggregate()) misfit("only numbers can be shared without copying");
-    if (numpy::scalar_of(data) != element.scalar()) {
+    const std::optional<Scalar> found = numpy::scalar_of(data);
+    const bool are_bits = element.scalar() == Scalar::bf16 && found == Scalar::u16;
+    if (found != element.scalar() && !are_bits) {
         misfit(std::string("its numbers are not ") + info(element.scalar()).python + ". help: .astype(numpy." +
                info(element.scalar()).python + ")");
     }
@@ -106,6 +104,25 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
     return result;
 }
 
+// Of what array.__ctype__() gives: memory that somebody else keeps. It does not say what its elements are.
+Array view_of_structure(nb::handle structure, Type element, int ndim, std::string_view api, std::string_view argument) {
+    const int found = nb::cast<int>(structure.attr("ndim"));
+    if (found != ndim) {
+        throw_misfit(api, argument, structure, element, ndim,
+                     "it has " + std::to_string(found) + " dimensions, expected " + std::to_string(ndim));
+    }
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(structure.ptr(), &bytes, PyBUF_SIMPLE) < 0) throw nb::python_error();
+    Array result;
+    std::memcpy(&result.view, bytes.buf, sizeof result.view);
+    PyBuffer_Release(&bytes);
+    result.dtype = element;
+    result.ndim = ndim;
+    result.device = &runtime::device("cpu");
+    result.buffer = borrowed_memory(result, structure);
+    return result;
+}
+
 }  // namespace
 
 runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner) {
@@ -135,6 +152,22 @@ int inner_shape(Type dtype, std::int64_t inner[2]) {
     return 1;
 }
 
+// Element by element, contiguous on both sides.
+Array converted(const Array& from, Type dtype) {
+    Array source = runtime::contiguous(from);
+    Array result = runtime::empty(dtype, from.shape(), *from.device);
+    auto* read = static_cast<const std::byte*>(source.view.data);
+    auto* write = static_cast<std::byte*>(result.view.data);
+    Scalar in = from.dtype.scalar(), out = dtype.scalar();
+    std::int64_t count = from.size() * from.dtype.components();
+    for (std::int64_t i = 0; i < count; ++i) {
+        write_scalar(out, convert(read_scalar(in, read), in, out), write);
+        read += info(in).bytes();
+        write += info(out).bytes();
+    }
+    return result;
+}
+
 nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api) {
     if (!array.dtype.is_struct()) require_plain(array.dtype, api);
     if (!array.device->is_cpu) {
@@ -146,8 +179,27 @@ nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api
                                layout.strides, array.view.data, keep_alive);
 }
 
+bool is_bfloat(Type dtype) {
+    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() == Scalar::bf16;
+}
+
 nb::object numpy_view(PyObject* self) {
-    return numpy_view(memory_of(self, "array.numpy()").array, self, "array.numpy()");
+    const Array& array = memory_of(self, "array.numpy()").array;
+    if (is_bfloat(array.dtype) && !numpy::bfloat_dtype().is_valid()) {
+        static bool is_said = false;
+        if (!std::exchange(is_said, true)) {
+            log(LogLevel::warning,
+                "array.numpy(): NumPy has no bfloat16; the bits are shown as uint16. help: install ml_dtypes for its "
+                "bfloat16, or array.astype(wp.float32) for the values");
+        }
+    }
+    return numpy_view(array, self, "array.numpy()");
+}
+
+nb::object numbers_of(const Array& array, nb::handle keep_alive, const char* api) {
+    if (!is_bfloat(array.dtype) || numpy::bfloat_dtype().is_valid()) return numpy_view(array, keep_alive, api);
+    const Array readable = converted(array, array.dtype.with_scalar(Scalar::f32));
+    return numpy_view(readable, wrap_array(readable), api);
 }
 
 // As NumPy has it for Python's ints; a fraction is cut off, as there, and a float too large for an int is an error too.
@@ -189,7 +241,8 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
 
 void write_foreign(const Array& view, PyObject* value, const char* api) {
     nb::object target = numpy_view(view, nb::handle(), api);
-    nb::object source = array_pointer(value) ? numpy_view(value) : numpy::as_array(value);
+    nb::object source =
+        array_pointer(value) ? numbers_of(memory_of(value, api).array, value, api) : numpy::as_array(value);
     if (view.dtype.is_struct()) return assign_structured(target, source, view.dtype, api);
     if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
         if (PyList_Check(value) || PyTuple_Check(value))
@@ -199,6 +252,10 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
     }
     const bool is_python = PyList_Check(value) || PyTuple_Check(value) || PyFloat_Check(value) || PyLong_Check(value);
     if (is_python) require_fit(*numpy::ndarray_pointer(source), view.dtype, api);
+    if (is_bfloat(view.dtype)) {
+        target = numpy::bfloat_bits(target);
+        source = numpy::bfloat_bits(source);
+    }
     try {
         numpy::copy_into(target, source);
     } catch (nb::python_error& error) {
@@ -219,6 +276,9 @@ std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, st
         return view_of_ndarray(object, *data, element, ndim, api, argument);
     }
     PyObject* other = object.ptr();
+    static PyObject* module = nullptr;
+    if (nb::isinstance(object, function_of("warp.arrays", module, "ArrayView")))
+        return view_of_structure(object, element, ndim, api, argument);
     if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__array_interface__")) {
         // numpy.asarray makes no copy of either.
         nb::object array = numpy::as_array(object);
@@ -248,6 +308,7 @@ const char* format_of(Scalar scalar) {
         case Scalar::i16:
             return "h";
         case Scalar::u16:
+        case Scalar::bf16:  // which the struct module has no letter for: the bits
             return "H";
         case Scalar::i32:
             return "i";
@@ -263,8 +324,6 @@ const char* format_of(Scalar scalar) {
             return "f";
         case Scalar::f64:
             return "d";
-        case Scalar::bf16:
-            break;
     }
     throw InternalError("no buffer format for " + std::string(info(scalar).python));
 }
@@ -312,8 +371,7 @@ PyObject* array_interface(PyObject* self, void*) {
     return guarded([&] {
         PyArray& value = value_of(self);
         Type dtype = value.array.dtype;
-        bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate()) &&
-                     dtype.scalar() != Scalar::bf16;
+        bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
         if (!plain || !value.array.device->is_cpu) {
             throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
                              ErrorCategory::attribute);

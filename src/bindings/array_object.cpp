@@ -390,7 +390,7 @@ PyObject* make_array(runtime::Array array, PyTypeObject* type) {
 }
 
 PyObject* make_annotation(nb::handle dtype, int ndim) {
-    if (ndim < 1 || ndim > kMaxDims) {
+    if (ndim != kAnyDims && (ndim < 1 || ndim > kMaxDims)) {
         throw UsageError("array()", "arrays have 1 to 4 dimensions, got ndim=" + std::to_string(ndim),
                          ErrorCategory::value);
     }

@@ -103,6 +103,9 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<runtime
 // A view; throws where NumPy has no such type.
 nb::object numpy_view(PyObject* self);
 nb::object numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
+bool is_bfloat(Type dtype);
+// The same to be read as numbers: where NumPy would show the bits of bfloat16, a copy in float32.
+nb::object numbers_of(const runtime::Array& array, nb::handle keep_alive, const char* api);
 // The memory that `view` covers, which belongs to `owner`: kept alive as long as a view of it.
 runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner);
 // Extents inside an element: none for scalars, (3,) for vec3, (2, 2) for mat22.
@@ -113,6 +116,9 @@ int inner_shape(Type dtype, std::int64_t inner[2]);
 // The bytes of one element from a value; a number fills all components of an aggregate. Empty where it does not fit.
 std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype);
 void fill_array(PyArray& array, PyObject* value, const char* api);
+// The array for a copy to elements of `dtype`: itself where these hold the same numbers, else its bytes as such
+// elements, without a gradient. Throws where the elements are not of one size.
+nb::object same_bytes(nb::handle array, Type dtype, const char* api);
 // wp.copy: all of `source` where count is 0.
 void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
                    const char* api);

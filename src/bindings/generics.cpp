@@ -124,7 +124,10 @@ ArgumentType foreign_type(nb::handle value, const TypePattern& pattern) {
     }
     const std::optional<Scalar> scalar = numpy::scalar_of(*data);
     if (!scalar) return {.why_not = "its numbers have no type in Weft"};
-    return {.type = Type::array(element_of_numbers(*scalar, data->shape(), pattern), pattern.ndim)};
+    if (pattern.ndim > 0)
+        return {.type = Type::array(element_of_numbers(*scalar, data->shape(), pattern), pattern.ndim)};
+    if (data->ndim < 1 || data->ndim > kMaxDims) return {.why_not = "arrays have 1 to 4 dimensions"};
+    return {.type = Type::array(Type::scalar(*scalar), data->ndim)};
 }
 
 }  // namespace
@@ -157,9 +160,11 @@ std::optional<TypePattern> pattern_from_python(nb::handle annotation) {
     if (annotation.is(typing("Any"))) return TypePattern();
     if (const PyArray* array = array_pointer(annotation)) {
         if (!array->is_annotation) return std::nullopt;
-        if (!array->array.dtype.is_none())
-            return TypePattern::exactly(Type::array(array->array.dtype, array->array.ndim));
-        std::optional<TypePattern> element = element_pattern(array->dtype);
+        const Type dtype = array->array.dtype;
+        if (!dtype.is_none() && array->array.ndim != kAnyDims)
+            return TypePattern::exactly(Type::array(dtype, array->array.ndim));
+        std::optional<TypePattern> element =
+            dtype.is_none() ? element_pattern(array->dtype) : TypePattern::exactly(dtype);
         if (!element) return std::nullopt;
         TypePattern pattern;
         pattern.shape = Shape::array;
@@ -193,6 +198,20 @@ nb::object matrix_pattern(nb::handle rows, nb::handle cols, nb::handle dtype, co
     pattern.rows = fixed_extent(rows, api);
     pattern.cols = fixed_extent(cols, api);
     return make_pattern(std::move(pattern), dtype, api);
+}
+
+nb::object indexed_pattern(nb::handle dtype, int ndim) {
+    std::optional<TypePattern> element = element_pattern(dtype);
+    if (!element) {
+        throw UsageError("indexedarray[]",
+                         "expected a type of elements, typing.Any or a type variable, got " + describe(dtype),
+                         ErrorCategory::type);
+    }
+    TypePattern pattern;
+    pattern.shape = Shape::indexed;
+    pattern.ndim = ndim;
+    pattern.parts = {std::move(*element)};
+    return nb::cast(ValuePattern{std::move(pattern)});
 }
 
 nb::object scalar_pattern(TypePattern::Shape shape, nb::handle dtype, const char* api) {
@@ -231,6 +250,8 @@ void bind_generics(nb::module_& m) {
         .def("__eq__",
              [](const ValuePattern& self, const ValuePattern& other) { return self.pattern == other.pattern; })
         .def("__hash__", [](const ValuePattern& self) { return std::hash<std::string>()(python_name(self.pattern)); });
+    m.def("indexed_pattern", &indexed_pattern, nb::arg("dtype"), nb::arg("ndim"),
+          "The annotation of an indexedarray of any dtype or any number of dimensions (0).");
 }
 
 }  // namespace weft::bindings

@@ -24,6 +24,7 @@ bool is_value_pattern(nb::handle object);
 // wp.types.vector(length=Any, dtype=T) as a Python object; null extents stand for any.
 nb::object vector_pattern(nb::handle length, nb::handle dtype, const char* api);
 nb::object matrix_pattern(nb::handle rows, nb::handle cols, nb::handle dtype, const char* api);
+nb::object indexed_pattern(nb::handle dtype, int ndim);
 nb::object scalar_pattern(TypePattern::Shape shape, nb::handle dtype, const char* api);
 
 // The type that a launch's argument has by itself.

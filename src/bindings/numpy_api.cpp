@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "support/error.h"
 
@@ -103,7 +104,7 @@ int number_of(Scalar scalar) {
         case Scalar::f64:
             return kDouble;
         case Scalar::bf16:
-            break;
+            return kUShort;
     }
     throw InternalError("NumPy has no type for " + std::string(info(scalar).python));
 }
@@ -143,6 +144,13 @@ std::optional<Scalar> scalar_of_number(int number) {
     }
 }
 
+// Types that packages add are known by their names.
+bool is_bfloat(const Descriptor& descriptor) {
+    constexpr int kFirstOfPackages = 256;
+    const std::string_view name = descriptor.number >= kFirstOfPackages ? descriptor.type->tp_name : "";
+    return name == "bfloat16" || name.ends_with(".bfloat16");
+}
+
 }  // namespace
 
 std::int64_t NdArray::size() const {
@@ -159,6 +167,7 @@ const NdArray* ndarray_pointer(nb::handle object) {
 std::optional<Scalar> scalar_of(const NdArray& array) {
     constexpr char kForeignOrder = '>';  // Weft runs on little-endian machines only
     if (array.descriptor->byte_order == kForeignOrder) return std::nullopt;
+    if (is_bfloat(*array.descriptor)) return Scalar::bf16;
     return scalar_of_number(array.descriptor->number);
 }
 
@@ -173,7 +182,33 @@ nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const
     if (!result) throw nb::python_error();
     nb::object owned = nb::steal(result);
     if (base.is_valid() && numpy.set_base(result, base.inc_ref().ptr()) < 0) throw nb::python_error();
-    return owned;
+    if (scalar != Scalar::bf16) return owned;
+    const nb::object dtype = bfloat_dtype();
+    return dtype.is_valid() ? owned.attr("view")(dtype) : owned;
+}
+
+nb::object bfloat_dtype() {
+    static PyObject* const dtype = []() -> PyObject* {
+        nb::object package = nb::steal(PyImport_ImportModule("ml_dtypes"));
+        if (package.is_valid()) return module().attr("dtype")(package.attr("bfloat16")).release().ptr();
+        if (!PyErr_ExceptionMatches(PyExc_ImportError)) throw nb::python_error();
+        PyErr_Clear();
+        return nullptr;
+    }();
+    return nb::borrow(dtype);
+}
+
+nb::object bfloat_bits(nb::handle array) {
+    const std::optional<Scalar> scalar = scalar_of(*ndarray_pointer(array));
+    if (scalar == Scalar::u16) return nb::borrow(array);
+    if (scalar == Scalar::bf16) return array.attr("view")("u2");
+    nb::object numbers = array.attr("astype")("f4");
+    nb::object bits = module().attr("empty")(numbers.attr("shape"), "u2");
+    numbers = numbers.attr("ravel")();
+    const NdArray &from = *ndarray_pointer(numbers), &to = *ndarray_pointer(bits);
+    for (std::int64_t i = 0; i < to.size(); ++i)
+        write_scalar(Scalar::bf16, read_scalar(Scalar::f32, from.data + 4 * i), to.data + 2 * i);
+    return bits;
 }
 
 void copy_into(nb::handle destination, nb::handle source) {

@@ -44,15 +44,20 @@ struct NdArray {
 
 // Null where `object` is no ndarray.
 const NdArray* ndarray_pointer(nb::handle object);
-// The scalar type of its elements; empty for what Weft has no type for: complex, object, text, foreign byte order ...
+// The scalar type of its elements, bf16 for the dtype of the package ml_dtypes; empty for what Weft has no type for:
+// complex, object, text, foreign byte order ...
 std::optional<Scalar> scalar_of(const NdArray& array);
 
 // An ndarray over `data`, writable, in C order where `strides` is null; `base` (may be null) is kept alive by it.
-// Precondition: not bf16, for which NumPy has no type.
+// NumPy itself has no bfloat16: it is the dtype of ml_dtypes where that is installed, else uint16, the bits.
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
                         nb::handle base);
 // Copies with NumPy's unsafe casting and broadcasting.
 void copy_into(nb::handle destination, nb::handle source);
+// ml_dtypes.bfloat16 as a dtype; null where the package is not installed.
+nb::object bfloat_dtype();
+// uint16 of the same shape: the bits of bfloat16 numbers. An array of uint16 has them already; others are rounded.
+nb::object bfloat_bits(nb::handle array);
 // numpy.asarray(object).
 nb::object as_array(nb::handle object);
 // The module itself.

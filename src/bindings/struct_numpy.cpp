@@ -1,9 +1,9 @@
 // Arrays of structs as structured NumPy arrays: one dtype with the names, types and offsets of the fields.
 //
-//   float, int, ...        their NumPy type
+//   float, int, ...        their NumPy type; bfloat16 the bits, uint16
 //   vectors, matrices      a subarray: ("<f4", (3,))
 //   structs                their structured dtype
-//   arrays                 80 raw bytes (types/layout.h): there for the layout, not for reading
+//   arrays                 an ArrayView: data and grad, which are addresses, shape and strides
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -35,10 +35,12 @@ nb::object struct_dtype(Type type, const char* api) {
 nb::object dtype_of_field(Type type, const char* api) {
     nb::object dtype = numpy::module().attr("dtype");
     if (type.is_struct()) return struct_dtype(type, api);
-    if (type.is_array()) return dtype(nb::str(("V" + std::to_string(type.size_bytes())).c_str()));
-    if (type.scalar() == Scalar::bf16) {
-        throw UsageError(api, "NumPy has no bfloat16, which a field of the struct is. help: array.list()",
-                         ErrorCategory::type);
+    if (type.is_array()) {
+        nb::list members;
+        for (const char* name : {"data", "grad"}) members.append(nb::make_tuple(name, "u8"));
+        for (const char* name : {"shape", "strides"})
+            members.append(nb::make_tuple(name, "i8", nb::make_tuple(kMaxDims)));
+        return dtype(members);
     }
     nb::object scalar = dtype(nb::str(info(type.scalar()).numpy));
     std::int64_t inner[2];
@@ -90,6 +92,10 @@ void assign_structured(nb::handle target, nb::handle source, Type type, const ch
                              ErrorCategory::type);
         }
         nb::object to = target[name], from = source[name];
+        if (is_bfloat(field.type)) {
+            to = numpy::bfloat_bits(to);
+            from = numpy::bfloat_bits(from);
+        }
         if (field.type.is_struct()) {
             assign_structured(to, from, field.type, api);
         } else if (PyObject_SetItem(to.ptr(), Py_Ellipsis, from.ptr()) < 0) {

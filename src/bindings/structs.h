@@ -105,8 +105,7 @@ void set_field(nb::handle self, std::size_t index, nb::handle value);
 
 // ---- structured NumPy arrays ----
 
-// A view whose dtype has the names and offsets of the fields; an array field is 80 raw bytes. Throws where a field has
-// a type that NumPy does not know.
+// A view whose dtype has the names and offsets of the fields; an array field is a record of its address and layout.
 nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
 // Field by field and by name, with NumPy's casting. Throws where the names differ, and for structs with arrays.
 void assign_structured(nb::handle target, nb::handle source, Type type, const char* api);

@@ -256,8 +256,8 @@ void register_dtype(nb::handle python_class, Type type) {
 std::optional<Type> annotation_from_python(nb::handle object) {
     if (auto type = dtype_from_python(object)) return type;
     const PyArray* array = array_pointer(object);
-    if (array && array->is_annotation) return Type::array(array->array.dtype, array->array.ndim);
-    return std::nullopt;
+    if (!array || !array->is_annotation || array->array.ndim == kAnyDims) return std::nullopt;
+    return Type::array(array->array.dtype, array->array.ndim);
 }
 
 void bind_types(nb::module_& m) {

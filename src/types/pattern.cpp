@@ -24,8 +24,13 @@ bool fits_into(const TypePattern& pattern, Type type, TypeVariables& variables) 
         case Shape::transform:
             return type.is(Kind::transform) && scalar_fits();
         case Shape::array:
-            return type.is_array() && pattern.ndim == type.ndim() &&
+            return type.is_array() && extent_fits(pattern.ndim, type.ndim()) &&
                    fits_into(pattern.parts[0], type.element(), variables);
+        case Shape::indexed: {
+            const Type chosen = indexed_type(type);
+            return chosen.is_array() && extent_fits(pattern.ndim, chosen.ndim()) &&
+                   fits_into(pattern.parts[0], chosen.element(), variables);
+        }
         case Shape::callable:
             return false;
         case Shape::tuple: {
@@ -56,6 +61,11 @@ TypePattern TypePattern::exactly(Type type) {
     return pattern;
 }
 
+Type indexed_type(Type type) {
+    const bool is_indexed = type.is_struct() && type.struct_key().starts_with("warp.indexed:");
+    return is_indexed ? type.fields()[0].type : Type();
+}
+
 bool fits(const TypePattern& pattern, Type type, TypeVariables& variables) {
     TypeVariables bound = variables;
     if (!fits_into(pattern, type, bound)) return false;
@@ -78,8 +88,12 @@ std::string python_name(const TypePattern& pattern) {
         case Shape::transform:
             return "transformation(dtype=" + python_name(pattern.parts[0]) + ")";
         case Shape::array:
-            return (pattern.ndim == 1 ? "array[" : "array" + std::to_string(pattern.ndim) + "d[") +
-                   python_name(pattern.parts[0]) + "]";
+        case Shape::indexed: {
+            const std::string kind = pattern.shape == Shape::indexed ? "indexedarray" : "array";
+            const std::string element = python_name(pattern.parts[0]);
+            if (pattern.ndim == 0) return kind + "[" + element + ", Any]";
+            return kind + (pattern.ndim == 1 ? "" : std::to_string(pattern.ndim) + "d") + "[" + element + "]";
+        }
         case Shape::callable:
             return "Callable";
         case Shape::tuple: {

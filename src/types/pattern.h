@@ -5,6 +5,8 @@
 //   T = TypeVar("T", wp.float32, wp.vec3)   one of these; the same type wherever T stands
 //   vector(length=Any, dtype=Any)           any vector; matrix, quaternion, transformation likewise
 //   array2d[Any], array[vector(...)]        arrays of elements that fit
+//   array[Any, Any]                         arrays of any number of dimensions
+//   indexedarray[Any]                       what indexedarray() makes of such arrays
 //   wp.Float                                any floating-point type, each time another one
 //   tuple[float, vec3], tuple[float, ...]   several values
 //   Callable                                a function (of @wp.func, or a built-in one) or a type
@@ -19,11 +21,23 @@
 namespace weft {
 
 struct TypePattern {
-    enum class Shape { any, exact, vector, matrix, quaternion, transform, array, callable, tuple } shape = Shape::any;
+    enum class Shape {
+        any,
+        exact,
+        vector,
+        matrix,
+        quaternion,
+        transform,
+        array,
+        indexed,
+        callable,
+        tuple
+    } shape = Shape::any;
     Type type;               // exact
     int rows = 0, cols = 0;  // vector (rows), matrix; 0 is any
-    int ndim = 0;            // array
-    // One: the element of an array, the scalar of an aggregate. Those of a tuple; one for all where rows is -1.
+    int ndim = 0;            // array, indexed; 0 is any
+    // One: the element of an array or indexedarray, the scalar of an aggregate. Those of a tuple; one for all where
+    // rows is -1.
     std::vector<TypePattern> parts;
     std::string variable;                     // any: name of the type variable, "" for none
     const void* variable_identity = nullptr;  // two variables may have one name
@@ -36,6 +50,9 @@ struct TypePattern {
 
     bool operator==(const TypePattern&) const = default;
 };
+
+// The array that the struct of an indexedarray (python/warp/indexed.py) chooses elements of; none for other types.
+Type indexed_type(Type type);
 
 // What type variables stand for so far.
 using TypeVariables = std::map<const void*, Type>;

@@ -400,14 +400,6 @@ def test_every_scalar_type_from_and_to_numpy(name):
     assert b.numpy().tolist() == [1, 0, 1]
 
 
-def test_bfloat16_converts_through_float32():
-    a = wp.array([1.0, 2.5, -3.0], dtype=wp.bfloat16)
-    assert wp.array(a, dtype=float).list() == [1.0, 2.5, -3.0]
-    with pytest.raises(TypeError, match="bfloat16"):
-        a.numpy()
-    assert a.view(wp.uint16).list()[0] == 0x3F80
-
-
 @pytest.mark.parametrize("data", [np.zeros(3, complex), np.array(["a"]), np.array([object()]), [None]])
 def test_data_without_an_element_type_is_an_error(data):
     with pytest.raises(TypeError, match="no element type"):

@@ -109,7 +109,7 @@ def test_copy():
     with pytest.raises(RuntimeError):
         wp.copy(wp.zeros(9), source)
     with pytest.raises(TypeError, match="astype"):
-        wp.copy(wp.zeros(10, dtype=int), source)
+        wp.copy(wp.zeros(10, dtype=wp.float64), source)
 
 
 def test_copy_between_strides_and_of_gradients():
@@ -324,8 +324,66 @@ def test_buffer_protocol():
     assert memoryview(wp.zeros(2, dtype=wp.mat22)).shape == (2, 2, 2)
     with pytest.raises(BufferError):
         io.BytesIO().write(a.T)
-    with pytest.raises(BufferError):
-        memoryview(wp.zeros(2, dtype=wp.bfloat16))
+    assert memoryview(wp.zeros(2, dtype=wp.bfloat16)).format == "H", "the bits"
+
+
+def test_the_structure_of_ctypes_stands_for_the_array():
+    a = wp.array(counting(2, 3), requires_grad=True)
+    view = a.__ctype__()
+    assert (view.data, view.grad, view.ndim) == (a.ptr, a.grad.ptr, 2)
+    assert (list(view.shape), list(view.strides)) == ([2, 3, 0, 0], [12, 4, 0, 0])
+    assert wp.zeros(0).__ctype__().data == 0
+
+    @wp.kernel
+    def increase(x: wp.array2d[float], by: float):
+        i, j = wp.tid()
+        x[i, j] += by
+
+    wp.launch(increase, dim=(3, 2), inputs=[a.T.__ctype__(), 2.0])
+    np.testing.assert_array_equal(a.numpy(), counting(2, 3) + 2)
+    command = wp.launch(increase, dim=(2, 3), inputs=[wp.zeros((2, 3)), 1.0], record_cmd=True)
+    command.set_params_from_ctypes([view, ctypes.c_float(3.0)])
+    command.launch()
+    np.testing.assert_array_equal(a.numpy(), counting(2, 3) + 5)
+    with pytest.raises(TypeError, match="it has 1 dimensions, expected 2"):
+        wp.launch(increase, dim=(2, 3), inputs=[a.flatten().__ctype__(), 2.0])
+    address = a.ptr
+    del a
+    gc.collect()
+    assert np.ctypeslib.as_array((ctypes.c_float * 6).from_address(address)).tolist() == [5, 6, 7, 8, 9, 10]
+    assert view.data == address
+
+
+def test_copies_between_dtypes_of_one_size_are_bytes():
+    numbers = np.array([[1.0, -2.5], [np.inf, 3.0]], np.float32)
+    a = wp.array(numbers, requires_grad=True)
+    b = wp.zeros((2, 2), dtype=int)
+    wp.copy(b, a)
+    np.testing.assert_array_equal(b.numpy(), numbers.view(np.int32))
+    c = wp.zeros((2, 2), dtype=wp.uint32)
+    wp.copy(c.T, a)
+    np.testing.assert_array_equal(c.numpy(), numbers.T.copy().view(np.uint32))
+    d = wp.zeros(5, dtype=int)
+    wp.copy(d, a, dest_offset=1, src_offset=2, count=2)
+    np.testing.assert_array_equal(d.numpy(), [0, *numbers[1].view(np.int32), 0, 0])
+    pairs = wp.zeros(2, dtype=wp.vec2)
+    wp.copy(pairs, wp.array([1.0, 2.0], dtype=wp.float64))
+    np.testing.assert_array_equal(pairs.numpy().view(np.float64).ravel(), [1.0, 2.0])
+    chosen = wp.indexedarray(a.flatten(), [[3, 0]])
+    wp.copy(chosen, wp.array([5, 6], dtype=int))
+    assert a.numpy().ravel().view(np.int32)[[3, 0]].tolist() == [5, 6]
+    for other in (wp.zeros(4, dtype=wp.float64), wp.zeros(4, dtype=wp.vec3), wp.zeros(4, dtype=wp.uint8)):
+        with pytest.raises(TypeError, match="as many bytes"):
+            wp.copy(other, a)
+
+
+def test_a_copy_of_bytes_ends_the_gradient():
+    x = wp.array([1.0, 2.0], dtype=wp.float64, requires_grad=True)
+    y = wp.zeros(2, dtype=wp.vec2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(y, x)
+    tape.backward(grads={y: wp.ones(2, dtype=wp.vec2)})
+    assert x.grad.list() == [0.0, 0.0]
 
 
 def test_iteration():

@@ -325,3 +325,67 @@ def test_a_kernel_cannot_take_a_function():
 def test_wrong_patterns_are_errors(make):
     with pytest.raises(wp.UsageError):
         make()
+
+
+@wp.func
+def element_count(a: wp.array[Any, Any]):
+    count = int(1)
+    for axis in range(a.ndim):
+        count *= a.shape[axis]
+    return count
+
+
+@wp.kernel
+def count_elements(a: wp.array[Any, Any], b: wp.array[float, Any], out: wp.array[int]):
+    out[0] = element_count(a)
+    out[1] = element_count(b)
+
+
+def test_arrays_of_any_number_of_dimensions():
+    out = wp.zeros(2, dtype=int)
+    wp.launch(count_elements, dim=1, inputs=[wp.zeros((2, 3), dtype=wp.vec3), wp.zeros(5), out])
+    assert out.list() == [6, 5]
+    wp.launch(count_elements, dim=1, inputs=[np.zeros(7), np.zeros((4, 2), np.float32), out])
+    assert out.list() == [7, 8]
+    with pytest.raises(TypeError, match=r"is array2d\[int32\], expected array\[float32, Any\]"):
+        wp.launch(count_elements, dim=1, inputs=[wp.zeros(3), wp.zeros((2, 2), dtype=int), out])
+    assert repr(wp.array[float, Any]) == "wp.array[wp.float32, Any]" and wp.array[Any, Any] == wp.array[Any, Any]
+    with pytest.raises(wp.UsageError, match="field 'a' of Holder"):
+
+        @wp.struct
+        class Holder:
+            a: wp.array[float, Any]
+
+
+@wp.kernel
+def double_chosen(x: wp.indexedarray[Any]):
+    i = wp.tid()
+    x[i] = x[i] + x[i]
+
+
+@wp.kernel
+def describe_indexed(x: wp.indexedarray[Real, Any], by: Real, out: wp.array[int]):
+    out[0] = x.ndim
+    out[1] = x.size
+    out[2] = int(by)
+
+
+def test_indexed_arrays_of_any_dtype():
+    for dtype in (float, wp.int64, wp.vec2):
+        a = wp.full(4, dtype(3), dtype=dtype)
+        wp.launch(double_chosen, dim=2, inputs=[a[[3, 1]]])
+        assert a.numpy().reshape(4, -1)[:, 0].tolist() == [3, 6, 3, 6]
+    with pytest.raises(TypeError, match=r"expected indexedarray\[Any\]"):
+        wp.launch(double_chosen, dim=2, inputs=[wp.zeros(4)])
+    with pytest.raises(TypeError, match=r"expected indexedarray\[Any\]"):
+        wp.launch(double_chosen, dim=2, inputs=[wp.zeros((4, 2))[[0, 1], [1]]])
+
+
+def test_indexed_arrays_of_any_number_of_dimensions():
+    out, a = wp.zeros(3, dtype=int), wp.zeros(4, dtype=wp.float64)
+    wp.launch(describe_indexed, dim=1, inputs=[a[[0, 2]], 3.0, out])
+    assert out.list() == [1, 2, 3]
+    wp.launch(describe_indexed, dim=1, inputs=[wp.zeros((4, 2))[[0, 1, 3], [1]], 2.0, out])
+    assert out.list() == [2, 3, 2]
+    with pytest.raises(TypeError, match=r"expected indexedarray\[Real, Any\]"):
+        wp.launch(describe_indexed, dim=1, inputs=[wp.zeros(4, dtype=int)[[0, 2]], 2, out])

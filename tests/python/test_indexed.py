@@ -314,7 +314,7 @@ def test_copies_from_and_into_chosen_elements():
     base[[0, 2]] = base[[3, 1]]
     np.testing.assert_array_equal(a.numpy(), base)
     line = wp.array(np.arange(8.0), dtype=float)
-    wp.copy(line[[1, 1, 6]], wp.array([10.0, 20.0, 30.0]), dest_offset=1, src_offset=1)
+    wp.copy(line[[1, 1, 6]], wp.array([10.0, 20.0, 30.0], dtype=float), dest_offset=1, src_offset=1)
     assert line.list() == [0, 20, 2, 3, 4, 5, 30, 7]
     wp.copy(line, line[[6, 1]], dest_offset=2, count=1)
     assert line.list() == [0, 20, 30, 3, 4, 5, 30, 7]
@@ -336,5 +336,3 @@ def test_a_generic_kernel_takes_every_indexedarray():
         a = wp.array(np.arange(4), dtype=dtype)
         wp.launch(double, 2, [a[[3, 1]]])
         assert a.list() == [0, 2, 2, 6]
-    with pytest.raises(TypeError, match="help: annotate the parameter with typing.Any"):
-        wp.indexedarray(dtype=Any)

@@ -880,10 +880,14 @@ def test_structured_views_of_slices_and_matrices_of_structs():
     assert wp.zeros(0, dtype=Inner).numpy().shape == (0,)
 
 
-def test_array_fields_are_raw_bytes_in_numpy():
-    a = wp.array([Arguments(param1=4, param3=wp.zeros(2, dtype=wp.vec3))], dtype=Arguments)
+def test_array_fields_are_records_in_numpy():
+    points = wp.zeros(2, dtype=wp.vec3, requires_grad=True)
+    a = wp.array([Arguments(param1=4, param3=points), Arguments()], dtype=Arguments)
     view = a.numpy()
-    assert view["param1"].tolist() == [4] and view.dtype["param3"] == np.dtype("V80")
+    assert view["param1"].tolist() == [4, 0]
+    record = view["param3"]
+    assert record["data"].tolist() == [points.ptr, 0] and record["grad"].tolist() == [points.grad.ptr, 0]
+    assert record["shape"].tolist() == [[2, 0, 0, 0], [0, 0, 0, 0]] and record["strides"][0, 0] == 12
     with pytest.raises(TypeError, match="'param3' of Arguments is an array"):
         wp.array(view, dtype=Arguments)
 

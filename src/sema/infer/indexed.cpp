@@ -5,10 +5,11 @@
 // The class is made by python/warp/indexed.py; the key of its type tells it from other structs.
 #include "ir/indices.h"
 #include "sema/analyzer.h"
+#include "types/pattern.h"
 
 namespace weft::sema {
 
-bool is_indexed(Type type) { return type.is_struct() && type.struct_key().starts_with("warp.indexed:"); }
+bool is_indexed(Type type) { return indexed_type(type).is_array(); }
 
 FunctionAnalyzer::IndexedElement FunctionAnalyzer::indexed_element(const Value& object,
                                                                    const std::vector<syntax::ExpressionPtr>& indices,
