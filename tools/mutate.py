@@ -14,7 +14,8 @@ is replaced by another. A test that takes much longer than it should has noticed
 What came out is written to build/mutants/results.jsonl after each mutant: a run that was stopped goes on where it was,
 and --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
 then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts. With --survivors, the
-mutants that survived at earlier commits meet the tests of this one.
+mutants that survived at earlier commits meet the tests of this one. With --reach, a mutant of a C++ file meets only the
+tests that run something of its function, which a second build finds out first: worth it from some twenty mutants on.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutations import KINDS, mutations
+from reach import Reach
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
@@ -137,10 +139,11 @@ class Tree:
         names.remove(NO_WITNESS)
         return [name for name in names if not chosen or any(word in name for word in chosen)]
 
-    def test(self, units, limit):
+    def test(self, units, limit, build=None, variables=()):
         """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output)."""
+        build = build or self.folder / "build"
         environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
-        environment |= {"PYTHONPATH": str(self.folder / "build/py"), "PYTHONUNBUFFERED": "1"}
+        environment |= {"PYTHONPATH": str(build / "py"), "PYTHONUNBUFFERED": "1", **dict(variables)}
         if units[0].endswith(".py"):
             command = [self.python, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider"]
             command += ["-o", "junit_family=xunit1", f"--junitxml={self.report}"]
@@ -149,11 +152,19 @@ class Tree:
             return code, ran[-1] if ran else units[0], output
         for unit in units:
             begin = time.monotonic()
-            code, output = run([self.folder / unit, "--gtest_brief=1"], limit, cwd=self.folder, env=environment)
+            program = build / Path(unit).name
+            code, output = run([program, "--gtest_brief=1"], limit, cwd=self.folder, env=environment)
             limit -= time.monotonic() - begin
             if code != 0:
                 break
         return code, unit, output
+
+    def reach(self, units, limit):
+        """Which of the tests run which lines."""
+        found = Reach(self.folder, self.folder.parent / "reach")
+        found.prepare(ROOT / ".venv/bin/cmake", (ROOT / ".venv/bin/ninja").resolve(), self.python, self.jobs)
+        found.measure(units, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
+        return found
 
     def seconds(self):
         """{file of Python tests: how long it took when `test` ran last}."""
@@ -212,11 +223,13 @@ def batches(units):
 class Campaign:
     """Mutants, one after the other, and what became of them.
 
-    `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json.
+    `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json; `reach` (class Reach) says
+    which tests can notice a mutant, where there is one.
     """
 
     def __init__(self, tree, folder, limit):
         self.tree, self.folder, self.limit = tree, folder, limit
+        self.reach = None
         self.results = {}  # of this commit
         self.noticed = []  # (path, unit) of all commits
         self.survivors = set()  # keys of what survived when it was judged last, at any commit
@@ -264,6 +277,9 @@ class Campaign:
             file.write_text(mutant.apply(original))
             if not self.tree.build(mutant.path, self.limit):
                 return "refused", ""
+            if self.reach:
+                reached = self.reach.units(mutant.path, mutant.line + 1, [unit for _, unit in units])
+                units = [entry for entry in units if entry[1] in reached]
             for batch in batches(ordered(units, mutant.path, self.noticed)):
                 left = deadline - time.monotonic()
                 if left <= 0:
@@ -274,7 +290,7 @@ class Campaign:
                     return "noticed", f"{who} (it hangs)"
                 if code is not None and code not in PASSED:
                     return "noticed", who
-            return "survived", ""
+            return "survived", "" if units else "no test runs it"
         finally:
             file.write_text(original)
 
@@ -348,6 +364,7 @@ def main():
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds for one mutant (3600)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of the build")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/mutants", help="the worktree and the results")
+    parser.add_argument("--reach", action="store_true", help="find out first which tests run which lines")
     parser.add_argument("--survivors", action="store_true", help="only what survived earlier commits, again")
     parser.add_argument("--list", metavar="PATH", help="print what could be changed in a file")
     parser.add_argument("--show", metavar="KEY", help="print a change as a diff")
@@ -372,6 +389,8 @@ def main():
     campaign = Campaign(tree, options.folder, options.limit)
     campaign.load(commit)
     units = campaign.measure(commit, [word for word in options.tests.split(",") if word])
+    if options.reach:
+        campaign.reach = tree.reach([unit for _, unit in units], options.limit)
     mutants = draws(candidates(tree.folder, options.only), options.seed)
     if options.survivors:
         mutants = (mutant for mutant in mutants if mutant.key in campaign.survivors)

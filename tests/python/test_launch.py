@@ -305,11 +305,13 @@ def test_dimensions_that_are_none_are_an_error(dim):
         wp.launch(saxpy, dim=dim, inputs=[1.0, wp.zeros(1), wp.zeros(1)])
 
 
+@pytest.mark.seed("S-KRN-004")
 def test_more_threads_than_an_index_can_count_are_an_error():
     with pytest.raises(wp.UsageError, match="int32"):
         wp.launch(saxpy, dim=2**31 + 1, inputs=[1.0, wp.zeros(1), wp.zeros(1)])
 
 
+@pytest.mark.seed("S-KRN-004")
 @pytest.mark.large
 def test_more_than_two_to_the_31_threads_on_two_axes():
     @wp.kernel

@@ -38,6 +38,9 @@ def integer_operators(a: wp.array[int], b: wp.array[int], out: wp.array2d[int]):
 
 
 @pytest.mark.seed("S-OPR-004")
+@pytest.mark.seed("S-OPR-006")
+@pytest.mark.seed("S-OPR-008")
+@pytest.mark.seed("S-OPR-006")
 @pytest.mark.seed("S-OPR-005")
 @pytest.mark.seed("S-OPR-006")
 @pytest.mark.seed("S-OPR-008")

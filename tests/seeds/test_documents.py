@@ -252,12 +252,19 @@ def fragment(seed, first, last, results, **parameters):
     return HEADER + text
 
 
+def stored_before(text, comment, store):
+    """The kernel with a store of what a variable has before the comment, which stands where it gets another value."""
+    assert text.count(comment) == 1
+    return text.replace(comment, f"{store}\n    {comment}")
+
+
 @pytest.mark.seed("P-62")
 def test_p62_basis_vectors(load_seed, run_sample):
-    names = run_sample(fragment(load_seed(4), 209, 222, ["out[0] = r"], out="wp.array(dtype=float)"))
-    out = wp.zeros(1)
-    wp.launch(names["compute"], dim=1, inputs=[out])
-    assert out.numpy()[0] == 1.0
+    parameters = {"out": "wp.array(dtype=float)", "cross": "wp.array(dtype=wp.vec3)"}
+    names = run_sample(fragment(load_seed(4), 209, 222, ["out[0] = r", "cross[0] = c"], **parameters))
+    out, cross = wp.zeros(1), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(names["compute"], dim=1, inputs=[out, cross])
+    assert out.numpy()[0] == 1.0 and cross.numpy()[0].tolist() == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.seed("P-63")
@@ -268,20 +275,22 @@ def test_p63_to_p65_vec5d(load_seed, run_sample):
     declared = HEADER + seed.text(228) + seed.text(233)
     names = run_sample(declared)
     assert names["arr"].numpy().shape == (10, 5) and names["arr"].numpy().dtype == np.float64
-    text = fragment(seed, 236, 249, ["out[0] = v"], out="wp.array(dtype=vec5d)")
+    text = fragment(seed, 236, 249, ["out[1] = v"], out="wp.array(dtype=vec5d)")
+    text = stored_before(text, "# component-wise", "out[0] = v")
     names = run_sample(text, vec5d=names["vec5d"])
-    out = wp.zeros(1, dtype=names["vec5d"])
+    out = wp.full(2, 9.0, dtype=names["vec5d"])
     wp.launch(names["compute"], dim=1, inputs=[out])
-    assert out.numpy()[0].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert out.numpy().tolist() == [[0.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]]
 
 
 @pytest.mark.seed("P-66")
 def test_p66_anonymous_vectors(load_seed, run_sample):
     vec5d = wp.types.vector(length=5, dtype=wp.float64)
-    names = run_sample(fragment(load_seed(4), 253, 267, ["out[0] = v"], out="wp.array(dtype=vec5d)"), vec5d=vec5d)
-    out = wp.zeros(1, dtype=vec5d)
-    wp.launch(names["compute"], dim=1, inputs=[out])
-    assert out.numpy()[0].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    text = fragment(load_seed(4), 253, 267, ["out[2] = v"], out="wp.array(dtype=vec5d)")
+    text = stored_before(stored_before(text, "# scalar", "out[0] = v"), "# component-wise", "out[1] = v")
+    out = wp.full(3, 9.0, dtype=vec5d)
+    wp.launch(run_sample(text, vec5d=vec5d)["compute"], dim=1, inputs=[out])
+    assert out.numpy().tolist() == [[0.0] * 5, [1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]]
 
 
 @pytest.mark.seed("P-67")
@@ -316,8 +325,7 @@ def test_p70_one_variable_three_types(load_seed, run_sample):
     text = fragment(load_seed(4), 341, 356, ["out[0] = m"], **parameters)
     # Each value is stored before m is bound again.
     for index, comment in enumerate(("# zero initialize", "# create a 5x5")):
-        assert text.count(comment) == 1
-        text = text.replace(comment, f"halves[{index}] = m\n    {comment}")
+        text = stored_before(text, comment, f"halves[{index}] = m")
     names = run_sample(text, mat55d=mat55d, mat32h=mat32h)
     halves, out = wp.full(2, 9.0, dtype=mat32h), wp.full(1, 9.0, dtype=mat55d)
     wp.launch(names["compute"], dim=1, inputs=[halves, out])

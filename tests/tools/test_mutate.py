@@ -124,6 +124,31 @@ def test_a_test_that_hangs_has_noticed(campaign):
     assert runs.judge(mutant, [(1.0, "stuck")]) == ("noticed", "stuck (it hangs)")
 
 
+def test_a_mutant_meets_only_the_tests_that_run_its_function(campaign):
+    class Reach:
+        def units(self, path, line, units):
+            return [unit for unit in units if unit == f"of line {line}"]
+
+    runs = campaign({"of line 1": lambda text: False, "of line 2": lambda text: True, "other": lambda text: False})
+    runs.reach = Reach()
+    units = [(1.0, unit) for unit in runs.tree.tests]
+    found = campaign.mutate.candidates(campaign.root, ["src/runtime"])["src/runtime/a.cpp"]
+    first, second, third = (next(m for m in found if m.line == line) for line in (0, 1, 2))
+    assert runs.judge(first, units) == ("noticed", "of line 1") and runs.tree.ran == ["of line 1"]
+    assert runs.judge(second, units) == ("survived", "")
+    assert runs.judge(third, units) == ("survived", "no test runs it")
+
+
+def test_functions_and_lines_that_tests_ran(tool, tmp_path):
+    reach = tool("reach").Reach(tmp_path, tmp_path)
+    functions = {(3, 9), (5, 6), (20, 30)}
+    reach.lines["a.cpp"] = {"x": ({1, 4}, functions), "y": ({1, 5, 25}, functions), "z": (set(), set())}
+    answers = {4: ["x", "y"], 5: ["x", "y"], 9: ["x", "y"], 20: ["y"], 1: ["x", "y"], 15: ["x", "y"]}
+    for line, units in answers.items():
+        assert reach.units("a.cpp", line, ["x", "y", "z"]) == units
+    assert reach.units("a.h", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # a part of many files
+
+
 def test_what_does_not_compile_is_drawn_again_and_not_counted(campaign):
     runs = campaign({"all": lambda text: False}, refuses="x = a - b;\ny = f(a, b);\nif (a < b")
     mutants = [m for m in drawn(campaign, 2) if m.path == "src/runtime/a.cpp" and m.kind in ("sign", "comparison")]

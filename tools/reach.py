@@ -1,0 +1,78 @@
+"""Which tests run which lines of src/, for tools/mutate.py: counted by a build of its own with `gcc --coverage`.
+
+A change of a line can only be noticed by a test that runs the function around it. Counts are kept for each C++ program
+and each file of Python tests, and looked at by gcov when a line of a file is asked for.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+
+class Reach:
+    """The build in `folder` of the sources in `source`, and what its tests reached.
+
+    ``prepare`` builds, ``measure`` runs what has not run yet. Both take long, and go on where they were stopped.
+    """
+
+    def __init__(self, source, folder):
+        self.source, self.folder = source, folder
+        self.lines = {}  # path -> {unit: lines that it ran}, and where functions begin and end
+
+    def prepare(self, cmake, ninja, python, jobs):
+        flags = "--coverage -O1 -g0 -fprofile-update=atomic"
+        options = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={python}", "-DCMAKE_BUILD_TYPE=Debug"]
+        options += [f"-DCMAKE_CXX_FLAGS={flags}"]
+        options += [f"-DCMAKE_{kind}_LINKER_FLAGS=--coverage" for kind in ("EXE", "MODULE", "SHARED")]
+        build = self.folder / "build"
+        for command in (
+            [cmake, "-S", self.source, "-B", build, "-G", "Ninja", *options],
+            [ninja, "-C", build, f"-j{jobs}"],
+        ):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def measure(self, units, run):
+        """Runs the units that have no counts yet; `run(unit, build, environment)` gives whether it passed."""
+        for unit in units:
+            counts, done = self._counts(unit), self._counts(unit) / "done"
+            if not done.exists():
+                if not run(unit, self.folder / "build", {"GCOV_PREFIX": str(counts)}):
+                    raise SystemExit(f"mutate.py: {unit} fails in the build with coverage")
+                counts.mkdir(parents=True, exist_ok=True)
+                done.write_text("")
+
+    def units(self, path, line, units):
+        """Those of `units` that ran something of the function around line `line` (from 1); all where that is unknown.
+
+        Outside of functions, as for a constant, those that ran anything of the file.
+        """
+        if not path.endswith(".cpp"):
+            return list(units)
+        if path not in self.lines:
+            self.lines[path] = {unit: self._read(path, unit) for unit in units}
+        known = self.lines[path]
+        functions = set().union(*(functions for _, functions in known.values()))
+        around = [(begin, end) for begin, end in functions if begin <= line <= end]
+        ranges = around or [(0, 10**9)]
+        return [unit for unit in units if any(begin <= ran <= end for ran in known[unit][0] for begin, end in ranges)]
+
+    def _counts(self, unit):
+        return self.folder / "counts" / unit.replace("/", "+")
+
+    def _read(self, path, unit):
+        """(the lines of `path` that the unit ran, where its functions begin and end)."""
+        root = Path(str(self._counts(unit)) + str(self.folder / "build"))
+        ran, functions = set(), set()
+        for data in root.glob(f"CMakeFiles/*.dir/{path}.gcda"):
+            notes = data.with_suffix(".gcno")
+            if not notes.exists():
+                os.symlink(self.folder / "build" / data.relative_to(root).with_suffix(".gcno"), notes)
+            command = ["gcov", "--json-format", "--stdout", str(data)]
+            answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout
+            for file in json.loads(answer)["files"]:
+                if not file["file"].endswith(path):
+                    continue
+                ran |= {entry["line_number"] for entry in file["lines"] if entry["count"]}
+                functions |= {(entry["start_line"], entry["end_line"]) for entry in file["functions"]}
+        return ran, functions
