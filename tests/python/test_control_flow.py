@@ -138,6 +138,63 @@ def test_while_with_a_call_as_its_condition():
 # fmt: on
 
 
+@wp.func
+def asked(counts: wp.array[int], at: int, answer: bool):
+    wp.atomic_add(counts, at, 1)
+    return answer
+
+
+@pytest.mark.parametrize("lanes", [1, 0])
+def test_what_a_condition_does_is_done_where_its_truth_is_known_when_the_kernel_is_built(lanes):
+    @wp.kernel(module="unique", module_options={"lanes": lanes} if lanes else None)
+    def k(counts: wp.array[int], out: wp.array2d[int]):
+        i = wp.tid()
+        a = int(0)
+        while asked(counts, 0, a < 3) and 2 > 3:  # never, but it asks once
+            a += 1
+        b = int(0)
+        while asked(counts, 1, b < 3) or 2 < 3:  # for ever
+            b += 1
+            if b > i:
+                break
+        c = int(0)
+        while asked(counts, 2, c < i) and 2 < 3:
+            c += 1
+        d = int(0)
+        if i % 2 == 0:
+            while asked(counts, 3, d < i) and not (2 < 3 or d == 0):
+                d += 1
+        out[i, 0] = a
+        out[i, 1] = b
+        out[i, 2] = c
+        out[i, 3] = d
+
+    counts, out = wp.zeros(4, dtype=int), wp.full((N, 4), -1, dtype=int)
+    wp.launch(k, dim=N, inputs=[counts, out])
+    i = np.arange(N)
+    np.testing.assert_array_equal(out.numpy(), np.stack([0 * i, i + 1, i, 0 * i], axis=1))
+    assert counts.numpy().tolist() == [N, (i + 1).sum(), (i + 1).sum(), (N + 1) // 2]
+
+
+def test_a_condition_that_is_known_to_be_false_changes_a_local_once():
+    @wp.kernel
+    def k(out: wp.array2d[float]):
+        i = wp.tid()
+        asked_once = wp.rand_init(7, i)
+        while wp.randf(asked_once) < 2.0 and 2 > 3:
+            asked_once = wp.uint32(0)
+        drawn = wp.rand_init(7, i)
+        wp.randf(drawn)
+        out[i, 0] = wp.randf(asked_once)
+        out[i, 1] = wp.randf(drawn)
+
+    out = wp.zeros((N, 2))
+    wp.launch(k, dim=N, inputs=[out])
+    found = out.numpy()
+    np.testing.assert_array_equal(found[:, 0], found[:, 1])
+    assert len(np.unique(found[:, 1])) == N
+
+
 def test_break_and_continue_in_nested_loops():
     @wp.kernel
     def k(out: wp.array[int]):

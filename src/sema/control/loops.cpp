@@ -409,16 +409,20 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
 
     // Known at compile time? Looked at aside, as the IR of the condition goes to a place that depends on the answer.
     std::optional<bool> known;
+    bool asking_has_effects = false;
     {
         const Scope saved = scope_;
-        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
+        ir::Region* aside = function_.new_region(nullptr);
+        ir::Builder::Inside inside(builder_, *aside);
         known = constant_truth(expression(*loop.condition));
+        for (const ir::Operation* operation : aside->operations) asking_has_effects |= ir::has_effects(*operation);
         scope_ = saved;
     }
     if (known == false) {
         loops_.pop_back();
         skip_needed_ = build.saved_skip_needed;
         scope_ = build.before;
+        if (asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // which is done once
         return kFalls;
     }
     const auto condition = [&](Value& result) {
@@ -429,7 +433,7 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     {
         ir::Builder::Inside inside(builder_, *head);
         ir::Value* goes_on = head_go;
-        if (!by_condition.empty() || (known && head_go)) {
+        if (!by_condition.empty() || (known && head_go && !asking_has_effects)) {
             goes_on = head_go;
         } else if (head_go) {
             Value result;
