@@ -68,7 +68,9 @@ void log_compile(const program::CompiledKernel& compiled) {
 // A copy of the module with all passes run: what the listings show.
 std::unique_ptr<ir::Module> lowered(PyKernel& kernel, Variant variant) {
     auto module = kernel.analyze(variant.debug);
-    transform::run_pipeline(*module);
+    transform::PipelineOptions options;
+    options.shares = !variant.debug && kernel.options.lanes.value_or(0) <= 1;
+    transform::run_pipeline(*module, options);
     return module;
 }
 

@@ -1,6 +1,7 @@
 #include "codegen/cost.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "codegen/value.h"
@@ -185,6 +186,7 @@ private:
     double cost_of(const Operation& operation, bool masked) const {
         int leaves = 1;
         if (from_end_.contains(&operation)) return 0.0;
+        if (operation.op == Op::call) return cost_of_call(*operation.function);
         if (!operation.results.empty())
             leaves = leaf_count(operation.result()->type);
         else if (!operation.operands.empty())
@@ -200,7 +202,19 @@ private:
         return each * leaves;
     }
 
+    double cost_of_call(const ir::Function& callee) const {
+        if (const auto known = of_callees_.find(&callee); known != of_callees_.end()) return known->second;
+        const transform::VectorPlan plan = transform::vectorize(callee, 1);
+        static const std::unordered_set<const Operation*> none;
+        Estimate inside(callee, plan, 1, none);
+        inside.of_callees_ = of_callees_;
+        const double cost = inside.cost_of(callee.body);
+        of_callees_ = std::move(inside.of_callees_);
+        return of_callees_[&callee] = cost;
+    }
+
     const std::unordered_set<const ir::Value*> used_;
+    mutable std::unordered_map<const ir::Function*, double> of_callees_;
     std::unordered_set<const Operation*> from_end_;  // what makes an index count from the end: it waits for nothing
     const transform::VectorPlan& plan_;
     int lanes_;

@@ -81,13 +81,14 @@ Machine::Machine(const TargetInfo& target)
 }
 
 Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-                 const Options& options, llvm::Module& module, NativeFunctions& natives)
+                 const Options& options, llvm::Module& module, NativeFunctions& natives, const Callees& callees)
     : kernel_(kernel),
       plan_(plan),
       machine_(machine),
       options_(options),
       module_(module),
       natives_(natives),
+      callees_(callees),
       context_(module.getContext()),
       builder_(module.getContext()),
       lanes_(plan.lanes) {
@@ -409,8 +410,7 @@ void Emitter::emit_operation(const ir::Operation& operation) {
         case Op::assert_:
             return emit_assert(operation);
         case Op::call:
-            throw InternalError("codegen: kernel '" + kernel_.name + "' still calls '" + operation.function->name +
-                                "'; calls are inlined before");
+            return emit_call(operation);
         default:
             break;
     }

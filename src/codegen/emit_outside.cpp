@@ -210,7 +210,8 @@ llvm::DIScope* Emitter::debug_scope(Span span) {
 }
 
 void Emitter::open_debug_info() {
-    module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+    if (!module_.getModuleFlag("Debug Info Version"))
+        module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     debug_ = std::make_unique<llvm::DIBuilder>(module_);
     llvm::DIFile* file = debug_file(kernel_.span ? kernel_.span.source->path : "<kernel>");
     debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0);

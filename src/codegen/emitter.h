@@ -12,6 +12,7 @@
 //   emit_control.cpp    if, for, while under masks
 //   emit_outside.cpp    print, debug checks, library calls
 //   emit_native.cpp     calls of functions in C++
+//   emit_call.cpp       functions that large kernels call
 //
 // The mask. `mask_` says which lanes take part in what is being emitted; null is "all". Wherever memory is touched or
 // an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
@@ -59,12 +60,18 @@ struct Machine {
     int math_bits = 128;                   // width of those
 };
 
+// What a module's functions are called as.
+using Callees = std::unordered_map<const ir::Function*, llvm::Function*>;
+
 class Emitter {
 public:
     Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-            const Options& options, llvm::Module& module, NativeFunctions& natives);
+            const Options& options, llvm::Module& module, NativeFunctions& natives, const Callees& callees);
 
     void emit(KernelEntry& entry);
+    // In place of a kernel a function that kernels call: scalar code.
+    llvm::Function* declare_callee(const std::string& symbol);
+    void emit_callee(llvm::Function* callee, KernelEntry& entry);
     // The operation of each check that was emitted, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
@@ -83,6 +90,9 @@ private:
     bool worth_writing_twice() const;
     void find_fusable(const ir::Region& region);
     void find_angles(const ir::Region& region);
+
+    // ---- emit_call.cpp ----
+    void emit_call(const ir::Operation& operation);
 
     void emit_region(const ir::Region& region);
     void emit_operation(const ir::Operation& operation);
@@ -397,6 +407,7 @@ private:
     const Options& options_;
     llvm::Module& module_;
     NativeFunctions& natives_;
+    const Callees& callees_;
     llvm::LLVMContext& context_;
     Builder builder_;
     llvm::Function* function_ = nullptr;

@@ -91,6 +91,12 @@ int count_operations(const ir::Function& kernel) {
     return count;
 }
 
+bool has_calls(const ir::Function& kernel) {
+    bool found = false;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) { found |= operation.op == Op::call; });
+    return found;
+}
+
 bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
 
 // Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
@@ -130,10 +136,10 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
 // little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
-// kernels so large that lanes would take seconds to compile; few of these would gain by them.
+// kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by them.
 int preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
-    if (count_operations(kernel) > kMostOperations) return 1;
+    if (count_operations(kernel) > kMostOperations || has_calls(kernel)) return 1;
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
     if (plan.lanes == 1) return 1;
     if (short_rows && kernel.tid_rank > 1) {

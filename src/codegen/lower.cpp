@@ -2,6 +2,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <cctype>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 
@@ -33,6 +34,25 @@ void number_places(const ir::Function& kernel, const transform::VectorPlan& plan
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
+// The functions that are no kernels. True where one has atomics.
+bool lower_callees(const ir::Module& module, const Machine& machine, const Options& options, llvm::Module& into,
+                   NativeFunctions& natives, Callees& callees) {
+    std::deque<transform::VectorPlan> plans;
+    std::deque<Emitter> emitters;
+    for (std::size_t number = 0; number < module.functions.size(); ++number) {
+        const ir::Function& function = *module.functions[number];
+        if (function.is_kernel) continue;
+        const transform::VectorPlan& plan = plans.emplace_back(transform::vectorize(function, 1));
+        Emitter& emitter = emitters.emplace_back(function, plan, machine, options, into, natives, callees);
+        callees[&function] = emitter.declare_callee(symbol_of(function, number));
+    }
+    KernelEntry all;
+    std::size_t at = 0;
+    for (const auto& function : module.functions)
+        if (!function->is_kernel) emitters[at++].emit_callee(callees.at(function.get()), all);
+    return all.meets;
+}
+
 }  // namespace
 
 Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
@@ -40,10 +60,11 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
     Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}, {}};
     NativeFunctions natives;
     lowered.module->setTargetTriple(llvm::Triple(target.triple));
+    Callees callees;
+    const bool meets = lower_callees(module, machine, options, *lowered.module, natives, callees);
     for (std::size_t number = 0; number < module.functions.size(); ++number) {
         const ir::Function& kernel = *module.functions[number];
-        WEFT_CHECK(kernel.is_kernel,
-                   "codegen: '" + kernel.name + "' is not a kernel; user functions are inlined before");
+        if (!kernel.is_kernel) continue;
         int lanes = options.debug       ? 1
                     : options.lanes > 0 ? options.lanes
                                         : preferred_lanes(kernel, machine, options.short_rows);
@@ -55,7 +76,8 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.own_parameters.assign(kernel.own_parameters.begin(), kernel.own_parameters.end());
         entry.lanes = plan.lanes;
         entry.cost = estimate_cost(kernel, plan);
-        Emitter emitter(kernel, plan, machine, options, *lowered.module, natives);
+        entry.meets = meets;
+        Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);
         emitter.emit(entry);
         number_places(kernel, plan, emitter.checked_operations(), entry);
         lowered.kernels.push_back(std::move(entry));

@@ -211,6 +211,7 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     pipeline.distinct = options.distinct;
     pipeline.finite = options.finite;
     pipeline.checks_parts = options.debug;
+    pipeline.shares = options.lanes <= 1 && !options.null_arrays;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         if (pass == "simplify" && deeds.effects.empty())

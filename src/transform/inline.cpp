@@ -5,6 +5,7 @@
 #include "ir/walk.h"
 #include "support/error.h"
 #include "transform/pipeline.h"
+#include "transform/shared_functions.h"
 
 namespace weft::transform {
 namespace {
@@ -18,7 +19,9 @@ using ir::ValueMap;
 
 class Inliner {
 public:
-    Inliner(ir::Module& module, Calls which) : module_(module), which_(which) {}
+    Inliner(ir::Module& module, Calls which) : module_(module), which_(which) {
+        if (which == Calls::unshared) shared_ = shared_functions(module);
+    }
 
     void function(Function& function) {
         const auto [at, fresh] = states_.try_emplace(&function, State::in_progress);
@@ -32,6 +35,9 @@ public:
     }
 
     bool was_inlined(const Function& function) const { return inlined_.contains(&function); }
+    bool stays(const Function& function) const {
+        return which_ == Calls::opaque ? function.has_own_derivative() : shared_.contains(&function);
+    }
 
 private:
     enum class State { in_progress, done };
@@ -44,7 +50,7 @@ private:
         region.operations.reserve(before.size());
         for (Operation* operation : before) {
             for (Region* inner : operation->regions) any |= this->region(function, *inner, replaced);
-            if (operation->op != Op::call || (which_ == Calls::opaque && operation->function->has_own_derivative())) {
+            if (operation->op != Op::call || stays(*operation->function)) {
                 region.operations.push_back(operation);
                 continue;
             }
@@ -102,7 +108,7 @@ private:
     ir::Module& module_;
     const Calls which_;
     std::unordered_map<const Function*, State> states_;
-    std::unordered_set<const Function*> inlined_;
+    std::unordered_set<const Function*> inlined_, shared_;
 };
 
 }  // namespace
@@ -114,11 +120,10 @@ void inline_calls(ir::Module& module, Calls which) {
     for (const auto& function : module.functions) {
         inliner.function(*function);
         has_kernel |= function->is_kernel;
-        if (which == Calls::all || !function->has_own_derivative()) continue;
-        kept.insert({function.get(), function->gradient, function->replay});
+        if (inliner.stays(*function)) kept.insert({function.get(), function->gradient, function->replay});
     }
     std::erase_if(module.functions, [&](const auto& function) {
-        if (which == Calls::all && has_kernel) return !function->is_kernel;
+        if (which != Calls::opaque && has_kernel) return !function->is_kernel && !kept.contains(function.get());
         return inliner.was_inlined(*function) && !kept.contains(function.get());
     });
 }

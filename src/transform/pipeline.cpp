@@ -35,7 +35,10 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     const bool has_opaque = derives && std::any_of(module.functions.begin(), module.functions.end(),
                                                    [](const auto& f) { return f->has_own_derivative(); });
     const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };
-    if (!pass("inline", [&] { inline_calls(module, has_opaque ? Calls::opaque : Calls::all); })) return;
+    const bool shares = options.shares && !derives && !options.record && !options.finite && !options.checks_parts;
+    const Calls calls = has_opaque ? Calls::opaque : shares ? Calls::unshared : Calls::all;
+    if (!pass("inline", [&] { inline_calls(module, calls); })) return;
+    const bool has_calls = shares && module.functions.size() > 1;
     for (const auto& function : module.functions) split_local_atomics(*function);
     if (!pass("simplify", simplify_all)) return;
     bool has_signs = false;
@@ -46,7 +49,7 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
     if (has_signs && !pass("simplify", simplify_all)) return;
     // Makes atomics of elements that one thread has to itself plain.
     const auto split_own = [&](Own which) {
-        if (!options.distinct) return true;
+        if (!options.distinct || has_calls) return true;  // what a function accesses is not known
         bool any = false;
         const auto split = [&] {
             for (const auto& function : module.functions)

@@ -15,8 +15,9 @@ namespace weft::transform {
 
 // Replaces every call of a user function by its body, callees first; then functions are dropped, but in a module that
 // has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends. `Calls::opaque` leaves
-// calls of functions that have derivatives of their own, and these functions.
-enum class Calls { all, opaque };
+// calls of functions that have derivatives of their own, and these functions; `unshared` leaves those of functions that
+// large kernels share (shared_functions.h).
+enum class Calls { all, opaque, unshared };
 void inline_calls(ir::Module& module, Calls which = Calls::all);
 // The same for the calls in one function; nothing is dropped.
 void inline_into(ir::Module& module, ir::Function& function, Calls which);
@@ -66,6 +67,7 @@ struct PipelineOptions {
     bool distinct = true;       // different indices are different elements, in all arrays
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
+    bool shares = false;        // large kernels may call functions (shared_functions.h); not where there are derivatives
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

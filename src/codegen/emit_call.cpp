@@ -1,0 +1,68 @@
+// Functions that large kernels call, in scalar code (transform/shared_functions.h): LLVM functions of the module's own.
+// Each number of a parameter is a parameter, each number of a result an element of what is returned; LLVM puts what does
+// not fit in registers on the stack. Of arrays that come as parameters nothing is known: they may overlap.
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+llvm::Function* Emitter::declare_callee(const std::string& symbol) {
+    llvm::SmallVector<llvm::Type*> parameters, results;
+    for (const ir::Value* parameter : kernel_.parameters())
+        for (const LeafType& leaf : leaf_types(parameter->type)) parameters.push_back(register_type(leaf));
+    for (const ir::Value* returned : kernel_.body.terminator()->operands)
+        for (const LeafType& leaf : leaf_types(returned->type)) results.push_back(register_type(leaf));
+    llvm::Type* result = results.empty() ? builder_.getVoidTy() : llvm::StructType::get(context_, results);
+    auto* type = llvm::FunctionType::get(result, parameters, false);
+    auto* callee = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbol, module_);
+    callee->setDoesNotThrow();
+    return callee;
+}
+
+void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
+    entry_ = &entry;
+    function_ = callee;
+    if (options_.line_info) open_debug_info();
+    builder_.SetInsertPoint(new_block("entry"));
+    set_location(kernel_.span);
+    find_fusable(kernel_.body);
+    mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
+    llvm::Argument* argument = callee->arg_begin();
+    for (const ir::Value* parameter : kernel_.parameters()) {
+        LaneValue passed{parameter->type, {}, {}};
+        for (int i = leaf_count(parameter->type); i > 0; --i) passed.leaves.push_back(Leaf::of_scalar(argument++));
+        set(parameter, std::move(passed));
+    }
+    emit_region(kernel_.body);
+    if (callee->getReturnType()->isVoidTy()) {
+        builder_.CreateRetVoid();
+    } else {
+        llvm::Value* result = llvm::PoisonValue::get(callee->getReturnType());
+        unsigned at = 0;
+        for (const ir::Value* returned : kernel_.body.terminator()->operands)
+            for (Leaf& leaf : value(returned).leaves) result = builder_.CreateInsertValue(result, leaf.scalar, at++);
+        builder_.CreateRet(result);
+    }
+    if (debug_) debug_->finalize();
+}
+
+void Emitter::emit_call(const Operation& operation) {
+    const auto callee = callees_.find(operation.function);
+    WEFT_CHECK(callee != callees_.end() && lanes_ == 1,
+               "codegen: '" + kernel_.name + "' still calls '" + operation.function->name + "'; it is to be inlined");
+    llvm::SmallVector<llvm::Value*> arguments;
+    for (const ir::Value* operand : operation.operands)
+        for (Leaf& leaf : value(operand).leaves) arguments.push_back(leaf.scalar);
+    llvm::CallInst* call = builder_.CreateCall(callee->second, arguments);
+    if (operation.results.empty()) return;
+    LaneValue returned{operation.result()->type, {}, {}};
+    for (int i = 0; i < leaf_count(operation.result()->type); ++i)
+        returned.leaves.push_back(Leaf::of_scalar(builder_.CreateExtractValue(call, static_cast<unsigned>(i))));
+    set(operation.result(), std::move(returned));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,195 @@
+"""Kernels so large that their functions stay functions: the same results as where every call is inlined."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+N = 23
+
+
+@wp.struct
+class Body:
+    position: wp.vec3d
+    turn: wp.quatd
+    weights: wp.array[wp.float64]
+    kind: wp.int8
+    active: wp.bool
+
+
+@wp.struct
+class Answer:
+    place: wp.vec3d
+    inertia: wp.types.matrix((2, 3), wp.float64)
+    half: wp.float16
+    number: wp.int64
+    found: wp.bool
+
+
+@wp.func
+def polynomial(x: wp.float64):
+    # Long enough to be worth a call, whatever simplification makes of it.
+    total = x
+    for i in range(3):
+        k = wp.float64(i)
+        total = total * x * wp.float64(0.25) + wp.sin(total + k) - wp.cos(x * k)
+        total = wp.max(total, wp.float64(-3.0)) + wp.min(x, total) * wp.float64(0.125)
+        total = wp.abs(total) + wp.sqrt(wp.abs(x) + wp.float64(1.0)) - total / (wp.float64(2.0) + k)
+        total = wp.where(total > wp.float64(2.0), total * wp.float64(0.5), total + wp.float64(0.25))
+        total = total + wp.floor(x) * wp.float64(0.01) - wp.ceil(total) * wp.float64(0.02)
+        total = wp.clamp(total, wp.float64(-8.0), wp.float64(8.0)) + wp.exp(-wp.abs(x)) * wp.float64(0.5)
+    return total
+
+
+@wp.func
+def polynomials(x: wp.float64):
+    total = polynomial(x)
+    for _ in range(2):
+        total = polynomial(total) + polynomial(total * wp.float64(0.5)) - polynomial(-total)
+    return total + polynomial(total - x) * wp.float64(0.5) + polynomial(x * wp.float64(0.25))
+
+
+@wp.func
+def search(values: wp.array[wp.float64], wanted: wp.float64, counts: wp.array[int], first: wp.ref[int]):
+    first = -1
+    for i in range(values.shape[0]):
+        wp.atomic_add(counts, i % 4, 1)
+        if values[i] > wanted:
+            first = i
+            return polynomials(values[i])
+    values[-1] = values[-1] + wp.float64(1.0)
+    return wp.float64(-1.0)
+
+
+@wp.func
+def look(body: Body, x: wp.float64, counts: wp.array[int]):
+    answer = Answer()
+    if not body.active:
+        return answer, wp.float64(0.0)
+    own = wp.zeros(shape=(4,), dtype=wp.float64)
+    for i in range(4):
+        own[i] = polynomials(x + wp.float64(i))
+    first = int(0)
+    found = search(body.weights, x, counts, first)
+    answer.place = wp.quat_rotate(body.turn, body.position) * (own[0] + own[-1])
+    answer.inertia[1, 2] = own[1] + wp.float64(body.kind)
+    answer.half = wp.float16(own[2])
+    answer.number = wp.int64(first) * wp.int64(1 << 40)
+    answer.found = first >= 0
+    return answer, found
+
+
+@wp.func
+def look_often(body: Body, x: wp.float64, counts: wp.array[int]):
+    answer, found = look(body, x, counts)
+    other, more = look(body, found * wp.float64(0.125), counts)
+    if answer.found and not other.found:
+        return answer, found + more
+    third, last = look(body, more + x, counts)
+    return third, polynomials(last) + polynomials(more) + found
+
+
+def large(
+    bodies: wp.array[Body],
+    xs: wp.array[wp.float64],
+    counts: wp.array[int],
+    answers: wp.array[Answer],
+    out: wp.array[wp.float64],
+):
+    i = wp.tid()
+    body = bodies[i]
+    total = wp.float64(0.0)
+    for k in range(2):
+        answer, found = look_often(body, xs[i] * wp.float64(k + 1), counts)
+        total += found
+        answers[i] = answer
+    if i % 3 == 0:
+        answer, found = look_often(body, total * wp.float64(0.01), counts)
+        more, last = look_often(body, found - xs[i], counts)
+        total += polynomials(found) + last
+        answers[i].place += more.place + answer.place
+    out[i] += total + polynomials(total) + polynomials(xs[i])
+
+
+def kernel_with(**options):
+    return wp.kernel(large, enable_backward=False, module="unique", module_options=options)
+
+
+def results(kernel):
+    rng = np.random.default_rng(4)
+    bodies, weights = [], []
+    for i in range(N):
+        body = Body()
+        body.position = wp.vec3d(*rng.normal(size=3))
+        body.turn = wp.normalize(wp.quatd(*rng.normal(size=4)))
+        body.weights = wp.array(rng.normal(size=6) * 3.0, dtype=wp.float64)
+        body.kind, body.active = i - 10, i % 5 != 4
+        bodies.append(body)
+        weights.append(body.weights)
+    xs = wp.array(rng.normal(size=N), dtype=wp.float64)
+    counts, answers, out = wp.zeros(4, dtype=int), wp.zeros(N, dtype=Answer), wp.zeros(N, dtype=wp.float64)
+    wp.launch(kernel, dim=N, inputs=[wp.array(bodies, dtype=Body), xs, counts, answers, out])
+    fields = answers.numpy()
+    return [counts.numpy(), out.numpy(), *(a.numpy() for a in weights), *(fields[name] for name in fields.dtype.names)]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    inlined = kernel_with(mode="debug")
+    assert "call @" not in inlined.listing("ir")
+    found = results(inlined)
+    assert np.count_nonzero(found[1]) > N // 2 and found[0].min() > 0
+    return found
+
+
+@pytest.mark.parametrize(
+    "options, shares", [({}, True), ({"lineinfo": True}, True), ({"lanes": 1}, True), ({"lanes": 4}, False)]
+)
+def test_functions_of_a_large_kernel_stay_functions_unless_it_runs_on_lanes(options, shares, expected):
+    kernel = kernel_with(**options)
+    assert ("call @polynomial" in kernel.listing("ir")) == shares
+    for got, wanted in zip(results(kernel), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@wp.func
+def many_polynomials(x: wp.float64, scale: wp.array[wp.float64], i: int):
+    total = polynomials(x) * scale[i]
+    total += polynomials(total) - polynomials(total * wp.float64(0.5)) * scale[i]
+    return total + polynomials(x - total)
+
+
+@wp.kernel
+def graded(x: wp.array[wp.float64], scale: wp.array[wp.float64], out: wp.array[wp.float64]):
+    i = wp.tid()
+    total = many_polynomials(x[i], scale, i)
+    for k in range(2):
+        total = many_polynomials(total * wp.float64(0.5), scale, i) - many_polynomials(
+            total + x[i], scale, i
+        ) * wp.float64(k)
+    scale[i] = total
+    out[i] = many_polynomials(total, scale, i) + many_polynomials(-total, scale, i) * x[i]
+
+
+@pytest.mark.large
+def test_gradients_of_a_large_kernel_are_those_of_its_differences():
+    assert "call @many_polynomials" in graded.listing("ir")
+    n, step = 5, 1e-6
+    rng = np.random.default_rng(1)
+    x, scale = rng.normal(size=n) * 0.3, rng.normal(size=n) * 0.2
+
+    def run(x, scale):
+        out = wp.zeros(n, dtype=wp.float64)
+        wp.launch(graded, dim=n, inputs=[wp.array(x, dtype=wp.float64), wp.array(scale, dtype=wp.float64), out])
+        return out.numpy().sum()
+
+    arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, scale, np.zeros(n))]
+    with wp.Tape() as tape:
+        wp.launch(graded, dim=n, inputs=arrays)
+    tape.backward(grads={arrays[2]: wp.ones(n, dtype=wp.float64)})
+    for at, array in enumerate(arrays[:2]):
+        for i in range(n):
+            moved = [np.array([x, scale]), np.array([x, scale])]
+            moved[0][at, i] += step
+            moved[1][at, i] -= step
+            expected = (run(*moved[0]) - run(*moved[1])) / (2 * step)
+            assert array.grad.numpy()[i] == pytest.approx(expected, rel=1e-5, abs=1e-6)
