@@ -194,13 +194,14 @@ def test_integers_pass_no_gradient():
     @wp.kernel
     def rounded(x: wp.array[float], y: wp.array[float]):
         i = wp.tid()
-        y[i] = float(int(x[i])) * 2.0 + wp.floor(x[i])
+        y[i] = float(int(x[i])) * 2.0 + wp.floor(x[i]) + 0.5 * x[i]
 
     x, y = wp.array([2.5, -1.25], dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
     with wp.Tape() as tape:
         wp.launch(rounded, dim=2, inputs=[x, y])
     tape.backward(grads={y: wp.ones(2)})
-    np.testing.assert_array_equal(x.grad.numpy(), [0.0, 0.0])
+    np.testing.assert_array_equal(y.numpy(), [4.0 + 2.0 + 1.25, -2.0 - 2.0 - 0.625])
+    np.testing.assert_array_equal(x.grad.numpy(), [0.5, 0.5])  # of the last term alone
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])

@@ -194,6 +194,8 @@ def test_integers_and_other_options_pass():
     def count(x: wp.array[int]):
         x[wp.tid()] = 2147483647
 
-    wp.launch(count, dim=1, inputs=[wp.zeros(1, dtype=int)])
+    x = wp.zeros(1, dtype=int)
+    wp.launch(count, dim=1, inputs=[x])
+    assert x.numpy()[0] == 2147483647  # its bits would be a NaN
     wp.config.verify_autograd_array_access = True
     wp.config.verify_autograd_array_access = False
