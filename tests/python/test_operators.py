@@ -160,6 +160,25 @@ def test_what_stands_on_the_right_runs_only_where_it_is_needed(lanes):
     assert counts.numpy().tolist() == [37, a.sum(), 37, (~a).sum()]
 
 
+def test_a_chain_of_comparisons_computes_each_operand_once():
+    @wp.func
+    def counted(counts: wp.array[int], at: int, value: int):
+        wp.atomic_add(counts, at, 1)
+        return value
+
+    @wp.kernel
+    def k(n: wp.array[int], counts: wp.array[int], out: wp.array[int]):
+        i = wp.tid()
+        if 0 < counted(counts, 0, n[i]) < counted(counts, 1, n[i] + 1) <= counted(counts, 2, 5):
+            out[i] = 1
+
+    n = np.arange(-3, 9, dtype=np.int32)
+    counts, out = wp.zeros(3, dtype=int), wp.zeros(n.size, dtype=int)
+    wp.launch(k, dim=n.size, inputs=[n, counts, out])
+    assert out.numpy().tolist() == [int(0 < v < v + 1 <= 5) for v in n.tolist()]
+    assert counts.numpy().tolist() == [n.size] * 3  # release 1.19 of the API computes all of them, too
+
+
 @pytest.mark.seed("S-OPR-001")
 @pytest.mark.seed("S-OPR-002")
 def test_and_or_not_short_circuit():

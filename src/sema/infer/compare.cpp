@@ -166,7 +166,7 @@ ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
 }
 
 Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
-    // a < b < c: each operand runs once; the second comparison only where the first holds (all are safe to run always).
+    // a < b < c: each operand runs once and, other than in Python, always.
     Value left = expression(*c.left);
     Value result;
     for (std::size_t i = 0; i < c.ops.size(); ++i) {
