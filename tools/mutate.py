@@ -140,7 +140,9 @@ class Tree:
         return [name for name in names if not chosen or any(word in name for word in chosen)]
 
     def test(self, units, limit, build=None, variables=()):
-        """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output)."""
+        """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output), where
+        `who` ran last.
+        """
         build = build or self.folder / "build"
         environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
         environment |= {"PYTHONPATH": str(build / "py"), "PYTHONUNBUFFERED": "1", **dict(variables)}
@@ -148,7 +150,7 @@ class Tree:
             command = [self.python, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider"]
             command += ["-o", "junit_family=xunit1", f"--junitxml={self.report}"]
             code, output = run([*command, *units], limit, cwd=self.folder, env=environment)
-            ran = re.findall(r"(tests/\S+?\.py)(?:::| )", output)
+            ran = re.findall(r"^(?:FAILED |ERROR )?(tests/\S+?\.py(?:::\S+)?)(?= |$)", output, re.MULTILINE)
             return code, ran[-1] if ran else units[0], output
         for unit in units:
             begin = time.monotonic()
@@ -247,7 +249,7 @@ class Campaign:
 
     def learn(self, result):
         if result["outcome"] == "noticed":
-            self.noticed.append((result["path"], result["by"].split(" ")[0]))
+            self.noticed.append((result["path"], re.split("::| ", result["by"])[0]))
 
     def measure(self, commit, chosen):
         """How long each unit takes without a change, in [(seconds, unit), ...], the fastest first; all must pass."""
