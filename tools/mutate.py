@@ -117,10 +117,7 @@ class Tree:
             self._git(ROOT, "worktree", "add", "--detach", str(self.folder), commit)
         self._git(self.folder, "checkout", "--force", "--detach", commit)
         if not (self.folder / "build/build.ninja").exists():
-            ninja = (ROOT / ".venv/bin/ninja").resolve()
-            tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={self.python}"]
-            cmake = [ROOT / ".venv/bin/cmake", "-S", self.folder, "-B", self.folder / "build", "-G", "Ninja", *tools]
-            self._must(cmake)
+            self._configure(self.folder / "build", [])
         self._must([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"])
         return commit
 
@@ -163,9 +160,13 @@ class Tree:
 
     def reach(self, units, limit):
         """Which of the tests run which lines."""
+
+        def make(build, options):
+            self._configure(build, options)
+            self._must([ROOT / ".venv/bin/ninja", "-C", build, f"-j{self.jobs}"])
+
         found = Reach(self.folder, self.folder.parent / "reach")
-        found.prepare(ROOT / ".venv/bin/cmake", (ROOT / ".venv/bin/ninja").resolve(), self.python, self.jobs)
-        found.measure(units, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
+        found.measure(units, make, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
         return found
 
     def seconds(self):
@@ -174,6 +175,11 @@ class Tree:
         for case in xml.etree.ElementTree.parse(self.report).iter("testcase"):
             taken[case.attrib["file"]] += float(case.attrib["time"])
         return taken
+
+    def _configure(self, build, options):
+        ninja = (ROOT / ".venv/bin/ninja").resolve()
+        tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={self.python}"]
+        self._must([ROOT / ".venv/bin/cmake", "-S", self.folder, "-B", build, "-G", "Ninja", *tools, *options])
 
     def _git(self, folder, *arguments):
         return subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, text=True).stdout

@@ -13,34 +13,30 @@ from pathlib import Path
 class Reach:
     """The build in `folder` of the sources in `source`, and what its tests reached.
 
-    ``prepare`` builds, ``measure`` runs what has not run yet. Both take long, and go on where they were stopped.
+    ``measure`` builds and runs what has not run yet, which takes long; stopped, it goes on where it was.
     """
 
     def __init__(self, source, folder):
         self.source, self.folder = source, folder
         self.lines = {}  # path -> {unit: lines that it ran}, and where functions begin and end
 
-    def prepare(self, cmake, ninja, python, jobs):
-        flags = "--coverage -O1 -g0 -fprofile-update=atomic"
-        options = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={python}", "-DCMAKE_BUILD_TYPE=Debug"]
-        options += [f"-DCMAKE_CXX_FLAGS={flags}"]
-        options += [f"-DCMAKE_{kind}_LINKER_FLAGS=--coverage" for kind in ("EXE", "MODULE", "SHARED")]
+    def measure(self, units, make, run):
+        """Runs the units that have no counts yet: `make(build, options of cmake)` builds, and
+        `run(unit, build, environment)` gives whether the unit passed. Counts belong to the build that they were made
+        with: it is not touched afterwards.
+        """
+        left = [unit for unit in units if not (self._counts(unit) / "done").exists()]
         build = self.folder / "build"
-        for command in (
-            [cmake, "-S", self.source, "-B", build, "-G", "Ninja", *options],
-            [ninja, "-C", build, f"-j{jobs}"],
-        ):
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-    def measure(self, units, run):
-        """Runs the units that have no counts yet; `run(unit, build, environment)` gives whether it passed."""
-        for unit in units:
-            counts, done = self._counts(unit), self._counts(unit) / "done"
-            if not done.exists():
-                if not run(unit, self.folder / "build", {"GCOV_PREFIX": str(counts)}):
-                    raise SystemExit(f"mutate.py: {unit} fails in the build with coverage")
-                counts.mkdir(parents=True, exist_ok=True)
-                done.write_text("")
+        if left:
+            flags = "--coverage -O1 -g0 -fprofile-update=atomic"
+            linking = [f"-DCMAKE_{kind}_LINKER_FLAGS=--coverage" for kind in ("EXE", "MODULE", "SHARED")]
+            make(build, ["-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_CXX_FLAGS={flags}", *linking])
+        for unit in left:
+            counts = self._counts(unit)
+            if not run(unit, build, {"GCOV_PREFIX": str(counts)}):
+                raise SystemExit(f"mutate.py: {unit} fails in the build with coverage")
+            counts.mkdir(parents=True, exist_ok=True)
+            (counts / "done").write_text("")
 
     def units(self, path, line, units):
         """Those of `units` that ran something of the function around line `line` (from 1); all where that is unknown.
@@ -53,6 +49,8 @@ class Reach:
             self.lines[path] = {unit: self._read(path, unit) for unit in units}
         known = self.lines[path]
         functions = set().union(*(functions for _, functions in known.values()))
+        if not functions:
+            return list(units)
         around = [(begin, end) for begin, end in functions if begin <= line <= end]
         ranges = around or [(0, 10**9)]
         return [unit for unit in units if any(begin <= ran <= end for ran in known[unit][0] for begin, end in ranges)]

@@ -147,6 +147,24 @@ def test_functions_and_lines_that_tests_ran(tool, tmp_path):
     for line, units in answers.items():
         assert reach.units("a.cpp", line, ["x", "y", "z"]) == units
     assert reach.units("a.h", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # a part of many files
+    reach.lines["b.cpp"] = {unit: (set(), set()) for unit in "xyz"}
+    assert reach.units("b.cpp", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # nothing is known of it
+
+
+def test_counts_are_made_once(tool, tmp_path):
+    made, ran = [], []
+
+    def run(unit, build, environment):
+        ran.append(unit)
+        return environment["GCOV_PREFIX"].endswith(unit) and unit != "bad"
+
+    reach = tool("reach").Reach(tmp_path, tmp_path)
+    reach.measure(["x", "y"], lambda build, options: made.append(build), run)
+    reach.measure(["x", "y"], lambda build, options: made.append(build), run)
+    assert ran == ["x", "y"] and len(made) == 1
+    with pytest.raises(SystemExit, match="bad fails in the build with coverage"):
+        reach.measure(["x", "bad"], lambda build, options: made.append(build), run)
+    assert ran == ["x", "y", "bad"] and len(made) == 2
 
 
 def test_what_does_not_compile_is_drawn_again_and_not_counted(campaign):
