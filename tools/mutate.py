@@ -158,14 +158,14 @@ class Tree:
                 break
         return code, unit, output
 
-    def reach(self, units, limit):
+    def reach(self, commit, units, limit):
         """Which of the tests run which lines."""
 
         def make(build, options):
             self._configure(build, options)
             self._must([ROOT / ".venv/bin/ninja", "-C", build, f"-j{self.jobs}"])
 
-        found = Reach(self.folder, self.folder.parent / "reach")
+        found = Reach(self.folder.parent / "reach", commit)
         found.measure(units, make, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
         return found
 
@@ -398,7 +398,7 @@ def main():
     campaign.load(commit)
     units = campaign.measure(commit, [word for word in options.tests.split(",") if word])
     if options.reach:
-        campaign.reach = tree.reach([unit for _, unit in units], options.limit)
+        campaign.reach = tree.reach(commit, [unit for _, unit in units], options.limit)
     mutants = draws(candidates(tree.folder, options.only), options.seed)
     if options.survivors:
         mutants = (mutant for mutant in mutants if mutant.key in campaign.survivors)

@@ -6,18 +6,24 @@ and each file of Python tests, and looked at by gcov when a line of a file is as
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 
 class Reach:
-    """The build in `folder` of the sources in `source`, and what its tests reached.
+    """A build in `folder` of one commit, and what its tests reached.
 
     ``measure`` builds and runs what has not run yet, which takes long; stopped, it goes on where it was.
     """
 
-    def __init__(self, source, folder):
-        self.source, self.folder = source, folder
+    def __init__(self, folder, commit):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        known = folder / "commit"
+        if not known.exists() or known.read_text() != commit:
+            shutil.rmtree(folder / "counts", ignore_errors=True)
+            known.write_text(commit)
         self.lines = {}  # path -> {unit: lines that it ran}, and where functions begin and end
 
     def measure(self, units, make, run):

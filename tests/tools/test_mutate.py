@@ -140,7 +140,7 @@ def test_a_mutant_meets_only_the_tests_that_run_its_function(campaign):
 
 
 def test_functions_and_lines_that_tests_ran(tool, tmp_path):
-    reach = tool("reach").Reach(tmp_path, tmp_path)
+    reach = tool("reach").Reach(tmp_path, "commit")
     functions = {(3, 9), (5, 6), (20, 30)}
     reach.lines["a.cpp"] = {"x": ({1, 4}, functions), "y": ({1, 5, 25}, functions), "z": (set(), set())}
     answers = {4: ["x", "y"], 5: ["x", "y"], 9: ["x", "y"], 20: ["y"], 1: ["x", "y"], 15: ["x", "y"]}
@@ -158,9 +158,11 @@ def test_counts_are_made_once(tool, tmp_path):
         ran.append(unit)
         return environment["GCOV_PREFIX"].endswith(unit) and unit != "bad"
 
-    reach = tool("reach").Reach(tmp_path, tmp_path)
-    reach.measure(["x", "y"], lambda build, options: made.append(build), run)
-    reach.measure(["x", "y"], lambda build, options: made.append(build), run)
+    for commit in ("one", "one", "another"):
+        reach = tool("reach").Reach(tmp_path, commit)
+        reach.measure(["x", "y"], lambda build, options: made.append(build), run)
+    assert ran == ["x", "y"] * 2 and len(made) == 2
+    del ran[:2], made[0]
     assert ran == ["x", "y"] and len(made) == 1
     with pytest.raises(SystemExit, match="bad fails in the build with coverage"):
         reach.measure(["x", "bad"], lambda build, options: made.append(build), run)
