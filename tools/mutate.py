@@ -165,7 +165,7 @@ class Tree:
             self._configure(build, options)
             self._must([ROOT / ".venv/bin/ninja", "-C", build, f"-j{self.jobs}"])
 
-        found = Reach(self.folder.parent / "reach", commit)
+        found = Reach(self.folder.parent / "reach", commit, ROOT / ".venv/bin/ninja")
         found.measure(units, make, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
         return found
 

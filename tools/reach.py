@@ -10,6 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+MOST_OBJECTS = 12  # gcov reads the counts of each for each test
+
 
 class Reach:
     """A build in `folder` of one commit, and what its tests reached.
@@ -17,8 +19,8 @@ class Reach:
     ``measure`` builds and runs what has not run yet, which takes long; stopped, it goes on where it was.
     """
 
-    def __init__(self, folder, commit):
-        self.folder = folder
+    def __init__(self, folder, commit, ninja):
+        self.folder, self.ninja = folder, ninja
         folder.mkdir(parents=True, exist_ok=True)
         known = folder / "commit"
         if not known.exists() or known.read_text() != commit:
@@ -49,10 +51,13 @@ class Reach:
 
         Outside of functions, as for a constant, those that ran anything of the file.
         """
-        if not path.endswith(".cpp"):
+        if path.endswith(".py"):
             return list(units)
         if path not in self.lines:
-            self.lines[path] = {unit: self._read(path, unit) for unit in units}
+            objects = self._objects(path)
+            if len(objects) > MOST_OBJECTS:  # a header that is everywhere
+                return list(units)
+            self.lines[path] = {unit: self._read(path, objects, unit) for unit in units}
         known = self.lines[path]
         functions = set().union(*(functions for _, functions in known.values()))
         if not functions:
@@ -64,18 +69,37 @@ class Reach:
     def _counts(self, unit):
         return self.folder / "counts" / unit.replace("/", "+")
 
-    def _read(self, path, unit):
+    def _objects(self, path):
+        """The object files, from the build folder on, that the file is a part of."""
+        build = self.folder / "build"
+        if path.endswith(".cpp"):
+            return [object.relative_to(build) for object in build.glob(f"CMakeFiles/*.dir/{path}.o")]
+        found, current = [], None
+        deps = subprocess.run(
+            [self.ninja, "-C", build, "-t", "deps"], check=True, capture_output=True, text=True
+        ).stdout
+        for line in deps.splitlines():
+            if line and not line.startswith((" ", "ninja:")):
+                current = Path(line.split(":")[0])
+            elif line.endswith("/" + path):
+                found.append(current)
+        return found
+
+    def _read(self, path, objects, unit):
         """(the lines of `path` that the unit ran, where its functions begin and end)."""
         root = Path(str(self._counts(unit)) + str(self.folder / "build"))
         ran, functions = set(), set()
-        for data in root.glob(f"CMakeFiles/*.dir/{path}.gcda"):
+        for object in objects:
+            data = (root / object).with_suffix(".gcda")
+            if not data.exists():
+                continue
             notes = data.with_suffix(".gcno")
             if not notes.exists():
-                os.symlink(self.folder / "build" / data.relative_to(root).with_suffix(".gcno"), notes)
+                os.symlink((self.folder / "build" / object).with_suffix(".gcno"), notes)
             command = ["gcov", "--json-format", "--stdout", str(data)]
             answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout
             for file in json.loads(answer)["files"]:
-                if not file["file"].endswith(path):
+                if not file["file"].endswith("/" + path):
                     continue
                 ran |= {entry["line_number"] for entry in file["lines"] if entry["count"]}
                 functions |= {(entry["start_line"], entry["end_line"]) for entry in file["functions"]}

@@ -140,13 +140,13 @@ def test_a_mutant_meets_only_the_tests_that_run_its_function(campaign):
 
 
 def test_functions_and_lines_that_tests_ran(tool, tmp_path):
-    reach = tool("reach").Reach(tmp_path, "commit")
+    reach = tool("reach").Reach(tmp_path, "commit", "ninja")
     functions = {(3, 9), (5, 6), (20, 30)}
     reach.lines["a.cpp"] = {"x": ({1, 4}, functions), "y": ({1, 5, 25}, functions), "z": (set(), set())}
     answers = {4: ["x", "y"], 5: ["x", "y"], 9: ["x", "y"], 20: ["y"], 1: ["x", "y"], 15: ["x", "y"]}
     for line, units in answers.items():
         assert reach.units("a.cpp", line, ["x", "y", "z"]) == units
-    assert reach.units("a.h", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # a part of many files
+    assert reach.units("a.py", 4, ["x", "y", "z"]) == ["x", "y", "z"]
     reach.lines["b.cpp"] = {unit: (set(), set()) for unit in "xyz"}
     assert reach.units("b.cpp", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # nothing is known of it
 
@@ -159,7 +159,7 @@ def test_counts_are_made_once(tool, tmp_path):
         return environment["GCOV_PREFIX"].endswith(unit) and unit != "bad"
 
     for commit in ("one", "one", "another"):
-        reach = tool("reach").Reach(tmp_path, commit)
+        reach = tool("reach").Reach(tmp_path, commit, "ninja")
         reach.measure(["x", "y"], lambda build, options: made.append(build), run)
     assert ran == ["x", "y"] * 2 and len(made) == 2
     del ran[:2], made[0]
