@@ -58,6 +58,12 @@ PyObject* builtin_of(ErrorCategory category) {
             return PyExc_ZeroDivisionError;
         case ErrorCategory::assertion:
             return PyExc_AssertionError;
+        case ErrorCategory::arithmetic:
+            return PyExc_ArithmeticError;
+        case ErrorCategory::lookup:
+            return PyExc_LookupError;
+        case ErrorCategory::not_implemented:
+            return PyExc_NotImplementedError;
     }
     return PyExc_RuntimeError;
 }
@@ -68,12 +74,10 @@ nb::object new_class(const char* name, nb::handle bases, nb::dict members) {
 }
 
 ErrorCategory category_of(nb::handle builtin) {
-    for (ErrorCategory category :
-         {ErrorCategory::type, ErrorCategory::value, ErrorCategory::runtime, ErrorCategory::index,
-          ErrorCategory::attribute, ErrorCategory::name, ErrorCategory::syntax, ErrorCategory::memory,
-          ErrorCategory::key, ErrorCategory::overflow, ErrorCategory::zero_division, ErrorCategory::assertion}) {
-        if (builtin.is(builtin_of(category))) return category;
-    }
+    const std::string name = nb::cast<std::string>(nb::str(builtin.attr("__name__")));
+    if (const std::optional<ErrorCategory> category = category_named(name);
+        category && builtin.is(builtin_of(*category)))
+        return *category;
     throw InternalError("usage_error(): no category for " + nb::cast<std::string>(nb::repr(builtin)));
 }
 

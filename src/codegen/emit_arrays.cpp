@@ -29,17 +29,22 @@ Leaf Emitter::moved(Leaf& pointer, Leaf& number, Leaf& stride) {
     });
 }
 
-// before: %s = slice %a[axis], %start, %count
-// after:  data + start * stride, and the extent of the axis is count; without a count the axis goes
+// before: %s = slice %a[axis], %start, %count, %step
+// after:  data + start * stride, the extent of the axis is count, its stride stride * step; without a count the axis
+// goes
 void Emitter::emit_slice(const Operation& operation) {
     const ir::Value *array = operation.operands[0], *start = operation.operands[1];
     const auto axis = static_cast<std::size_t>(operation.ints[0]);
-    const bool keeps_axis = operation.operands.size() == 3;
+    const bool keeps_axis = operation.operands.size() > 2, has_step = operation.operands.size() > 3;
     if (options_.debug && !keeps_axis) check_access(operation, operation.operands[1], axis);
     LaneValue& view = value(array);
     const auto ndim = static_cast<std::size_t>(array->type.ndim());
     const auto widened = [&](const ir::Value* v) {
         return lift({&leaf(v)}, [&](Values n) { return cast(n[0], v->type.scalar(), Scalar::i64); });
+    };
+    const auto stepped = [&](Leaf& from) {
+        Leaf step = widened(operation.operands[3]);
+        return lift({&from, &step}, [&](Values v) { return builder_.CreateMul(v[0], v[1]); });
     };
     Leaf number = widened(start);
     Leaf& stride = view.leaves[kShapeLeaf + ndim + axis];
@@ -50,8 +55,10 @@ void Emitter::emit_slice(const Operation& operation) {
         for (std::size_t at = 0; at < ndim; ++at) {
             if (at != axis)
                 result.leaves.push_back(view.leaves[first + at]);
+            else if (keeps_axis && first == kShapeLeaf)
+                result.leaves.push_back(widened(operation.operands[2]));
             else if (keeps_axis)
-                result.leaves.push_back(first == kShapeLeaf ? widened(operation.operands[2]) : view.leaves[first + at]);
+                result.leaves.push_back(has_step ? stepped(stride) : stride);
         }
     }
     set(operation.result(), std::move(result));

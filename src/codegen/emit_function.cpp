@@ -403,6 +403,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
         case Op::print:
             return emit_print(operation);
+        case Op::raise:
+            return emit_raise(operation);
         case Op::require:
             return emit_require(operation, FaultKind::requirement);
         case Op::note_finite:

@@ -2,6 +2,7 @@
 //
 // Symbols that the loader provides:
 //   void weft_print(const char* format, ...)
+//   void weft_raise(const LaunchContext*, int64 thread, int32 site, const char* format, ...)
 //   void weft_fault(const LaunchContext*, int32 kind, int64 thread, int64 index, int64 size, int32 axis, int32 site)
 // and the library functions. A library function takes the leaves of its operands one by one (bool as i8, an array as a
 // pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that
@@ -25,25 +26,64 @@ void Emitter::emit_tid(const Operation& operation) {
     set(operation.result(), leaf);
 }
 
+// What C makes of the operands as arguments of a variadic function.
+void Emitter::add_printed(const Operation& operation, llvm::Value* lane,
+                          llvm::SmallVectorImpl<llvm::Value*>& arguments) {
+    for (const ir::Value* operand : operation.operands) {
+        Scalar scalar = operand->type.scalar();
+        llvm::Value* number = lane_of(leaf(operand), lane);
+        if (info(scalar).is_float())
+            number = cast(number, scalar, Scalar::f64);
+        else if (info(scalar).bits < 32)
+            number = cast(number, scalar, Scalar::i32);
+        arguments.push_back(number);
+    }
+}
+
 void Emitter::emit_print(const Operation& operation) {
     llvm::FunctionCallee print = module_.getOrInsertFunction(
         "weft_print", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, true));
     llvm::Value* format = builder_.CreateGlobalString(operation.text);
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
         llvm::SmallVector<llvm::Value*, 8> arguments{format};
-        for (const ir::Value* operand : operation.operands) {
-            Scalar scalar = operand->type.scalar();
-            llvm::Value* number = lane_of(leaf(operand), lane);
-            // What C does with arguments of a variadic function.
-            if (info(scalar).is_float())
-                number = cast(number, scalar, Scalar::f64);
-            else if (info(scalar).bits < 32)
-                number = cast(number, scalar, Scalar::i32);
-            arguments.push_back(number);
-        }
+        add_printed(operation, lane, arguments);
         builder_.CreateCall(print, arguments);
         return nullptr;
     });
+}
+
+// The first thread that gets here speaks; the whole chunk of threads ends.
+void Emitter::emit_raise(const Operation& operation) {
+    llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty();
+    llvm::FunctionCallee raise = module_.getOrInsertFunction(
+        "weft_raise",
+        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, builder_.getInt64Ty(), i32, pointer}, true));
+    auto number = static_cast<std::uint32_t>(checked_.size());
+    checked_.push_back(&operation);
+    llvm::BasicBlock *report = new_block("raise"), *after = new_block("goes_on");
+    builder_.CreateCondBr(mask_ ? any_lane(mask_) : builder_.getTrue(), report, after);
+    builder_.SetInsertPoint(report);
+    llvm::Value* lane = mask_ ? first_lane(mask_) : builder_.getInt32(0);
+    llvm::SmallVector<llvm::Value*, 8> arguments{launch_, thread_number(lane), builder_.getInt32(number),
+                                                 builder_.CreateGlobalString(operation.text)};
+    add_printed(operation, lane, arguments);
+    builder_.CreateCall(raise, arguments);
+    builder_.CreateBr(leave_);
+    builder_.SetInsertPoint(after);
+}
+
+llvm::Value* Emitter::first_lane(llvm::Value* mask) {
+    llvm::Value* bits = builder_.CreateBitCast(mask, builder_.getIntNTy(static_cast<unsigned>(lanes_)));
+    return builder_.CreateZExtOrTrunc(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue()),
+                                      builder_.getInt32Ty());
+}
+
+// Of the thread in this lane, its number in the grid.
+llvm::Value* Emitter::thread_number(llvm::Value* lane) {
+    llvm::Value* thread = coordinates_[0];
+    for (std::size_t at = 1; at < coordinates_.size(); ++at)
+        thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
+    return lane ? builder_.CreateAdd(thread, builder_.CreateZExt(lane, builder_.getInt64Ty())) : thread;
 }
 
 void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
@@ -59,14 +99,7 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);
     builder_.SetInsertPoint(report);
-    llvm::Value* thread = coordinates_[0];
-    for (std::size_t at = 1; at < coordinates_.size(); ++at)
-        thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
-    if (broken && lanes_ > 1) {
-        llvm::Value* bits = builder_.CreateBitCast(broken, builder_.getIntNTy(static_cast<unsigned>(lanes_)));
-        llvm::Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue());
-        thread = builder_.CreateAdd(thread, builder_.CreateZExtOrTrunc(lane, i64_type));
-    }
+    llvm::Value* thread = thread_number(broken && lanes_ > 1 ? first_lane(broken) : nullptr);
     llvm::SmallVector<llvm::Value*, 7> arguments{launch_,
                                                  builder_.getInt32(static_cast<std::uint32_t>(kind)),
                                                  thread,
@@ -90,8 +123,7 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* index = wide(leaf(indices[i]), indices[i]->type.scalar());
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
-        if (const ir::Value* written = ir::as_written(indices[i]))
-            index = wide(leaf(written), written->type.scalar());
+        if (const ir::Value* written = ir::as_written(indices[i])) index = wide(leaf(written), written->type.scalar());
         // An array of no elements has no data either; that is an index out of range.
         check(operation, builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size,
               static_cast<int>(axis));

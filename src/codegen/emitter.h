@@ -52,7 +52,7 @@ struct Machine {
     bool fma = false;
     bool half_conversions = false;  // float <-> f16 instructions
     bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
-    bool wide_atomics = false;             // compare and swap of 16 bytes
+    bool wide_atomics = false;      // compare and swap of 16 bytes
     bool fast_gathers = false, fast_scatters = false;
     bool keeps_registers = false;          // weft_copy_lanes does
     bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
@@ -383,7 +383,11 @@ private:
     void guard_null(const ir::Operation& access);
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
+    void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
+    llvm::Value* first_lane(llvm::Value* mask);     // its number, of 32 bits; some lane is set
+    llvm::Value* thread_number(llvm::Value* lane);  // null: of the first lane
     void emit_print(const ir::Operation& operation);
+    void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);
     void emit_assert(const ir::Operation& operation);
     void emit_call_library(const ir::Operation& operation);

@@ -291,6 +291,13 @@ void Builder::print(std::string format, std::vector<Value*> scalars) {
     finish(*function_, *region_, operation);
 }
 
+void Builder::raise(std::string text, std::vector<Value*> scalars) {
+    Operation* operation = function_->new_operation(Op::raise, span);
+    operation->operands = std::move(scalars);
+    operation->text = std::move(text);
+    finish(*function_, *region_, operation);
+}
+
 void Builder::require(Value* condition, std::string message) {
     Operation* operation = function_->new_operation(Op::require, span);
     operation->operands = {condition};

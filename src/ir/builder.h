@@ -92,6 +92,7 @@ public:
     Value* tid(int axis);
     Value* block_dim();
     void print(std::string format, std::vector<Value*> scalars);
+    void raise(std::string text, std::vector<Value*> scalars);  // text: "Class: format"
     void require(Value* condition, std::string message);
     void assert_(Value* condition, std::string message);
     void note_finite(Value* condition);

@@ -104,12 +104,12 @@ private:
 
 }  // namespace
 
+bool only_speaks(Op op) { return op == Op::print || op == Op::raise || op == Op::require || op == Op::assert_; }
+
 bool has_effects(const Operation& operation) {
+    if (only_speaks(operation.op)) return true;
     switch (operation.op) {
         case Op::store:
-        case Op::print:
-        case Op::require:
-        case Op::assert_:
         case Op::note_finite:
         case Op::call:
         case Op::trail:

@@ -142,7 +142,7 @@ struct Function {
     std::vector<Extra> extras;  // one for each of the last parameters
     // Of which parameters threads write elements as their own: right where different indices are different elements.
     std::vector<int> own_parameters;
-    Type result;                // none for kernels; a tuple where several values are returned
+    Type result;  // none for kernels; a tuple where several values are returned
     Span span;
     // What the user wrote in place of its derivative: the gradient takes the parameters and the adjoints of what is
     // returned, and gives the adjoints of the parameters that have one. The replay gives the values again.
@@ -213,6 +213,8 @@ const Value* gradient_holding(const Value* array);
 // True for operations that must stay where they are: store, atomics, print, assert_, call, impure call_library, and the
 // structured ones that hold such.
 bool has_effects(const Operation& operation);
+// Whether it has effects, but none on memory: print, raise, require, assert.
+bool only_speaks(Op op);
 // Effects on each parameter, following views, members and calls.
 std::vector<ParameterEffects> effects(const Function& function);
 

@@ -499,6 +499,7 @@ private:
                 operation.ints.push_back(integer());
                 break;
             case Op::print:
+            case Op::raise:
             case Op::require:
             case Op::assert_:
                 operation.text = expect_kind(Token::Kind::string, "a text in quotes").text;

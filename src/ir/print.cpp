@@ -452,6 +452,7 @@ void Printer::plain(const Operation& operation) {
             for (const std::int64_t axis : operation.ints) integer(axis);
             break;
         case Op::print:
+        case Op::raise:
         case Op::require:
         case Op::assert_:
             out_ += ' ';

@@ -107,15 +107,15 @@ Type Rules::binary() const {
 }
 
 Type Rules::slice() const {
-    if (count() != 2 && count() != 3) fail("takes an array, a start and a count");
+    if (count() < 2 || count() > 4) fail("takes an array, a start, a count and a step");
     expect_array();
     expect_ints(1);
     const Type array = type(0);
     if (op_.ints[0] < 0 || op_.ints[0] >= array.ndim())
         fail("axis " + std::to_string(op_.ints[0]) + " of " + quoted(array));
     expect_indices(1, 2);
-    if (count() == 3) {
-        expect(type(2) == i32_type(), "a count of type i32");
+    if (count() > 2) {
+        for (std::size_t i = 2; i < count(); ++i) expect(type(i) == i32_type(), "a count and a step of type i32");
         return array;
     }
     expect(array.ndim() > 1, "an array of more than one dimension");
@@ -427,6 +427,7 @@ Type Rules::result() const {
             expect_count(0);
             return i32_type();
         case Op::print:
+        case Op::raise:
             for (std::size_t i = 0; i < count(); ++i) expect(type(i).is_scalar(), "scalars");
             return Type::none();
         case Op::require:

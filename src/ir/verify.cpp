@@ -127,7 +127,7 @@ private:
         if (operation.op == Op::tid && function_.is_kernel) {
             expect(operation.ints[0] < function_.tid_rank, "an axis below the rank of tid()");
         }
-        if (operation.op == Op::print) {
+        if (operation.op == Op::print || operation.op == Op::raise) {
             expect(conversions(operation.text) == operation.operands.size(),
                    "as many operands as the format has conversions");
         }

@@ -134,6 +134,9 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
                          "an array that kernel '" + entry.name + "' indexes is None, in thread " +
                              thread_text(fault, entry.tid_rank),
                          ErrorCategory::value);
+    if (!kernel.module && static_cast<FaultKind>(fault.kind) == FaultKind::raised)
+        throw UsageError("launch()", std::string(fault.message) + ", in kernel '" + entry.name + "', in thread " +
+                                         thread_text(fault, entry.tid_rank));
     const Operation& operation = faulty_operation(kernel, fault);
     const std::string where = (operation.inlined ? ", in '" + operation.inlined->function + "'" : std::string()) +
                               ", in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
@@ -176,6 +179,11 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
         case FaultKind::requirement:
             raise(operation.text, nullptr, ErrorCategory::memory);
             break;
+        case FaultKind::raised: {
+            const std::string name = operation.text.substr(0, operation.text.find(':'));
+            raise(fault.message, nullptr, category_named(name).value_or(ErrorCategory::runtime));
+            break;
+        }
         case FaultKind::assertion:
             raise("assertion failed" + (operation.text.empty() ? "" : ": " + operation.text), nullptr,
                   ErrorCategory::assertion);

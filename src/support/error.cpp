@@ -78,6 +78,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::optional<ErrorCategory> category_named(std::string_view exception) {
+    static constexpr std::pair<std::string_view, ErrorCategory> kNames[] = {
+        {"TypeError", ErrorCategory::type},           {"ValueError", ErrorCategory::value},
+        {"RuntimeError", ErrorCategory::runtime},     {"Exception", ErrorCategory::runtime},
+        {"IndexError", ErrorCategory::index},         {"AttributeError", ErrorCategory::attribute},
+        {"NameError", ErrorCategory::name},           {"SyntaxError", ErrorCategory::syntax},
+        {"MemoryError", ErrorCategory::memory},       {"KeyError", ErrorCategory::key},
+        {"OverflowError", ErrorCategory::overflow},   {"ZeroDivisionError", ErrorCategory::zero_division},
+        {"AssertionError", ErrorCategory::assertion}, {"ArithmeticError", ErrorCategory::arithmetic},
+        {"LookupError", ErrorCategory::lookup},       {"NotImplementedError", ErrorCategory::not_implemented},
+    };
+    for (const auto& [name, category] : kNames)
+        if (name == exception) return category;
+    return std::nullopt;
+}
+
 CompileError::CompileError(Span span, std::string message, std::vector<Note> notes, ErrorCategory category)
     : Error(category, describe(span, message, notes)),
       span(span),

@@ -8,6 +8,7 @@
 // that a caller would catch (`category`).
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,7 +32,12 @@ enum class ErrorCategory {
     overflow,
     zero_division,
     assertion,
+    arithmetic,
+    lookup,
+    not_implemented,
 };
+// The category of Python's exception of this name; Exception is that of RuntimeError.
+std::optional<ErrorCategory> category_named(std::string_view exception);
 
 class Error : public std::runtime_error {
 public:

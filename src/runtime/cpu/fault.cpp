@@ -1,24 +1,48 @@
 #include "runtime/cpu/fault.h"
 
 #include <atomic>
+#include <cstdarg>
+#include <cstdio>
 
-extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,
-                           std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept {
-    const bool is_note = kind == static_cast<std::int32_t>(weft::FaultKind::not_finite);
-    weft::Fault* const fault = is_note ? context->not_finite : context->fault;
-    if (fault == nullptr) return;
-    // The one that moves `claimed` from 0 to 1 writes the rest; the launch reads it after its threads have been joined,
-    // so that no further ordering is needed.
+namespace {
+
+// The record, for the first who asks; null for the others. The one that moves `claimed` from 0 to 1 writes the rest;
+// the launch reads it after its threads have been joined, so that no further ordering is needed.
+weft::Fault* claim(const weft::LaunchContext* context, weft::Fault* fault, std::int64_t thread) noexcept {
     std::int32_t unclaimed = 0;
-    if (!std::atomic_ref(fault->claimed).compare_exchange_strong(unclaimed, 1, std::memory_order_relaxed)) return;
+    if (fault == nullptr ||
+        !std::atomic_ref(fault->claimed).compare_exchange_strong(unclaimed, 1, std::memory_order_relaxed))
+        return nullptr;
     for (int dimension = weft::kMaxDims - 1; dimension >= 0; --dimension) {
         const std::int64_t extent = context->dim[dimension] > 0 ? context->dim[dimension] : 1;
         fault->thread[dimension] = thread % extent;
         thread /= extent;
     }
+    return fault;
+}
+
+}  // namespace
+
+extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,
+                           std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept {
+    const bool is_note = kind == static_cast<std::int32_t>(weft::FaultKind::not_finite);
+    weft::Fault* const fault = claim(context, is_note ? context->not_finite : context->fault, thread);
+    if (fault == nullptr) return;
     fault->kind = kind;
     fault->index = index;
     fault->size = size;
     fault->axis = axis;
     fault->site = site;
+}
+
+extern "C" void weft_raise(const weft::LaunchContext* context, std::int64_t thread, std::int32_t site,
+                           const char* format, ...) noexcept {
+    weft::Fault* const fault = claim(context, context->fault, thread);
+    if (fault == nullptr) return;
+    fault->kind = static_cast<std::int32_t>(weft::FaultKind::raised);
+    fault->site = site;
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(fault->message, sizeof fault->message, format, arguments);
+    va_end(arguments);
 }

@@ -147,6 +147,7 @@ std::unordered_map<std::string_view, void*> make_table() {
         {"__truncdfbf2", address(truncate_double_to_bfloat16)},
         {"weft_print", address(weft_print)},
         {"weft_fault", address(weft_fault)},
+        {"weft_raise", address(weft_raise)},
         {"weft_trail_take", address(weft_trail_take)},
         {"weft_trail_release", address(weft_trail_release)},
         {"weft_long_trail", address(weft_long_trail)},

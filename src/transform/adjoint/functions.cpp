@@ -110,7 +110,8 @@ void silence(Region& region, const Function& of, const std::unordered_set<const 
             fail(*operation, of, "it calls a function whose effects are not known");
     }
     std::erase_if(region.operations, [](const Operation* operation) {
-        return ir::writes(operation->op) || operation->op == Op::print || operation->op == Op::assert_;
+        return ir::writes(operation->op) || operation->op == Op::print || operation->op == Op::raise ||
+               operation->op == Op::assert_;
     });
 }
 

@@ -231,6 +231,7 @@ void Reverser::replay(const Region& region, bool record) {
         switch (operation->op) {
             case Op::store:
             case Op::print:
+            case Op::raise:
             case Op::assert_:
             case Op::yield:
             case Op::return_:

@@ -235,7 +235,7 @@ private:
             b_.span = operation->span;
             const Op op = operation->op;
             if (op == Op::yield || op == Op::return_) continue;
-            if (is_sweep_ && (op == Op::print || op == Op::assert_)) continue;
+            if (is_sweep_ && (op == Op::print || op == Op::raise || op == Op::assert_)) continue;
             if (is_sweep_ && ir::writes(op) && !is_private(*operation)) continue;
             if (stale_.contains(operation)) {
                 stale(*operation, positions);

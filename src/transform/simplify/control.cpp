@@ -14,7 +14,7 @@ namespace {
 bool writes(const Operation& structured) {
     for (const Region* region : structured.regions) {
         for (const Operation* operation : region->operations) {
-            if (operation->op == Op::print || operation->op == Op::assert_ || operation->op == Op::require) continue;
+            if (ir::only_speaks(operation->op)) continue;
             if (operation->regions.empty() ? ir::has_effects(*operation) : writes(*operation)) return true;
         }
     }
