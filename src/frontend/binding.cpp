@@ -111,7 +111,12 @@ Binding class_object(nb::handle object) {
     if (module == "warp" && name == "array") return named_builtin(name);  // in kernels: memory behind an address
     if (module == "builtins" && (name == "enumerate" || name == "zip")) return named_builtin(name);
     Binding binding{.kind = Kind::object};
-    binding.text = "the class '" + text_attribute(object, "__name__") + "'";
+    if (module == "builtins" && category_named(name)) {
+        binding.kind = Kind::exception;
+        binding.text = name;
+        return binding;
+    }
+    binding.text = "the class '" + name + "'";
     binding.object = hold(object);
     return binding;
 }

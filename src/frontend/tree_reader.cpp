@@ -3,10 +3,13 @@
 #include "frontend/tree_reader.h"
 
 #include <cmath>
+#include <functional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "frontend/objects.h"
+#include "sema/scope/walk.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -15,22 +18,29 @@ namespace {
 using namespace syntax;
 
 // Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
-#define WEFT_AST_CLASSES(X)                                                                                          \
-    /* expressions */                                                                                                \
-    X(Name)                                                                                                          \
-    X(Constant)                                                                                                      \
-    X(Attribute)                                                                                                     \
-    X(Subscript)                                                                                                     \
-    X(Slice)                                                                                                         \
-    X(Call) X(UnaryOp) X(BinOp) X(BoolOp) X(Compare) X(IfExp) X(Tuple) X(List) X(Starred) X(JoinedStr)               \
-        X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp) X(SetComp) X(DictComp) X(GeneratorExp) X(Dict) X(Set) \
-            X(NamedExpr) X(Await) X(Yield) X(YieldFrom) /* statements */                                             \
-        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)     \
-            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)      \
-                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                    \
-                    X(TypeAlias) /* operators */                                                                     \
-        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)     \
-            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)   \
+#define WEFT_AST_CLASSES(X)                                                                                        \
+    /* expressions */                                                                                              \
+    X(Name)                                                                                                        \
+    X(Constant)                                                                                                    \
+    X(Attribute)                                                                                                   \
+    X(Subscript)                                                                                                   \
+    X(Slice)                                                                                                       \
+    X(Call)                                                                                                        \
+    X(UnaryOp)                                                                                                     \
+    X(BinOp)                                                                                                       \
+    X(BoolOp)                                                                                                      \
+    X(Compare)                                                                                                     \
+    X(IfExp) X(Tuple) X(List) X(Starred) X(JoinedStr) X(FormattedValue) X(TemplateStr) X(Lambda) X(ListComp)       \
+        X(SetComp) X(DictComp) X(GeneratorExp) X(Dict) X(Set) X(NamedExpr) X(Await) X(Yield)                       \
+            X(YieldFrom) /* statements */                                                                          \
+        X(Assign) X(AnnAssign) X(AugAssign) X(Expr) X(If) X(For) X(While) X(Return) X(Break) X(Continue) X(Pass)   \
+            X(Assert) X(FunctionDef) X(AsyncFunctionDef) X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith)    \
+                X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) X(Nonlocal)                  \
+                    X(TypeAlias) /* patterns */                                                                    \
+        X(MatchValue) X(MatchSingleton) X(MatchOr) X(MatchAs) X(MatchSequence) X(MatchStar) X(MatchMapping)        \
+            X(MatchClass) /* operators */                                                                          \
+        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)   \
+            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is) \
                 X(IsNot) X(In) X(NotIn)
 
 enum class Node {
@@ -69,13 +79,21 @@ struct FieldNames {
     WEFT_FIELD(end_lineno)
     WEFT_FIELD(end_col_offset)
     WEFT_FIELD(id)
-    WEFT_FIELD(value) WEFT_FIELD(attr) WEFT_FIELD(slice) WEFT_FIELD(lower) WEFT_FIELD(upper) WEFT_FIELD(step)
-        WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op) WEFT_FIELD(operand)
-            WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators)
-                WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec)
-                    WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation)
-                        WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs)
-                            WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults) WEFT_FIELD(returns)
+    WEFT_FIELD(value)
+    WEFT_FIELD(attr)
+    WEFT_FIELD(slice)
+    WEFT_FIELD(lower)
+    WEFT_FIELD(upper)
+    WEFT_FIELD(step) WEFT_FIELD(func) WEFT_FIELD(args) WEFT_FIELD(keywords) WEFT_FIELD(arg) WEFT_FIELD(op)
+        WEFT_FIELD(operand) WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops)
+            WEFT_FIELD(comparators) WEFT_FIELD(test) WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts)
+                WEFT_FIELD(format_spec) WEFT_FIELD(conversion) WEFT_FIELD(targets) WEFT_FIELD(target)
+                    WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name) WEFT_FIELD(posonlyargs)
+                        WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+                            WEFT_FIELD(returns) WEFT_FIELD(names) WEFT_FIELD(elt) WEFT_FIELD(generators) WEFT_FIELD(ifs)
+                                WEFT_FIELD(is_async) WEFT_FIELD(exc) WEFT_FIELD(cause) WEFT_FIELD(subject)
+                                    WEFT_FIELD(cases) WEFT_FIELD(pattern) WEFT_FIELD(patterns) WEFT_FIELD(guard)
+                                        WEFT_FIELD(decorator_list)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -168,22 +186,14 @@ CompareOperator compare_operator(nb::handle op) {
 
 const char* unsupported_expression(Node node) {
     switch (node) {
-        case Node::Lambda:
-            return "a lambda";
-        case Node::ListComp:
-            return "a list comprehension";
         case Node::SetComp:
             return "a set comprehension";
         case Node::DictComp:
             return "a dict comprehension";
-        case Node::GeneratorExp:
-            return "a generator expression";
         case Node::Dict:
             return "a dict";
         case Node::Set:
             return "a set";
-        case Node::NamedExpr:
-            return "an assignment inside an expression (:=)";
         case Node::Await:
             return "await";
         case Node::Yield:
@@ -198,18 +208,12 @@ const char* unsupported_expression(Node node) {
 
 const char* unsupported_statement(Node node) {
     switch (node) {
-        case Node::FunctionDef:
-            return "def";
         case Node::ClassDef:
             return "class";
         case Node::Delete:
             return "del";
         case Node::With:
             return "with";
-        case Node::Match:
-            return "match";
-        case Node::Raise:
-            return "raise";
         case Node::Try:
         case Node::TryStar:
             return "try";
@@ -218,8 +222,6 @@ const char* unsupported_statement(Node node) {
             return "import";
         case Node::Global:
             return "global";
-        case Node::Nonlocal:
-            return "nonlocal";
         case Node::TypeAlias:
             return "a type alias";
         case Node::AsyncFunctionDef:
@@ -262,6 +264,7 @@ public:
         result->id = static_cast<int>(places.size());
         places.push_back(at);
         result->node = content(node);
+        if (std::holds_alternative<Name>(result->node)) names_.push_back(result.get());
         return result;
     }
     ExpressionPtr optional_expression(nb::handle node) { return node.is_none() ? nullptr : expression(node); }
@@ -279,6 +282,10 @@ public:
             const Node kind = node_of(node);
             if (kind == Node::For || kind == Node::While) {
                 loop(node, result);
+                continue;
+            }
+            if (kind == Node::Match) {
+                match(node, result);
                 continue;
             }
             if (kind == Node::Break && !broke_.empty() && !broke_.back().empty()) {
@@ -363,16 +370,97 @@ private:
             }
             case Node::Tuple:
             case Node::List:
-                return Tuple{expressions(get(node, f.elts))};
+                return Tuple{expressions(get(node, f.elts)), kind == Node::List};
             case Node::Starred:
                 return Starred{expression(get(node, f.value))};
             case Node::JoinedStr:
                 return formatted(node);
+            case Node::NamedExpr: {
+                auto target = expression(get(node, f.target));
+                return Named{std::move(target), expression(get(node, f.value))};
+            }
+            case Node::ListComp:
+            case Node::GeneratorExp:
+                return comprehension(node);
+            case Node::Lambda:
+                return lambda(node, "lambda");
             default:
                 break;
         }
         if (const char* what = unsupported_expression(kind)) return Unsupported{what};
         return Unsupported{"the expression '" + std::string(nb::str(node.type().attr("__name__")).c_str()) + "'"};
+    }
+
+    // ---- lambdas and comprehensions: their variables get a number, see syntax/tree.h ----
+
+    // Gives the number to these variables, wherever they stand since the names were that many.
+    void number(const std::set<std::string>& variables, int scope, std::size_t since) {
+        for (std::size_t i = since; i < names_.size(); ++i) {
+            std::string& id = std::get<Name>(names_[i]->node).id;
+            if (variables.contains(id)) id += "'" + std::to_string(scope);
+        }
+    }
+
+    Content comprehension(nb::handle node) {
+        const FieldNames& f = fields();
+        Comprehension result;
+        result.scope = ++scopes_;
+        const auto parts = nb::borrow<nb::list>(get(node, f.generators));
+        // The first iterable belongs to the function around.
+        ExpressionPtr first = expression(get(parts[0], f.iter));
+        const std::size_t since = names_.size();
+        std::set<std::string> variables;
+        for (nb::handle part : parts) {
+            if (get_int(part, f.is_async) != 0) return Unsupported{"async"};
+            Generator generator;
+            generator.iterable = first ? std::move(first) : expression(get(part, f.iter));
+            generator.target = expression(get(part, f.target));
+            generator.conditions = expressions(get(part, f.ifs));
+            sema::target_names(*generator.target, variables);
+            result.generators.push_back(std::move(generator));
+        }
+        result.element = expression(get(node, f.elt));
+        number(variables, result.scope, since);
+        return result;
+    }
+
+    // A lambda, or a `def` within a function.
+    Content lambda(nb::handle node, const std::string& name) {
+        const FieldNames& f = fields();
+        auto function = std::make_shared<Function>();
+        function->name = name;
+        function->span = span(node);
+        function->scope = ++scopes_;
+        signature(get(node, f.args), *function);
+        Lambda result;
+        // What belongs to the function around.
+        for (const FieldName* list : {&f.posonlyargs, &f.args})
+            for (nb::handle argument : nb::borrow<nb::list>(get(get(node, f.args), *list)))
+                result.annotations.push_back(optional_expression(get(argument, f.annotation)));
+        result.defaults = expressions(get(get(node, f.args), f.defaults));
+        const bool is_lambda = node_of(node) == Node::Lambda;
+        if (!is_lambda) result.result = optional_expression(get(node, f.returns));
+        const std::size_t since = names_.size();
+        nb::object body = get(node, f.body);
+        std::set<std::string> outer = std::exchange(nonlocal_, {});
+        broke_.emplace_back();  // its breaks are those of its own loops
+        if (is_lambda) {
+            Return value{expression(body)};
+            const Span at = value.value->span;
+            function->body.push_back(std::make_unique<Statement>(Statement{std::move(value), at}));
+        } else {
+            function->body = block(body);
+        }
+        broke_.pop_back();
+        std::set<std::string> variables = sema::rebound_names(function->body);
+        for (const std::string& other : std::exchange(nonlocal_, std::move(outer))) variables.erase(other);
+        for (Parameter& parameter : function->parameters) {
+            variables.insert(parameter.name);
+            parameter.name += "'" + std::to_string(function->scope);
+        }
+        number(variables, function->scope, since);
+        result.function = std::move(function);
+        return result;
     }
 
     Content constant(nb::handle value) {
@@ -510,12 +598,177 @@ private:
                 auto condition = expression(get(node, f.test));
                 return Assert{std::move(condition), optional_expression(get(node, f.msg))};
             }
+            case Node::Raise:
+                if (!get(node, f.cause).is_none()) return UnsupportedStatement{"raise ... from"};
+                return Raise{optional_expression(get(node, f.exc))};
+            case Node::FunctionDef: {
+                if (nb::len(get(node, f.decorator_list)) > 0)
+                    return UnsupportedStatement{"a decorator of a function within a function"};
+                Assign assign;
+                const std::string name = get_text(node, f.name);
+                assign.targets.push_back(made(Name{name}, span(node)));
+                names_.push_back(assign.targets[0].get());
+                assign.value = made(lambda(node, name), span(node));
+                return assign;
+            }
+            case Node::Nonlocal:
+                for (nb::handle name : nb::borrow<nb::list>(get(node, f.names)))
+                    nonlocal_.insert(nb::borrow<nb::str>(name).c_str());
+                return Pass{};
             default:
                 break;
         }
         if (const char* what = unsupported_statement(kind)) return UnsupportedStatement{what};
         return UnsupportedStatement{"the statement '" + std::string(nb::str(node.type().attr("__name__")).c_str()) +
                                     "'"};
+    }
+
+    // ---- match ----
+    //
+    //     match f(x):                     match'1 = f(x)
+    //         case 1 | 2: a               if match'1 == 1 or match'1 == 2: a
+    //         case (0, y) if y > 3: b     elif len(match'1) == 2 and match'1[0] == 0 and ((y := match'1[1]), y >
+    //         3)[-1]: b case _: c                   else: c
+
+    void match(nb::handle node, Block& result) {
+        const FieldNames& f = fields();
+        const std::string subject = "match'" + std::to_string(++scopes_);
+        Assign assign;
+        assign.value = expression(get(node, f.subject));
+        const Span at = assign.value->span;
+        assign.targets.push_back(made(Name{subject}, at));
+        result.push_back(std::make_unique<Statement>(Statement{std::move(assign), at}));
+        Block* rest = &result;
+        for (nb::handle branch : nb::borrow<nb::list>(get(node, f.cases))) {
+            const nb::object what = get(branch, f.pattern);
+            const Span place = span(what);
+            std::vector<ExpressionPtr> tests, captures;
+            pattern(what, [&] { return made(Name{subject}, place); }, tests, captures);
+            Block body;
+            if (nb::object guard = get(branch, f.guard); guard.is_none()) {
+                for (ExpressionPtr& capture : captures)
+                    body.push_back(
+                        std::make_unique<Statement>(Statement{ExpressionStatement{std::move(capture)}, place}));
+            } else {
+                tests.push_back(last_of(std::move(captures), expression(guard)));
+            }
+            for (auto& statement : block(get(branch, f.body))) body.push_back(std::move(statement));
+            if (tests.empty()) {  // takes all that is left
+                for (auto& statement : body) rest->push_back(std::move(statement));
+                return;
+            }
+            rest->push_back(
+                std::make_unique<Statement>(Statement{If{all_of(std::move(tests)), std::move(body), {}}, place}));
+            rest = &std::get<If>(rest->back()->node).else_block;
+        }
+    }
+
+    // The value of the last expression, after the others.
+    static ExpressionPtr last_of(std::vector<ExpressionPtr> before, ExpressionPtr last) {
+        if (before.empty()) return last;
+        const Span at = last->span;
+        before.push_back(std::move(last));
+        const auto number = static_cast<std::int64_t>(before.size()) - 1;
+        Subscript chosen{made(Tuple{std::move(before)}, at), {}};
+        chosen.indices.push_back(integer_at(number, at));
+        return made(std::move(chosen), at);
+    }
+
+    static ExpressionPtr all_of(std::vector<ExpressionPtr> tests) {
+        if (tests.size() == 1) return std::move(tests[0]);
+        const Span at = tests[0]->span;
+        return made(BoolOp{true, std::move(tests)}, at);
+    }
+
+    static ExpressionPtr integer_at(std::int64_t value, Span at) {
+        ExpressionPtr magnitude = made(IntegerLiteral{std::abs(value), false, std::to_string(std::abs(value))}, at);
+        return value < 0 ? made(Unary{UnaryOperator::negate, std::move(magnitude)}, at) : std::move(magnitude);
+    }
+
+    using MakeSubject = std::function<ExpressionPtr()>;
+
+    // What has to hold for the pattern, and the assignments of the names that it captures.
+    void pattern(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests,
+                 std::vector<ExpressionPtr>& captures) {
+        const FieldNames& f = fields();
+        const Span at = span(node);
+        const auto compare = [&](CompareOperator op, ExpressionPtr value) {
+            Compare comparison{subject(), {op}, {}, true};
+            comparison.operands.push_back(std::move(value));
+            tests.push_back(made(std::move(comparison), at));
+        };
+        switch (node_of(node)) {
+            case Node::MatchValue:
+                return compare(CompareOperator::eq, expression(get(node, f.value)));
+            case Node::MatchSingleton: {
+                const nb::object value = get(node, f.value);
+                if (value.is_none()) return compare(CompareOperator::is, made(NoneLiteral{}, at));
+                return compare(CompareOperator::eq, made(BoolLiteral{value.ptr() == Py_True}, at));
+            }
+            case Node::MatchOr:
+                return alternatives(node, subject, tests);
+            case Node::MatchAs:
+                if (nb::object inner = get(node, f.pattern); !inner.is_none()) pattern(inner, subject, tests, captures);
+                return capture(node, subject(), captures);
+            case Node::MatchSequence:
+                return sequence(node, subject, tests, captures);
+            case Node::MatchClass:
+                tests.push_back(made(Unsupported{"a pattern of a class"}, at));
+                return;
+            default:
+                tests.push_back(made(Unsupported{"a pattern of a mapping"}, at));
+        }
+    }
+
+    void capture(nb::handle node, ExpressionPtr value, std::vector<ExpressionPtr>& captures) {
+        const nb::object name = get(node, fields().name);
+        if (name.is_none()) return;
+        const Span at = span(node);
+        ExpressionPtr target = made(Name{nb::borrow<nb::str>(name).c_str()}, at);
+        names_.push_back(target.get());
+        captures.push_back(made(Named{std::move(target), std::move(value)}, at));
+    }
+
+    // 1 | 2 | (3, _): names are captured as part of the test, since the alternatives find them at different places.
+    void alternatives(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests) {
+        const Span at = span(node);
+        std::vector<ExpressionPtr> choices;
+        for (nb::handle choice : nb::borrow<nb::list>(get(node, fields().patterns))) {
+            std::vector<ExpressionPtr> inner, names;
+            pattern(choice, subject, inner, names);
+            if (!names.empty()) inner.push_back(last_of(std::move(names), made(BoolLiteral{true}, at)));
+            if (inner.empty()) inner.push_back(made(BoolLiteral{true}, at));  // takes everything
+            choices.push_back(all_of(std::move(inner)));
+        }
+        tests.push_back(made(BoolOp{false, std::move(choices)}, at));
+    }
+
+    void sequence(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests,
+                  std::vector<ExpressionPtr>& captures) {
+        const auto parts = nb::borrow<nb::list>(get(node, fields().patterns));
+        const Span at = span(node);
+        const auto count = static_cast<std::int64_t>(nb::len(parts));
+        std::int64_t star = -1;
+        for (std::int64_t i = 0; i < count; ++i)
+            if (node_of(parts[static_cast<std::size_t>(i)]) == Node::MatchStar) star = i;
+        tests.push_back(made(LengthTest{subject(), star < 0 ? count : count - 1, star >= 0}, at));
+        for (std::int64_t i = 0; i < count; ++i) {
+            const nb::object part = parts[static_cast<std::size_t>(i)];
+            // What stands behind a star counts from the end.
+            const auto element = [&, index = star < 0 || i < star ? i : i - count] {
+                Subscript chosen{subject(), {}};
+                chosen.indices.push_back(integer_at(index, at));
+                return made(std::move(chosen), at);
+            };
+            if (i != star) {
+                pattern(part, element, tests, captures);
+                continue;
+            }
+            Subscript chosen{subject(), {}};
+            Slice taken{integer_at(i, at), i + 1 < count ? integer_at(i + 1 - count, at) : nullptr, nullptr};
+            chosen.indices.push_back(made(std::move(taken), at));
+            capture(part, made(std::move(chosen), at), captures);
+        }
     }
 
     // ---- `else` of loops: see syntax/tree.h ----
@@ -554,6 +807,9 @@ private:
     std::vector<std::string>
         broke_;  // of the loops around, the flag that says they were left by break; "" without else
     int flags_ = 0;
+    int scopes_ = 0;                  // the last number of a lambda, a comprehension or a match
+    std::vector<Expression*> names_;  // every name read so far, for number()
+    std::set<std::string> nonlocal_;  // of the function being read
 };
 
 }  // namespace

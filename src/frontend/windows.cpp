@@ -32,6 +32,10 @@ const char* kind_name(Binding::Kind kind) {
             return "builtin";
         case Binding::Kind::function:
             return "function";
+        case Binding::Kind::closure:
+            return "closure";
+        case Binding::Kind::exception:
+            return "exception";
         case Binding::Kind::object:
             return "object";
         case Binding::Kind::tuple:

@@ -129,8 +129,9 @@ std::string Answers::describe(const Binding& answer) {
 }
 
 void Answers::append(std::string& words, const Binding& binding) {
-    const auto& [kind, type, numbers, is_literal, text, function, is_gradient, object, elements, takes_self,
+    const auto& [kind, type, numbers, is_literal, text, function, lambda, is_gradient, object, elements, takes_self,
                  is_property] = binding;
+    WEFT_CHECK(!lambda, "no lambda is known outside of its function");
     words += std::to_string(static_cast<int>(kind)) + (is_literal ? "l " : " ");
     append_address(words, type.node());
     append_text(words, text);

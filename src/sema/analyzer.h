@@ -105,8 +105,10 @@ bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
 
 // Something that can be assigned: a local or an element of an array, and a part of it.
 struct Place {
-    std::string name;            // a local, or
-    ir::Value* array = nullptr;  // memory: array and one index per dimension
+    std::string name;                    // a local, or
+    std::vector<std::int64_t> elements;  // an element of a list in a local, by its path,
+    ir::Value* element = nullptr;        // and by an index that is known at run time; or
+    ir::Value* array = nullptr;          // memory: array and one index per dimension
     std::vector<ir::Value*> indices;
     std::vector<PartStep> steps;
     Type type;  // of the part that the place names
@@ -116,6 +118,9 @@ struct Place {
 // Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and
 // gives the value that stands for its one result; null where it stays a branch (infer/compare.cpp).
 ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
+
+// The text as a part of a printf format.
+std::string escape_percent(const std::string& text);
 
 class FunctionAnalyzer {
 public:
@@ -136,10 +141,14 @@ private:
     std::optional<Binding> static_binding(const syntax::Expression& expression);
     bool is_global_number(const syntax::Expression& expression);
     void inout_names(const syntax::Call& call, std::set<std::string>& names);
+    void names_changed_by(const syntax::Lambda& lambda, std::set<std::string>& names);
+    void names_changed_by(const Value& value, std::set<std::string>& names);
     InoutNames inout_finder();
+    // A local of this function, though it may have no value yet.
+    bool is_local(const std::string& name) const { return local_names_.contains(name) || syntax::is_of_lambda(name); }
     const Local* find_local(const std::string& name) const;
     void assign_name(const std::string& name, Value value, Span span);
-    std::vector<Environment::Local> constant_locals() const;
+    std::vector<Environment::Local> constant_locals(const syntax::Expression& expression) const;
     Binding evaluate(const syntax::Expression& expression);
 
     // ---- infer/expressions.cpp ----
@@ -163,6 +172,7 @@ private:
     Value zero_like(const Value& value);
     // ---- infer/operators.cpp ----
     Value binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span);
+    Value repeated(const Value& list, std::int64_t times, Span span);
     Value unary(syntax::UnaryOperator op, Value a, Span span);
     ir::Value* truth(const Value& value, Span span);
     std::optional<bool> constant_truth(const Value& value) const;
@@ -193,6 +203,7 @@ private:
     // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
     void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
+    std::int64_t array_step(const syntax::Slice& slice);
     Value array_slice(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
     PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
@@ -245,7 +256,7 @@ private:
         std::vector<std::shared_ptr<const Place>> references;  // of the parameters of callee->references, in order
         int distance = 0;  // 0 where every parameter has just the type of its argument
     };
-    static std::vector<const Actual*> match_parameters(const FunctionSource& callee,
+    static std::vector<const Actual*> match_parameters(const syntax::Function& callee,
                                                        const std::vector<Actual>& arguments, const Note& signature);
     Value accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
                  const std::string& what);
@@ -272,10 +283,24 @@ private:
     Value gradient_of_field(const Place& place);
     void finish_gradient();
     bool is_gradient_element(const Place& place) const;  // of wp.adjoint[array]
-    // wp.adjoint[array][i] += x: whatever other threads do to the element at the same time.
+    // ---- call/closures.cpp: lambdas, functions within functions, comprehensions ----
+    Value lambda(const syntax::Lambda& lambda);
+    Value call_closure(const Value& closure, const std::vector<Actual>& arguments, Span span);
+    Value body_of(const syntax::Lambda& lambda);
+    static bool holds_closure(const Value& value);
+    Value comprehension(const syntax::Comprehension& comprehension);
+    void generate(const syntax::Comprehension& comprehension, std::size_t number, std::vector<Value>& elements);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
+    // A printf format and its values: what a print or an exception says.
+    struct Printout {
+        std::string format;
+        std::vector<ir::Value*> scalars;
+    };
+    void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);
+    void add_printed(Printout& to, const Value& value, Span place, const std::string& format);
+    void add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format);
     Value call_print(const syntax::Call& call, Span span);
     Value call_printf(const std::vector<Actual>& arguments, Span span);
 
@@ -285,10 +310,12 @@ private:
     void assign_to(const syntax::Expression& target, const Value& value, Span value_span);
     void unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span);
     void annotated_assign(const syntax::AnnotatedAssign& assign, Span span);
+    Type annotated_type(const syntax::Expression& annotation);
     void augmented_assign(const syntax::AugmentedAssign& assign, Span span);
     std::optional<ir::Op> atomic_for(syntax::BinaryOperator op, const Place& to) const;
     void update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span);
     void assert_(const syntax::Assert& assert_statement, Span span);
+    void raise(const syntax::Raise& statement, Span span);
     Place place(const syntax::Expression& expression);
     Place place_of_array(const Value& value, Span span);
     Place place_of_part(Place base, PartStep step);
@@ -297,6 +324,16 @@ private:
     void write(const Place& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
     ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
     void store_part(const Place& place, ir::Value* value, std::optional<ir::Op> atomic);
+
+    // ---- control/lists.cpp ----
+    Place place_of_element(Place base, const Value& list, const syntax::Subscript& subscript, Span span);
+    static std::int64_t static_position(const Value& list, std::int64_t index, Span span);
+    static Value part_of_list(const Value& list, const std::vector<std::int64_t>& path);
+    ir::Value* as_aggregate(const Value& list, Span span);
+    void write_element(const Place& place, const Value& value, Span value_span);
+    Value element_by_index(const Value& list, const Value& index, Span span);
+    // list.append(x) of a local
+    bool append_to_list(const syntax::Call& call, Span span);
 
     // ---- control/branch.cpp ----
     // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one
@@ -316,6 +353,16 @@ private:
         Span span;
     };
     Flow run(WorkList work);
+    // Runs a part of the statement that was taken last: where that branches (a and b), the rest of it follows.
+    template <typename Part>
+    auto within_statement(WorkList& work, const Part& part) {
+        --work.back().next;
+        afterwards_.push_back(&work);
+        auto result = part();
+        afterwards_.pop_back();
+        ++work.back().next;
+        return result;
+    }
     Flow run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest);
     Flow branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
                 const std::function<Flow(Value&)>& else_arm, Value* result = nullptr);
@@ -348,9 +395,27 @@ private:
     Counted count(const Range& range);
     ir::Value* loop_variable(const Counted& counted, ir::Value* k);
     std::optional<std::vector<Value>> elements(const Value& value);
-    std::vector<Value> elements_of(const syntax::Expression& iterable);
+    ir::Value* trip_count(const Range& range, ir::Value* start, ir::Value* step);
     bool is_static_variable(const syntax::For& loop);
-    std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const std::optional<Range>& range);
+    // ---- control/iterable.cpp ----
+    struct Iterable {
+        enum class Kind { values, range, array, enumerate, zip, reversed } kind = Kind::values;
+        std::vector<Value> values;
+        std::optional<Range> range;
+        ir::Value* array = nullptr;
+        Value first;                  // enumerate: what it counts from
+        std::vector<Iterable> parts;  // enumerate, zip, reversed: of these
+        Span span;
+    };
+    Iterable iterable(const syntax::Expression& expression);
+    static bool is_counted(const Iterable& over);
+    static std::optional<std::int64_t> length_of(const Iterable& over);
+    std::vector<Value> elements_of(const Iterable& over);
+    Value number_from(const Value& first, std::int64_t number, Span span);
+    static Type counter_of(const Iterable& over);
+    ir::Value* counted_length(const Iterable& over, Type counter);
+    Value element_at(const Iterable& over, ir::Value* k);
+    std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const Iterable& over);
 
     // ---- control/loops.cpp ----
     struct Loop {
@@ -381,7 +446,7 @@ private:
         Span span;
     };
     Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
-    Flow for_loop(const syntax::For& loop, const Range& range, Span span);
+    Flow for_loop(const syntax::For& loop, const Iterable& over, Span span);
     Flow while_loop(const syntax::While& loop, Span span);
     // ---- control/unrolled.cpp ----
     Flow unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span, WorkList& work);
@@ -414,6 +479,9 @@ private:
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 
+    // Closures whose bodies are being written into this function, outermost first.
+    std::vector<const syntax::Lambda*> inlined_;
+
     std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
     std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
 
@@ -426,6 +494,7 @@ private:
 // Limits that a kernel meets before the compiler runs out of stack, memory or patience.
 inline constexpr std::size_t kMostNestedCalls = 200;
 inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
+inline constexpr std::size_t kMostListComponents = 256;    // of lists with an index that only a launch knows
 
 // wp.adjoint[x] is a local of this name (frontend/tree_reader.cpp), which no name of Python's can be.
 inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }

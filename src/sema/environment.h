@@ -28,6 +28,8 @@ struct Binding {
         type,         // wp.vec3, float, MyStruct: constructs or converts when called
         builtin,      // an entry of the builtin table, by name
         function,     // a user's @wp.func
+        closure,      // a lambda or a def within the function: `lambda`
+        exception,    // a class of Python's exceptions, `text` its name
         object,       // module, class, other object: only its attributes can be used
         tuple,        // a tuple or list of bindings; with a `type`, an instance of this struct: its fields
         unsupported,  // exists, but kernels cannot use it; `text` says what it is
@@ -38,8 +40,9 @@ struct Binding {
     bool is_literal = false;      // constant: a plain Python number, untyped like a literal in the source
     std::string text;             // string; builtin: its name; unsupported: "a list", "an open file"
     std::shared_ptr<const FunctionSource> function;
-    bool is_gradient = false;      // function, builtin: wp.grad(function)
-    std::shared_ptr<void> object;  // opaque to sema, handed back to Environment::attribute
+    const syntax::Lambda* lambda = nullptr;  // closure
+    bool is_gradient = false;                // function, builtin: wp.grad(function)
+    std::shared_ptr<void> object;            // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
     bool takes_self = false, is_property = false;  // function: a method of a struct
 };

@@ -1,5 +1,7 @@
 #include "sema/value.h"
 
+#include <algorithm>
+
 #include "sema/infer/literals.h"
 
 namespace weft::sema {
@@ -37,6 +39,12 @@ Value Value::tuple(std::vector<Value> elements) {
     return v;
 }
 
+Value Value::list(std::vector<Value> elements) {
+    Value v = tuple(std::move(elements));
+    v.is_list = true;
+    return v;
+}
+
 Value Value::of_binding(Binding binding) {
     Value v;
     v.kind = Kind::binding;
@@ -61,7 +69,7 @@ std::string describe(const Value& value) {
             if (!value.is_literal) return value.type.python_name();
             return (value.numbers[0].is_float ? "the float literal " : "the int literal ") + spelling(value.numbers[0]);
         case Value::Kind::tuple: {
-            std::string text = "a tuple of (";
+            std::string text = value.is_list ? "a list of (" : "a tuple of (";
             for (std::size_t i = 0; i < value.elements.size(); ++i) {
                 text += (i ? ", " : "") + describe(value.elements[i]);
             }
@@ -82,6 +90,11 @@ std::string describe(const Value& value) {
             return "the built-in function '" + b.text + "'";
         case Binding::Kind::function:
             return "the function '" + b.function->tree->name + "'";
+        case Binding::Kind::closure:
+            return b.lambda->function->name == "lambda" ? "a lambda"
+                                                        : "the inner function '" + b.lambda->function->name + "'";
+        case Binding::Kind::exception:
+            return "the exception class " + b.text;
         case Binding::Kind::object:
             return b.text.empty() ? "a Python object" : b.text;
         case Binding::Kind::unsupported:
@@ -94,7 +107,8 @@ std::string describe(const Value& value) {
 namespace {
 
 bool same_binding(const Binding& a, const Binding& b) {
-    if (a.kind != b.kind || !(a.type == b.type) || a.text != b.text || a.object != b.object) return false;
+    if (a.kind != b.kind || !(a.type == b.type) || a.text != b.text || a.object != b.object || a.lambda != b.lambda)
+        return false;
     if (a.kind == Binding::Kind::function) return a.function->key == b.function->key;
     return true;
 }
@@ -123,7 +137,8 @@ bool identical(const Value& a, const Value& b) {
             }
             return true;
         case Value::Kind::binding:
-            return a.binding == b.binding || same_binding(*a.binding, *b.binding);
+            if (a.binding != b.binding && !same_binding(*a.binding, *b.binding)) return false;
+            return std::ranges::equal(a.elements, b.elements, identical);
     }
     return false;
 }

@@ -8,7 +8,7 @@
 //              loops. Becomes an IR constant where a runtime value is needed. A *literal* has no type of its own yet:
 //              it takes that of its partner (infer/literals.cpp). A local bound to a literal is one until it is
 //              changed.
-//   tuple      several values at once; taken apart before the IR sees it, wherever possible.
+//   tuple      several values at once, a tuple or a list; taken apart before the IR sees it, wherever possible.
 //   binding    all else that names stand for: types, functions, modules, text, None.
 //   nothing    the result of a call that returns nothing.
 #pragma once
@@ -33,8 +33,9 @@ struct Value {
     std::vector<ir::Value*> pending;  // runtime array: indices not yet applied
     std::vector<Number> numbers;      // constant: one per component
     bool is_literal = false;          // constant
+    bool is_list = false;             // tuple: its elements can be assigned
     bool is_named = false;            // literal: the value of a local, typed in arithmetic with other literals
-    std::vector<Value> elements;      // tuple; constant struct: its fields
+    std::vector<Value> elements;      // tuple; constant struct: its fields; lambda: its default values
     std::shared_ptr<const Binding> binding;
 
     static Value runtime(ir::Value* ir);
@@ -43,6 +44,7 @@ struct Value {
     static Value boolean(bool value);
     static Value literal(Number number);  // int32 or float32 when alone
     static Value tuple(std::vector<Value> elements);
+    static Value list(std::vector<Value> elements);
     static Value of_binding(Binding binding);
 
     bool is_runtime() const { return kind == Kind::runtime; }
@@ -85,6 +87,7 @@ using Scope = std::map<std::string, Local, std::less<>>;
 
 // How control can leave a piece of code: a set of these.
 using Flow = unsigned;
+inline constexpr Flow kStops = 0;  // no path leaves: each raises
 inline constexpr Flow kFalls = 1;  // runs off the end
 inline constexpr Flow kBreaks = 2;
 inline constexpr Flow kContinues = 4;

@@ -114,7 +114,7 @@ private:
     }
 
 public:
-    void operator()(const Name& node) { out_ += node.id; }
+    void operator()(const Name& node) { out_ += spelled(node.id); }
     void operator()(const IntegerLiteral& node) { out_ += node.overflow ? node.text : std::to_string(node.value); }
     void operator()(const FloatLiteral& node) {
         char buffer[40];
@@ -229,6 +229,39 @@ public:
         }
         out_ += '"';
     }
+    void operator()(const Named& node) {
+        out_ += '(';
+        expression(node.target);
+        out_ += " := ";
+        expression(node.value);
+        out_ += ')';
+    }
+    void operator()(const Comprehension& node) {
+        out_ += '[';
+        expression(node.element);
+        for (const Generator& generator : node.generators) {
+            out_ += " for ";
+            expression(generator.target);
+            out_ += " in ";
+            expression(generator.iterable);
+            for (const ExpressionPtr& condition : generator.conditions) {
+                out_ += " if ";
+                expression(condition);
+            }
+        }
+        out_ += ']';
+    }
+    void operator()(const LengthTest& node) {
+        out_ += "len(";
+        expression(node.object);
+        out_ += std::string(node.or_more ? ") >= " : ") == ") + std::to_string(node.length);
+    }
+    void operator()(const Lambda& node) {
+        out_ += "lambda";
+        for (std::size_t i = 0; i < node.function->parameters.size(); ++i)
+            out_ += (i ? ", " : " ") + spelled(node.function->parameters[i].name);
+        out_ += ": ...";
+    }
     void operator()(const Unsupported& node) { out_ += "<unsupported: " + node.what + ">"; }
 
 private:
@@ -310,6 +343,11 @@ private:
         expression(node.condition);
         if (node.message) out_ += ", ";
         expression(node.message);
+        out_ += '\n';
+    }
+    void statement(const Raise& node, int) {
+        out_ += node.exception ? "raise " : "raise";
+        expression(node.exception);
         out_ += '\n';
     }
     void statement(const UnsupportedStatement& node, int) { out_ += "<unsupported: " + node.what + ">\n"; }

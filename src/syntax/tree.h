@@ -1,9 +1,15 @@
 // The kernel as it was written: an untyped tree, one struct per construct, each documented by the syntax that makes it.
 // frontend/ makes it from CPython's ast; sema/ reads it; nothing changes it. Locals and globals are not told apart
-// here. One construct is taken apart by the reader: `else` of a loop, into a flag that `break` sets,
+// here. The reader takes three constructs apart: `else` of a loop, into a flag that `break` sets; `def` within a
+// function, which is a lambda with statements; and `match`, into branches (frontend/tree_reader.cpp).
 //
 //     for x in y: ... break ...        $broke0 = False;  for x in y: ... $broke0 = True; break ...
 //     else: z                          if not $broke0: z
+//
+//     def f(x): return x + s           f = lambda x'1: x'1 + s
+//
+// The variables of a lambda and of a comprehension carry a number behind a quote, so that no two functions have a
+// variable of the same name: what stands in a lambda means the same wherever the lambda is called.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +25,7 @@ namespace weft::syntax {
 
 struct Expression;
 struct Statement;
+struct Function;
 using ExpressionPtr = std::unique_ptr<Expression>;
 using Block = std::vector<std::unique_ptr<Statement>>;
 
@@ -95,13 +102,15 @@ struct Compare {
     ExpressionPtr left;
     std::vector<CompareOperator> ops;
     std::vector<ExpressionPtr> operands;
+    bool is_pattern = false;  // of a case: what is of another kind is not equal
 };
 struct IfExpression {
     ExpressionPtr condition, then_value, else_value;
 };  // a if c else b
 struct Tuple {
     std::vector<ExpressionPtr> elements;
-};  // a, b   (and [a, b])
+    bool is_list = false;
+};  // a, b   [a, b]
 struct Starred {
     ExpressionPtr value;
 };  // *a
@@ -109,6 +118,29 @@ struct FormattedString {
     std::vector<ExpressionPtr> parts;
     std::vector<std::string> formats;  // of each part what stands behind its colon: f"{x:.3f}"
 };  // f"{a} and {b}": literals and values in order
+struct Named {
+    ExpressionPtr target, value;
+};  // (target := value); the target is a Name
+struct Generator {
+    ExpressionPtr target, iterable;
+    std::vector<ExpressionPtr> conditions;
+};  // for target in iterable if condition
+struct Comprehension {
+    ExpressionPtr element;
+    std::vector<Generator> generators;
+    int scope;  // the number that its variables carry
+};  // [element for x in y], (element for x in y)
+struct LengthTest {
+    ExpressionPtr object;
+    std::int64_t length;
+    bool or_more;
+};  // case (a, b) or (a, *b): whether the object is a sequence of this length
+struct Lambda {
+    std::shared_ptr<const Function> function;
+    std::vector<ExpressionPtr> annotations;  // one per parameter, null where it has none
+    ExpressionPtr result;                    // the annotation behind `->`, may be null
+    std::vector<ExpressionPtr> defaults;     // of the last parameters
+};  // lambda x: x + 1, as a function that returns
 // Anything Python allows and kernels do not; reported by sema when reached.
 struct Unsupported {
     std::string what;
@@ -116,8 +148,8 @@ struct Unsupported {
 
 struct Expression {
     std::variant<Name, IntegerLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, Attribute, Subscript,
-                 Slice, Call, Unary, Binary, BoolOp, Compare, IfExpression, Tuple, Starred, FormattedString,
-                 Unsupported>
+                 Slice, Call, Unary, Binary, BoolOp, Compare, IfExpression, Tuple, Starred, FormattedString, Named,
+                 Comprehension, LengthTest, Lambda, Unsupported>
         node;
     Span span;
     // Number of this expression in its function, in the order the frontend met them: Environment::evaluate (for
@@ -162,13 +194,16 @@ struct Pass {};
 struct Assert {
     ExpressionPtr condition, message;
 };  // message may be null
+struct Raise {
+    ExpressionPtr exception;
+};  // may be null
 struct UnsupportedStatement {
     std::string what;
 };  // "try", "with", "import"
 
 struct Statement {
     std::variant<Assign, AnnotatedAssign, AugmentedAssign, ExpressionStatement, If, For, While, Return, Break, Continue,
-                 Pass, Assert, UnsupportedStatement>
+                 Pass, Assert, Raise, UnsupportedStatement>
         node;
     Span span;
 };
@@ -188,7 +223,14 @@ struct Function {
     Span result_span;         // of the annotation behind `->`; none where there is none
     SourcePtr source;         // keeps every span's text alive
     std::string unsupported;  // "*args", "keyword-only parameters", ...: what the signature has and kernels lack
+    int scope = 0;            // of a lambda, the number that its variables carry
 };
+
+// The name as the user wrote it, without the number of a lambda.
+inline std::string spelled(const std::string& name) { return name.substr(0, name.find('\'')); }
+// Whether the variable belongs to the lambda or comprehension with this number.
+inline bool is_own(const std::string& name, int scope) { return name.ends_with("'" + std::to_string(scope)); }
+inline bool is_of_lambda(const std::string& name) { return name.find('\'') != std::string::npos; }
 
 // The function as readable text (for WEFT_DUMP=syntax and tests).
 std::string print(const Function& function);

@@ -42,6 +42,10 @@ def either(u: Any, v: Any, first: bool = True):
 """
 
 
+# The variables of a program, which its inner functions may all change.
+CHANGED = ["a", "b", "f", "g", "v", "w", "t", "src", "late", "far", "few"]
+
+
 class Program:
     """Writes one random kernel. `choose` is a random.Random."""
 
@@ -82,6 +86,7 @@ class Program:
             "    t = (a, f)",
             "    src = x",
             "    box = wp.zeros(shape=4, dtype=int)",
+            "    few = [a, b, 7]",
             "    if (a & 1) == 0:",
             "        late = a * 3",
             "        far = 1.5",
@@ -107,7 +112,20 @@ class Program:
             return c.choice(
                 ["a", str(c.randint(-9, 9))]
                 if self.names
-                else ["a", "b", "i", str(c.randint(-9, 9)), "n[a & 63]", "n[i]", "box[a & 3]", "box[2]", "t[0]", "late"]
+                else [
+                    "a",
+                    "b",
+                    "i",
+                    str(c.randint(-9, 9)),
+                    "n[a & 63]",
+                    "n[i]",
+                    "box[a & 3]",
+                    "box[2]",
+                    "t[0]",
+                    "late",
+                    "few[1]",
+                    "few[a % 3]",
+                ]
             )
         first = self.integer(depth - 1)
         second = self.integer(depth - 1)
@@ -238,11 +256,17 @@ class Program:
             "choose",
             "box",
             "late",
+            "list",
+            "lambda",
+            "comprehension",
+            "walrus",
         ]
         if self.depth < 3 and self.statements < 40:
-            kinds += ["if", "if", "if", "return"]
+            kinds += ["if", "if", "if", "return", "match"]
             if self.loops < 2:
-                kinds += ["for", "for", "while", "sequence"]
+                kinds += ["for", "for", "while", "sequence", "array"]
+            if self.depth < 2:
+                kinds += ["inner"]
         kind = c.choice(kinds)
         if kind == "integer":
             return [f"{c.choice('ab')} = {self.integer()}"]
@@ -361,6 +385,74 @@ class Program:
             return [f"if {self.condition()}:", *self.inner(1), "    return"]
         self.counters += 1
         counter = f"k{self.counters}"
+        if kind == "list":
+            return [
+                c.choice(
+                    [
+                        f"few[{c.choice(['0', '-1', 'a % 3', 'b & 1'])}] {c.choice(['', '+', '^'])}= {self.integer(1)}",
+                        f"few = [{self.integer(1)}, few[0], {self.integer(0)}]",
+                        "few = few[::-1]",
+                        "few[0], few[2] = few[b & 1], few[0]",
+                        "few = few[1:] + [a]",
+                    ]
+                )
+            ]
+        if kind == "lambda":
+            between = self.assignment()
+            text = f"lambda u, by={self.integer(0)}: (u {c.choice('+-^')} {self.integer(1)}) & by"
+            calls = [f"{counter}({self.integer(0)})", f"{counter}(by={self.integer(0)}, u={self.integer(0)})"]
+            return [f"{counter} = {text}", *between, f"{c.choice('ab')} = {calls[0]} ^ {calls[1]}"]
+        if kind == "inner":
+            loops, self.loops = self.loops, 0
+            lines = [f"def {counter}(u, by={self.integer(0)}):", f"    nonlocal {', '.join(CHANGED)}", *self.inner()]
+            self.loops = loops
+            return [*lines, f"    b = u ^ by ^ {self.integer(0)}", *self.assignment(), f"{counter}({self.integer(0)})"]
+        if kind == "comprehension":
+            values = ", ".join(self.integer(0) for _ in range(c.randint(1, 4)))
+            return [
+                c.choice(
+                    [
+                        f"{c.choice('ab')} = sum(u ^ {self.integer(0)} for u in ({values},))",
+                        f"{c.choice('ab')} = max([u & w[0] for u, w in zip(few, ((b, a), t, few))])",
+                        f"b = sum([k * u for k, u in enumerate([{values}]) if k != 1])",
+                        f"a = few[0] if any(u > {self.integer(0)} for u in few) else few[1]",
+                        "few = [u ^ k for k in (a, 3) for u in few][1:4]",
+                        f"if all(u != a for u in ({values},)):\n    b = a ^ {self.integer(0)}",
+                    ]
+                )
+            ][0].split("\n")
+        if kind == "walrus":
+            return [
+                c.choice(
+                    [
+                        f"a = ({counter} := {self.integer(1)}) ^ ({counter} >> 2)",
+                        f"if ({counter} := {self.integer(1)}) > 3 and (b := {counter} & 15) > {self.integer(0)}:\n"
+                        f"    b = b ^ {counter}",
+                    ]
+                )
+            ][0].split("\n")
+        if kind == "match":
+            lines = [f"match {self.integer(1)} & 7, {self.integer(0)}:"]
+            for pattern in c.sample(["0, _", "1 | 2, {}", "3 as {}, 5 | -1", "{}, 0"], c.randint(1, 3)):
+                guard = f" if {self.condition(0)}" if c.random() < 0.4 else ""
+                lines += [f"    case {pattern.format('late')}{guard}:", *("    " + line for line in self.inner(1))]
+            return [*lines, f"    case {counter}, late:", f"        b = {counter} ^ late ^ b"]
+        if kind == "array":
+            part = c.choice(["", "a & 7:", ":b & 15", "a & 7:b & 31:2", "::-5", "a & 7::-1"])
+            u = f"u{self.counters}"
+            array, bound = c.choice(["n", "x"]), f"range({c.choice(['a & 7', '3', '19'])})"
+            taken = f"{array}[{part}]" if part else array
+            head = c.choice(
+                [
+                    f"for {u} in reversed({taken}):",
+                    f"for {counter}, {u} in enumerate({taken}, {self.integer(0)}):",
+                    f"for {counter}, {u} in zip({bound}, {taken}):",
+                    f"for {counter}, ({u}, _w) in enumerate(zip({taken}, reversed({bound}))):",
+                ]
+            )
+            first = f"    b = b + {counter}" if counter in head else "    b = b ^ 5"
+            used = f"    a = a ^ {u}" if array == "n" else f"    f = wp.clamp(wp.floor({u} + f), -500.0, 500.0)"
+            return [head, first, used, "    if b & 3 == 1:", "        break", *self.loop_body(), *self.otherwise()]
         if kind == "for":
             bounds = c.choice(
                 ["3", "a & 7", "b & 3, 6", f"{c.randint(0, 3)}, {c.randint(3, 6)}", "5, (a & 3) - 1, -2", "20"]
@@ -388,6 +480,9 @@ class Program:
             *self.loop_body(),
             *self.otherwise(),
         ]
+
+    def assignment(self):
+        return [f"{self.choose.choice('ab')} = {self.integer()}"]
 
     def otherwise(self):
         return ["else:", *self.inner(1)] if self.choose.random() < 0.3 else []
@@ -498,6 +593,9 @@ class _TypedLiterals(ast.NodeTransformer):
             return node
         return ast.Call(ast.Name("int", ast.Load()), [node], [])
 
+    def visit_MatchValue(self, node):  # compares equal as it is
+        return node
+
 
 def by_python(source, x, n, p):
     """(of, on, op, total) as Python finds them."""
@@ -508,7 +606,9 @@ def by_python(source, x, n, p):
         "int": Int,
         "Any": None,
         "Callable": None,
-        "enumerate": lambda values: ((Int(k), value) for k, value in enumerate(values)),
+        "enumerate": lambda values, start=0: ((start + Int(k), value) for k, value in enumerate(values)),
+        "sum": lambda values: sum(values, Int(0)),
+        "reversed": lambda values: list(values)[::-1],
     }
     # What is assigned on some paths only is zero on the others.
     source = source.replace("    i = wp.tid()\n", "    i = wp.tid()\n    late, far = 0, 0.0\n")

@@ -17,8 +17,8 @@ std::string_view last_name(const syntax::Expression& expression) {
 
 }  // namespace
 
-// The type of what stands left of a point or bracket, or of an argument that is passed by reference, if it is a place: a
-// local and parts of it. Writes no IR.
+// The type of what stands left of a point or bracket, or of an argument that is passed by reference, if it is a place:
+// a local and parts of it. Writes no IR.
 std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e) const {
     if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
         const Local* local = find_local(name->id);
@@ -122,6 +122,7 @@ std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Spa
 }
 
 Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
+    if (append_to_list(call, span)) return {};
     std::optional<Value> found;
     if (std::optional<Value> value = call_method(call, span, found)) return *value;
     const Value callee = found ? *found : expression(*call.function);
@@ -145,6 +146,8 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
         case Binding::Kind::function:
             if (binding.is_gradient) return call_gradient(binding.function, actuals(call), span);
             return call_function(binding.function, actuals(call, binding.function.get()), span);
+        case Binding::Kind::closure:
+            return call_closure(callee, actuals(call), span);
         default:
             if (std::vector<Note> ours = weft_counterpart(last_name(*call.function)); !ours.empty())
                 fail(call.function->span, describe(callee) + " cannot be called in kernels", std::move(ours));

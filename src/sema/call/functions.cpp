@@ -72,11 +72,11 @@ void FunctionAnalyzer::reject_unusual_parameters(const syntax::Function& tree) {
 }
 
 // Which argument goes to which parameter; null where one is left out.
-std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSource& callee,
+std::vector<const Actual*> FunctionAnalyzer::match_parameters(const syntax::Function& callee,
                                                               const std::vector<Actual>& arguments,
                                                               const Note& signature) {
-    const std::string& name = callee.tree->name;
-    const auto& parameters = callee.tree->parameters;
+    const std::string& name = callee.name;
+    const auto& parameters = callee.parameters;
     std::vector<const Actual*> slots(parameters.size(), nullptr);
     std::size_t next = 0;
     for (const Actual& a : arguments) {
@@ -91,7 +91,7 @@ std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSour
             }
         } else {
             std::vector<std::string> names;
-            for (const syntax::Parameter& p : parameters) names.push_back(p.name);
+            for (const syntax::Parameter& p : parameters) names.push_back(syntax::spelled(p.name));
             const auto found = std::find(names.begin(), names.end(), a.keyword);
             if (found == names.end()) {
                 std::vector<Note> notes = {signature};
@@ -101,7 +101,8 @@ std::vector<const Actual*> FunctionAnalyzer::match_parameters(const FunctionSour
             at = static_cast<std::size_t>(found - names.begin());
         }
         if (slots[at])
-            fail(a.span, "argument '" + parameters[at].name + "' of '" + name + "' is given twice", {signature});
+            fail(a.span, "argument '" + syntax::spelled(parameters[at].name) + "' of '" + name + "' is given twice",
+                 {signature});
         slots[at] = &a;
     }
     return slots;
@@ -112,6 +113,10 @@ Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation
                                const std::string& what) {
     using Shape = TypePattern::Shape;
     if (value.is_nothing()) fail(span, "this call returns nothing, so it cannot be an argument");
+    if (holds_closure(value)) {
+        fail(span, what + " is " + describe(value) + ", which can only be called in the function that it stands in",
+             {help("make it a function of its own with @wp.func, and pass what it captures as arguments")});
+    }
     if (annotation.is_exact()) return expect(value, annotation.type, span, what);
     const bool takes_anything =
         annotation.shape == Shape::any && !annotation.variable_identity && annotation.choices.empty();
@@ -154,7 +159,7 @@ FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_p
     const auto& parameters = tree.parameters;
     const Note signature = note("the function is " + parameter_list(*callee), tree.span);
     reject_unusual_parameters(tree);
-    const std::vector<const Actual*> slots = match_parameters(*callee, arguments, signature);
+    const std::vector<const Actual*> slots = match_parameters(tree, arguments, signature);
 
     BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), {}, 0};
     for (std::size_t i = 0; i < slots.size(); ++i) {

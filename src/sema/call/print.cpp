@@ -3,6 +3,7 @@
 //
 //   print("speed", v, n)   →   print "speed %g %g %g %d\n", v.x, v.y, v.z, n
 #include <cctype>
+#include <utility>
 
 #include "sema/analyzer.h"
 
@@ -71,6 +72,8 @@ Conversion python_format(const std::string& given, Type type, Span place) {
     return {"%" + flags + digits + p.length + (letter == 'd' ? p.letter : letter), p.wide};
 }
 
+}  // namespace
+
 std::string escape_percent(const std::string& text) {
     std::string result;
     for (const char c : text) {
@@ -80,66 +83,72 @@ std::string escape_percent(const std::string& text) {
     return result;
 }
 
-}  // namespace
+void FunctionAnalyzer::add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format) {
+    const Type type = value->type;
+    const Printed p = printed(type.scalar());
+    const Conversion conversion = format.empty() ? Conversion{std::string("%") + p.length + p.letter, p.wide}
+                                                 : python_format(format, type, place);
+    to.format += conversion.text;
+    to.scalars.push_back(type.scalar() == conversion.wide ? value : builder_.cast(value, conversion.wide));
+}
 
-Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
-    std::string format;
-    std::vector<ir::Value*> scalars;
-    std::string given;  // the format of an f-string's part
-    const auto add_scalar = [&](ir::Value* value, Span place) {
-        if (!given.empty()) {
-            const Conversion conversion = python_format(given, value->type, place);
-            format += conversion.text;
-            scalars.push_back(value->type.scalar() == conversion.wide ? value : builder_.cast(value, conversion.wide));
-            return;
+// `format` is what an f-string says behind a colon: f"{x:.3f}".
+void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place, const std::string& format) {
+    const bool is_text = value.is_binding() || value.is_constant_bool();
+    if (is_text && !format.empty())
+        fail(place, "the format '" + format + "' is for numbers, not for " + describe(value), {}, ErrorCategory::value);
+    const auto add_parts = [&](std::size_t count, const auto& part) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i) to.format += ' ';
+            add_printed(to, part(i), place, format);
         }
-        const Printed p = printed(value->type.scalar());
-        format += std::string("%") + p.length + p.letter;
-        scalars.push_back(value->type.scalar() == p.wide ? value : builder_.cast(value, p.wide));
     };
-    const std::function<void(ir::Value*, Span)> add_value = [&](ir::Value* value, Span place) {
-        const Type type = value->type;
-        if (type.is_scalar()) return add_scalar(value, place);
-        std::vector<std::vector<std::int64_t>> paths;
-        if (type.is_numeric_aggregate()) {
-            for (std::int64_t row = 0; row < type.rows(); ++row) {
-                for (std::int64_t col = 0; col < type.cols(); ++col) {
-                    paths.push_back(type.is_matrix() ? std::vector<std::int64_t>{row, col}
-                                                     : std::vector<std::int64_t>{row});
-                }
-            }
+    if (value.is_binding(Binding::Kind::string)) {
+        to.format += escape_percent(value.binding->text);
+    } else if (value.is_binding(Binding::Kind::none)) {
+        to.format += "None";
+    } else if (value.is_constant_bool()) {
+        to.format += value.numbers[0].i != 0 ? "True" : "False";
+    } else if (value.is_tuple()) {
+        add_parts(value.elements.size(), [&](std::size_t i) { return value.elements[i]; });
+    } else {
+        ir::Value* whole = materialize(value, place);
+        const Type type = whole->type;
+        const auto extract = [&](std::vector<std::int64_t> path) {
+            return Value::runtime(builder_.extract(whole, std::move(path)));
+        };
+        if (type.is_scalar()) {
+            add_scalar(to, whole, place, format);
+        } else if (type.is_numeric_aggregate()) {
+            const auto count = static_cast<std::size_t>(type.components());
+            add_parts(count,
+                      [&](std::size_t i) { return extract(component_path(type, static_cast<std::int64_t>(i))); });
         } else if (type.is_struct()) {
-            for (std::size_t field = 0; field < type.fields().size(); ++field)
-                paths.push_back({static_cast<std::int64_t>(field)});
+            add_parts(type.fields().size(), [&](std::size_t i) { return extract({static_cast<std::int64_t>(i)}); });
         } else {
             fail(place, "print() cannot show " + type.python_name(), {help("print elements, or the shape")});
         }
-        for (std::size_t i = 0; i < paths.size(); ++i) {
-            if (i) format += ' ';
-            add_value(builder_.extract(value, paths[i]), place);
+    }
+}
+
+void FunctionAnalyzer::add_printed(Printout& to, const syntax::Expression& e, const std::string& separator) {
+    if (const auto* text = std::get_if<syntax::FormattedString>(&e.node)) {
+        for (std::size_t i = 0; i < text->parts.size(); ++i) {
+            const std::string format = i < text->formats.size() ? text->formats[i] : "";
+            add_printed(to, expression(*text->parts[i]), text->parts[i]->span, format);
         }
-    };
-    const std::function<void(const Value&, Span)> add = [&](const Value& value, Span place) {
-        const bool is_text = value.is_binding() || value.is_constant_bool();
-        if (is_text && !given.empty()) {
-            fail(place, "the format '" + given + "' is for numbers, not for " + describe(value), {},
-                 ErrorCategory::value);
+    } else if (const auto* starred = std::get_if<syntax::Starred>(&e.node)) {
+        bool is_first = true;
+        for (const Value& value : starred_values(*starred)) {
+            if (!std::exchange(is_first, false)) to.format += separator;
+            add_printed(to, value, e.span, {});
         }
-        if (value.is_binding(Binding::Kind::string)) {
-            format += escape_percent(value.binding->text);
-        } else if (value.is_binding(Binding::Kind::none)) {
-            format += "None";
-        } else if (value.is_constant_bool()) {
-            format += value.numbers[0].i != 0 ? "True" : "False";
-        } else if (value.is_tuple()) {
-            for (std::size_t i = 0; i < value.elements.size(); ++i) {
-                if (i) format += ' ';
-                add(value.elements[i], place);
-            }
-        } else {
-            add_value(materialize(value, place), place);
-        }
-    };
+    } else {
+        add_printed(to, expression(e), e.span, {});
+    }
+}
+
+Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
     std::string separator = " ", end = "\n";
     for (const syntax::Keyword& keyword : call.keywords) {
         if (keyword.name != "sep" && keyword.name != "end") {
@@ -152,29 +161,14 @@ Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
         }
         (keyword.name == "sep" ? separator : end) = escape_percent(text.binding->text);
     }
+    Printout text;
     bool is_first = true;
     for (const auto& argument : call.arguments) {
-        if (!is_first) format += separator;
-        is_first = false;
-        const auto* text = std::get_if<syntax::FormattedString>(&argument->node);
-        if (!text && std::holds_alternative<syntax::Starred>(argument->node)) {
-            const std::vector<Value> values = starred_values(std::get<syntax::Starred>(argument->node));
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                if (i) format += separator;
-                add(values[i], argument->span);
-            }
-        } else if (!text) {
-            add(expression(*argument), argument->span);
-        } else {
-            for (std::size_t i = 0; i < text->parts.size(); ++i) {
-                given = i < text->formats.size() ? text->formats[i] : "";
-                add(expression(*text->parts[i]), text->parts[i]->span);
-                given.clear();
-            }
-        }
+        if (!std::exchange(is_first, false)) text.format += separator;
+        add_printed(text, *argument, separator);
     }
     builder_.span = span;
-    builder_.print(format + end, scalars);
+    builder_.print(text.format + end, std::move(text.scalars));
     return {};
 }
 

@@ -1,4 +1,4 @@
-// Statements without control flow: assignments, expression statements, assert.
+// Statements without control flow: assignments, expression statements, raise and assert.
 #include "sema/analyzer.h"
 #include "sema/overloaded.h"
 
@@ -28,6 +28,10 @@ void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow)
                    },
                    [&](const syntax::Pass&) {},
                    [&](const syntax::Assert& s) { assert_(s, span); },
+                   [&](const syntax::Raise& s) {
+                       raise(s, span);
+                       flow = kStops;
+                   },
                    // if, for and while are run by run(), which knows what follows them.
                    [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
                    [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
@@ -111,26 +115,29 @@ void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, 
         }
         const auto first = found->begin() + static_cast<std::ptrdiff_t>(next);
         const auto& target = std::get<syntax::Starred>(targets.elements[i]->node);
-        assign_to(*target.value, Value::tuple({first, first + static_cast<std::ptrdiff_t>(taken)}), value_span);
+        assign_to(*target.value, Value::list({first, first + static_cast<std::ptrdiff_t>(taken)}), value_span);
         next += taken;
     }
 }
 
-void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, Span span) {
+Type FunctionAnalyzer::annotated_type(const syntax::Expression& e) {
     // wp.array(dtype=float) and wp.array[float] are made by Python.
-    const bool is_made = std::holds_alternative<syntax::Call>(assign.annotation->node) ||
-                         std::holds_alternative<syntax::Subscript>(assign.annotation->node);
-    const Value annotation = is_made ? from_binding(evaluate(*assign.annotation), "annotation", assign.annotation->span)
-                                     : expression(*assign.annotation);
-    if (!annotation.is_binding(Binding::Kind::type)) {
-        fail(assign.annotation->span, "the annotation of a variable must be a type, not " + describe(annotation));
-    }
+    const bool is_made =
+        std::holds_alternative<syntax::Call>(e.node) || std::holds_alternative<syntax::Subscript>(e.node);
+    const Value annotation = is_made ? from_binding(evaluate(e), "annotation", e.span) : expression(e);
+    if (!annotation.is_binding(Binding::Kind::type))
+        fail(e.span, "the annotation of a variable must be a type, not " + describe(annotation));
+    return annotation.binding->type;
+}
+
+void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, Span span) {
+    const Type type = annotated_type(*assign.annotation);
     if (!assign.value) return;  // declares nothing in Python either
     const Value value = expression(*assign.value);
     const auto* name = std::get_if<syntax::Name>(&assign.target->node);
     const std::string what = name ? "'" + name->id + "'" : "the value";
     builder_.span = span;
-    assign_to(*assign.target, expect(value, annotation.binding->type, assign.value->span, what), assign.value->span);
+    assign_to(*assign.target, expect(value, type, assign.value->span, what), assign.value->span);
 }
 
 void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
@@ -183,6 +190,32 @@ void FunctionAnalyzer::update(const Place& to, ir::Op atomic, const syntax::Augm
         write(to, operand, assign.value->span, atomic);
     else
         write(to, changed(), assign.value->span);
+}
+
+// raise ValueError(f"{n} is too small"): a fault in every build, which ends the thread.
+void FunctionAnalyzer::raise(const syntax::Raise& statement, Span span) {
+    const auto refuse = [&](Span place, const std::string& what) {
+        fail(place, what, {help("write raise ValueError(\"text\"); the launch raises it")}, ErrorCategory::syntax);
+    };
+    if (!statement.exception) refuse(span, "raise without an exception has nothing to raise again in kernels");
+    const syntax::Expression* type = statement.exception.get();
+    const auto* call = std::get_if<syntax::Call>(&type->node);
+    if (call) type = call->function.get();
+    const Value found = expression(*type);
+    if (!found.is_binding(Binding::Kind::exception)) {
+        fail(type->span, "kernels cannot raise " + describe(found),
+             {help("raise one of Python's own: ValueError, TypeError, IndexError, KeyError, RuntimeError, "
+                   "ZeroDivisionError, OverflowError, ArithmeticError, NotImplementedError and the like")});
+    }
+    Printout text{escape_percent(found.binding->text), {}};
+    if (call && (call->arguments.size() > 1 || !call->keywords.empty()))
+        refuse(type->span, "an exception takes one message in kernels");
+    if (call && !call->arguments.empty()) {
+        text.format += ": ";
+        add_printed(text, *call->arguments[0], " ");
+    }
+    builder_.span = span;
+    builder_.raise(std::move(text.format), std::move(text.scalars));
 }
 
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {

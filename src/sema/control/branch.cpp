@@ -67,7 +67,10 @@ Flow FunctionAnalyzer::run(WorkList work) {
             flow = while_loop(*loop, next.span);
             afterwards_.pop_back();
         } else {
-            statement(next, flow);
+            within_statement(work, [&] {
+                statement(next, flow);
+                return 0;
+            });
         }
         if (flow == kFalls) continue;
         if (!(flow & kFalls) || is_done(work)) return flow;
@@ -89,7 +92,7 @@ Flow FunctionAnalyzer::run(WorkList work) {
 }
 
 Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest) {
-    const Value condition = expression(*statement.condition);
+    const Value condition = within_statement(work, [&] { return expression(*statement.condition); });
     // Known at compile time: only the taken block exists.
     if (const std::optional<bool> known = constant_truth(condition)) {
         work.push_back(Work{*known ? &statement.then_block : &statement.else_block});
@@ -328,7 +331,9 @@ bool FunctionAnalyzer::is_carried(const std::string& name) const {
 
 // Whether anything that can run after the current branch or loop reads the name.
 bool FunctionAnalyzer::is_needed(const std::string& name) const {
-    if (is_carried(name) || is_adjoint_name(name) || is_reference(name)) return true;
+    if (is_carried(name) || is_adjoint_name(name) || is_reference(name) || reads_.is_captured(name)) return true;
+    // What the body of a lambda changes is needed by whoever called it.
+    if (!inlined_.empty() && !syntax::is_own(name, inlined_.back()->function->scope)) return true;
     for (const WorkList* list : afterwards_) {
         for (const Work& work : *list) {
             if (!work.target && reads_.in_block(name, *work.block, work.next)) return true;

@@ -82,8 +82,8 @@ bool gives_new_value(const syntax::Block& block, const std::string& name, Type t
 }  // namespace
 
 Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
-    const std::optional<Range> r = range(*loop.iterable);
-    if (const auto values = unrolled_values(loop, r)) {
+    const Iterable over = within_statement(work, [&] { return iterable(*loop.iterable); });
+    if (const auto values = unrolled_values(loop, over)) {
         if ((possible_exits(loop.body) & (kBreaks | kContinues)) != 0) return unrolled_loop(loop, *values, span, work);
         for (auto value = values->rbegin(); value != values->rend(); ++value) {
             work.push_back(Work{&loop.body});
@@ -92,7 +92,7 @@ Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkLis
         return kFalls;
     }
     afterwards_.push_back(&work);
-    const Flow flow = for_loop(loop, *r, span);
+    const Flow flow = for_loop(loop, over, span);
     afterwards_.pop_back();
     return flow;
 }
@@ -308,26 +308,26 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
 FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& body, const syntax::Expression* target,
                                                          const syntax::Expression* condition) {
     LoopNames names;
-    names.assigned = assigned_names(body, inout_finder());
+    const InoutNames find_inout = inout_finder();
+    names.assigned = assigned_names(body, find_inout);
     names.rebound = rebound_names(body);
-    walk(
-        body, [](const syntax::Statement&) {},
-        [&](const syntax::Expression& e) {
-            if (const auto* call = std::get_if<syntax::Call>(&e.node)) inout_names(*call, names.by_calls);
-        });
+    walk(body, [](const syntax::Statement&) {}, [&](const syntax::Expression& e) { find_inout(e, names.by_calls); });
     std::set<std::string> targets;
     if (target) {
         target_names(*target, names.assigned);
         target_names(*target, names.rebound);
         target_names(*target, targets);
     }
-    if (condition) names.assigned.merge(assigned_names(*condition, inout_finder()));
+    if (condition) {
+        names.assigned.merge(assigned_names(*condition, find_inout));
+        names.rebound.merge(assigned_names(*condition, [](const syntax::Expression&, std::set<std::string>&) {}));
+    }
     if (names.rebound.empty()) return names;
     const Iteration iterations = iteration(body, condition, targets, names.rebound);
     for (const std::string& name : names.rebound) {
         const Local* local = find_local(name);
         const bool is_new = !local || local->state == Local::State::maybe;
-        const bool reads_first = iterations.reads_first.contains(name);
+        const bool reads_first = iterations.reads_first.contains(name) || reads_.is_captured(name);
         if (is_new && (reads_first || (iterations.leaves_out.contains(name) && is_needed(name))))
             names.taken_over.insert(name);
         if (local && !reads_first && !is_needed(name)) names.fresh.insert(name);
@@ -362,20 +362,29 @@ void FunctionAnalyzer::start_from_zero(const LoopNames& names, const std::functi
     }
 }
 
-Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Range& r, Span span) {
+Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, Span span) {
     LoopNames names = loop_names(loop.body, loop.target.get(), nullptr);
-    const Counted counted = count(r);
+    const bool is_range = over.kind == Iterable::Kind::range;
+    const Type type = is_range ? over.range->type : counter_of(over);
+    Counted counted{};
+    if (is_range)
+        counted = count(*over.range);
+    else
+        counted = {
+            builder_.integer(0, type), counted_length(over, type), builder_.integer(1, type), nullptr, nullptr, false};
     builder_.span = span;
     const auto iteration = [&](ir::Value* k) {
-        assign_to(*loop.target, Value::runtime(loop_variable(counted, k)), loop.target->span);
+        const Value value = is_range ? Value::runtime(loop_variable(counted, k)) : element_at(over, k);
+        assign_to(*loop.target, value, loop.target->span);
         return run({Work{&loop.body}});
     };
-    start_from_zero(names, [&] { iteration(function_.add_argument(&builder_.region(), r.type, "")); });
+    start_from_zero(names, [&] { iteration(function_.add_argument(&builder_.region(), type, "")); });
     LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(names), span);
     build.operation->operands = {counted.lo, counted.hi, counted.step};  // what is carried follows
     ir::Region* body = function_.new_region(build.operation);
     const auto* name = std::get_if<syntax::Name>(&loop.target->node);
-    ir::Value* k = function_.add_argument(body, r.type, name && !counted.first ? name->id : "");
+    const bool is_variable = name && is_range && !counted.first;
+    ir::Value* k = function_.add_argument(body, type, is_variable ? syntax::spelled(name->id) : "");
     enter_region(build, body);
     Flow flow = kFalls;
     {

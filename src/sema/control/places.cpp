@@ -78,12 +78,13 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
             return result;
         }
         const Value object = read(base);
+        if (object.is_list && !base.name.empty()) return place_of_element(std::move(base), object, *subscript, span);
         if (object.is_tuple()) {  // of arrays: pair[0][i] = ...
             const Value element = subscript_of(object, subscript->indices, span);
             if (type_of(element).is_array()) return place_of_array(element, span);
         }
         fail(span, "elements of " + describe(object) + " cannot be assigned",
-             {help("elements of arrays and components of vectors and matrices can")});
+             {help("elements of arrays and lists and components of vectors and matrices can")});
     }
     // What computes an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
     if (std::holds_alternative<syntax::Call>(expression_node.node) ||
@@ -157,7 +158,8 @@ Value FunctionAnalyzer::read(const Place& place) {
     } else if (place.type.is_array() && struct_parameters_.contains(place.name)) {
         return gradient_of_field(place);
     } else {
-        value = find_local(place.name)->value;
+        value = part_of_list(find_local(place.name)->value, place.elements);
+        if (place.element) value = element_by_index(value, Value::runtime(place.element), place.span);
     }
     for (const PartStep& step : place.steps) value = read_part(value, step);
     return value;
@@ -172,8 +174,25 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         fail(place.span, "arrays in structs in memory cannot be replaced in kernels",
              {help("assign to their elements, or replace the array of a local struct")});
     }
-    const std::string what =
-        is_memory(place) ? "the value stored here" : "the value assigned to this part of '" + place.name + "'";
+    const std::string what = is_memory(place)
+                                 ? "the value stored here"
+                                 : "the value assigned to this part of '" + syntax::spelled(place.name) + "'";
+    if (!place.elements.empty() || place.element) {
+        if (place.steps.empty()) return write_element(place, value, value_span);
+        // A part of an element: a local of its own for as long as it takes.
+        const std::string name = place.name + "'0";
+        Place inner = place;
+        inner.name = name;
+        inner.elements.clear();
+        inner.element = nullptr;
+        Place outer = place;
+        outer.steps.clear();
+        assign_name(name, read(outer), place.span);
+        write(inner, value, value_span);
+        const Value changed = find_local(name)->value;
+        scope_.erase(name);
+        return write_element(outer, changed, value_span);
+    }
     ir::Value* part = nullptr;
     const bool is_slice = !place.steps.empty() && place.steps.back().is_slice();
     if (is_slice && type_of(value).is_scalar()) {

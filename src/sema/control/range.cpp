@@ -1,4 +1,4 @@
-// What a for loop runs over: range(...) and reversed(range(...)), or a tuple or vector that is taken apart.
+// range(...) and reversed(range(...)), which a for loop runs over most of the time, and what is taken apart for one.
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -8,7 +8,7 @@ namespace weft::sema {
 namespace {
 
 // Iterations of range(start, stop, step).
-std::int64_t trip_count(__int128 start, __int128 stop, __int128 step) {
+std::int64_t iterations_of(__int128 start, __int128 stop, __int128 step) {
     const __int128 n = (stop - start + (step > 0 ? step - 1 : step + 1)) / step;
     return n < 0 ? 0 : static_cast<std::int64_t>(n);
 }
@@ -23,7 +23,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
     if (callee->text == "reversed") {
         std::optional<Range> inner;
         if (call->arguments.size() == 1 && call->keywords.empty()) inner = range(*call->arguments[0]);
-        if (!inner) return std::nullopt;  // of a sequence: see elements_of
+        if (!inner) return std::nullopt;  // of a sequence: see iterable.cpp
         inner->reversed = !inner->reversed;
         return inner;
     }
@@ -60,7 +60,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
         fail(arguments.back().span, "the step of range() must not be 0", {}, ErrorCategory::value);
     }
     if (result.start.is_constant() && result.stop.is_constant() && result.step.is_constant()) {
-        result.trip_count = trip_count(known(result.start), known(result.stop), known(result.step));
+        result.trip_count = iterations_of(known(result.start), known(result.stop), known(result.step));
     }
     return result;
 }
@@ -72,11 +72,10 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
 //   reversed(range(a, b, s))   →  the same n;  for %k in 0 .. %n { i = a + (n - 1) * s - k * s }
 FunctionAnalyzer::Counted FunctionAnalyzer::count(const Range& r) {
     const Type type = r.type;
-    const bool is_signed = info(type.scalar()).is_signed();
     Counted counted{};
     ir::Value* start = materialize(r.start, r.span);
     ir::Value* step = materialize(r.step, r.span);
-    const bool counts_up = !is_signed || (r.step.is_constant() && r.step.numbers[0].i > 0);
+    const bool counts_up = !info(type.scalar()).is_signed() || (r.step.is_constant() && r.step.numbers[0].i > 0);
     if (counts_up && !r.reversed) {
         counted.lo = start;
         counted.hi = materialize(r.stop, r.span);
@@ -84,29 +83,32 @@ FunctionAnalyzer::Counted FunctionAnalyzer::count(const Range& r) {
         return counted;
     }
     ir::Value* one = builder_.integer(1, type);
-    ir::Value* zero = builder_.integer(0, type);
+    ir::Value* n = trip_count(r, start, step);
     const auto op = [&](ir::Op o, ir::Value* x, ir::Value* y) { return builder_.binary(o, x, y); };
-    ir::Value* n = nullptr;
-    if (r.trip_count) {
-        n = builder_.integer(*r.trip_count, type);
-    } else {
-        ir::Value* stop = materialize(r.stop, r.span);
-        ir::Value* toward_start = op(ir::Op::sub, step, one);
-        if (!counts_up) {
-            ir::Value* is_up = builder_.compare(ir::Op::cmp_gt, step, zero);
-            toward_start = builder_.select(is_up, toward_start, op(ir::Op::add, step, one));
-        }
-        n = op(ir::Op::div, op(ir::Op::add, op(ir::Op::sub, stop, start), toward_start), step);
-        // Unsigned differences wrap where the range is empty.
-        if (!is_signed) n = builder_.select(builder_.compare(ir::Op::cmp_lt, start, stop), n, zero);
-    }
-    counted.lo = zero;
+    counted.lo = builder_.integer(0, type);
     counted.hi = n;
     counted.step = one;
     counted.first = r.reversed ? op(ir::Op::add, start, op(ir::Op::mul, op(ir::Op::sub, n, one), step)) : start;
     counted.stride = step;
     counted.backwards = r.reversed;
     return counted;
+}
+
+// How many iterations there are; for an empty range 0, or a negative number where its type has them.
+ir::Value* FunctionAnalyzer::trip_count(const Range& r, ir::Value* start, ir::Value* step) {
+    if (r.trip_count) return builder_.integer(*r.trip_count, r.type);
+    const bool is_signed = info(r.type.scalar()).is_signed();
+    const auto op = [&](ir::Op o, ir::Value* x, ir::Value* y) { return builder_.binary(o, x, y); };
+    ir::Value *one = builder_.integer(1, r.type), *zero = builder_.integer(0, r.type);
+    ir::Value* stop = materialize(r.stop, r.span);
+    ir::Value* toward_start = op(ir::Op::sub, step, one);
+    if (is_signed && !(r.step.is_constant() && r.step.numbers[0].i > 0)) {
+        ir::Value* is_up = builder_.compare(ir::Op::cmp_gt, step, zero);
+        toward_start = builder_.select(is_up, toward_start, op(ir::Op::add, step, one));
+    }
+    ir::Value* n = op(ir::Op::div, op(ir::Op::add, op(ir::Op::sub, stop, start), toward_start), step);
+    // Unsigned differences wrap where the range is empty.
+    return is_signed ? n : builder_.select(builder_.compare(ir::Op::cmp_lt, start, stop), n, zero);
 }
 
 ir::Value* FunctionAnalyzer::loop_variable(const Counted& counted, ir::Value* k) {
@@ -134,35 +136,6 @@ bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
     return found;
 }
 
-// The values of the variable where the loop is taken apart, in order; empty optional where it is a loop in the IR too.
-std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax::For& loop,
-                                                                    const std::optional<Range>& r) {
-    const bool leaves = (possible_exits(loop.body) & (kBreaks | kContinues)) != 0;
-    std::vector<Value> values;
-    if (r) {
-        if (!r->trip_count) return std::nullopt;
-        if ((*r->trip_count > module_.options.max_unroll || leaves) && !is_static_variable(loop)) return std::nullopt;
-        // Loops in loops multiply: what would make the function longer than this stays a loop.
-        if (unrolled_bodies_ + *r->trip_count > kMostUnrolledBodies) return std::nullopt;
-        unrolled_bodies_ += *r->trip_count;
-        const std::int64_t first = r->start.numbers[0].i, step = r->step.numbers[0].i;
-        for (std::int64_t k = 0; k < *r->trip_count; ++k) {
-            const std::int64_t at = r->reversed ? *r->trip_count - 1 - k : k;
-            values.push_back(Value::integer(first + at * step, r->type));
-        }
-        return values;
-    }
-    values = elements_of(*loop.iterable);
-    unrolled_bodies_ += static_cast<std::int64_t>(values.size());
-    if (unrolled_bodies_ > kMostUnrolledBodies) {
-        fail(loop.iterable->span,
-             "loops over sequences are written out, and there are more than " + std::to_string(kMostUnrolledBodies) +
-                 " copies of loop bodies in this function",
-             {help("loop over range(n), or pass the numbers as an array")}, ErrorCategory::value);
-    }
-    return values;
-}
-
 // What a sequence that is known at compile time consists of.
 std::optional<std::vector<Value>> FunctionAnalyzer::elements(const Value& value) {
     if (value.is_tuple()) return value.elements;
@@ -177,71 +150,6 @@ std::optional<std::vector<Value>> FunctionAnalyzer::elements(const Value& value)
         result.push_back(read_part(value, step));
     }
     return result;
-}
-
-// What a for loop that is taken apart runs over: a tuple, a vector, range() of known bounds; enumerate(), zip() and
-// reversed() of these.
-std::vector<Value> FunctionAnalyzer::elements_of(const syntax::Expression& iterable) {
-    const Span span = iterable.span;
-    const auto* call = std::get_if<syntax::Call>(&iterable.node);
-    const std::optional<Binding> callee = call ? static_binding(*call->function) : std::nullopt;
-    const std::string name = callee && callee->kind == Binding::Kind::builtin ? callee->text : "";
-    const auto expect_plain = [&](std::size_t least, std::size_t most) {
-        if (!call->keywords.empty() || call->arguments.size() < least || call->arguments.size() > most) {
-            fail(span, name + "() takes sequences without keywords in kernels");
-        }
-    };
-    if (name == "range") {
-        const std::optional<Range> r = range(iterable);
-        if (!r->trip_count || *r->trip_count > kMostUnrolledBodies) {
-            fail(span, "a range() within enumerate(), zip() or reversed() must have bounds known at compile time",
-                 {help("loop over range(n) and index")});
-        }
-        std::vector<Value> values;
-        for (std::int64_t k = 0; k < *r->trip_count; ++k)
-            values.push_back(Value::integer(r->start.numbers[0].i + k * r->step.numbers[0].i, r->type));
-        return values;
-    }
-    if (name == "reversed") {
-        expect_plain(1, 1);
-        std::vector<Value> values = elements_of(*call->arguments[0]);
-        return {values.rbegin(), values.rend()};
-    }
-    if (name == "enumerate") {
-        expect_plain(1, 2);
-        std::int64_t number = 0;
-        if (call->arguments.size() == 2) {
-            const Value first = expression(*call->arguments[1]);
-            if (!first.is_constant_integer()) {
-                fail(call->arguments[1]->span,
-                     "enumerate() counts from an integer known at compile time, not from " + describe(first));
-            }
-            number = first.numbers[0].i;
-        }
-        std::vector<Value> values = elements_of(*call->arguments[0]);
-        for (Value& value : values) value = Value::tuple({Value::integer(number++), value});
-        return values;
-    }
-    if (name == "zip") {
-        expect_plain(1, 16);
-        std::vector<std::vector<Value>> columns;
-        std::size_t shortest = std::size_t(-1);
-        for (const auto& argument : call->arguments) {
-            columns.push_back(elements_of(*argument));
-            shortest = std::min(shortest, columns.back().size());
-        }
-        std::vector<Value> values;
-        for (std::size_t i = 0; i < shortest; ++i) {
-            std::vector<Value> row;
-            for (const auto& column : columns) row.push_back(column[i]);
-            values.push_back(Value::tuple(std::move(row)));
-        }
-        return values;
-    }
-    const Value value = expression(iterable);
-    if (auto found = elements(value)) return *found;
-    fail(span, "a for loop runs over range(), a tuple or a vector in kernels, not over " + describe(value),
-         {help(type_of(value).is_array() ? "write for i in range(len(a)) and use a[i]" : "write for i in range(n)")});
 }
 
 }  // namespace weft::sema

@@ -43,7 +43,8 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         value = expression(*statement.value);
         if (value.is_binding(Binding::Kind::none)) value = Value{};
     }
-    if (function_.is_kernel) {
+    const syntax::Lambda* inner = inlined_.empty() ? nullptr : inlined_.back();
+    if (function_.is_kernel && !inner) {
         if (!value.is_nothing()) {
             fail(place, "kernels cannot return a value",
                  {help("write it to an array that is an argument of the kernel")});
@@ -51,8 +52,8 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         leave(true, true);
         return;
     }
-    const std::string name = "'" + tree_.name + "'";
-    if (gradient_of_ && !value.is_nothing()) {
+    const std::string name = "'" + (inner ? inner->function->name : tree_.name) + "'";
+    if (gradient_of_ && !inner && !value.is_nothing()) {
         fail(place, name + " is a gradient, which returns nothing",
              {help("add to the adjoints of the parameters: wp.adjoint[x] += ...")});
     }
@@ -67,11 +68,12 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         result_type_ = type;
         result_place_ = place;
     } else if (!(*result_type_ == type)) {
-        if (source_.result) {
+        if (inner ? inner->result != nullptr : source_.result.has_value()) {
             fail(place,
                  name + " returns " + shown(type) + " here, and is annotated with " +
                      (result_type_->is_none() ? "None" : shown(*result_type_)),
-                 {note("the annotation", tree_.result_span), help("convert the value, or correct the annotation")});
+                 {note("the annotation", inner ? result_place_ : tree_.result_span),
+                  help("convert the value, or correct the annotation")});
         }
         fail(place, name + " returns " + shown(type) + " here and " + shown(*result_type_) + " elsewhere",
              {note("it returns " + shown(*result_type_) + " here", result_place_),

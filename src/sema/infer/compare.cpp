@@ -171,7 +171,9 @@ Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
     Value result;
     for (std::size_t i = 0; i < c.ops.size(); ++i) {
         Value right = expression(*c.operands[i]);
-        Value one = compare_pair(c.ops[i], left, right, span);
+        const bool differ = left.is_binding() != right.is_binding() || left.is_tuple() != right.is_tuple();
+        Value one = c.is_pattern && is_equality(c.ops[i]) && differ ? Value::boolean(false)
+                                                                    : compare_pair(c.ops[i], left, right, span);
         if (i == 0) {
             result = std::move(one);
         } else if (result.is_constant_bool()) {

@@ -65,7 +65,11 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
             [&](const syntax::BoolOp& n) { return bool_op(n, 0, n.operands.size() - 1, span); },
             [&](const syntax::Compare& n) { return compare(n, span); },
             [&](const syntax::IfExpression& n) { return if_expression(n, span); },
-            [&](const syntax::Tuple& n) { return tuple(n.elements); },
+            [&](const syntax::Tuple& n) {
+                Value values = tuple(n.elements);
+                values.is_list = n.is_list;
+                return values;
+            },
             [&](const syntax::Starred&) -> Value {
                 fail(span, "'*' can only unpack a tuple inside a call or a tuple", {}, ErrorCategory::syntax);
             },
@@ -73,6 +77,20 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 fail(span, "f-strings are only supported as an argument of print()",
                      {help("write print(a, b) or wp.printf(\"%d %f\\n\", a, b)")}, ErrorCategory::syntax);
             },
+            [&](const syntax::Named& n) {
+                assign_to(*n.target, expression(*n.value), n.value->span);
+                return expression(*n.target);
+            },
+            [&](const syntax::Comprehension& n) { return comprehension(n); },
+            [&](const syntax::LengthTest& n) {
+                const Value object = expression(*n.object);
+                const bool is_sequence = object.is_tuple() || type_of(object).is_numeric_aggregate();
+                const auto length = static_cast<std::int64_t>(object.is_tuple()  ? object.elements.size()
+                                                              : is_sequence ? type_of(object).rows()
+                                                                            : 0);
+                return Value::boolean(is_sequence && (n.or_more ? length >= n.length : length == n.length));
+            },
+            [&](const syntax::Lambda& n) { return lambda(n); },
             [&](const syntax::Unsupported& n) -> Value {
                 fail(span, n.what + " is not supported in kernels",
                      {help("kernels know arithmetic, comparisons, calls, subscripts and attributes; wp.static(...) "

@@ -80,6 +80,21 @@ std::optional<Value> fold_literals(syntax::BinaryOperator op, const Value& a, co
 
 }  // namespace
 
+// [0.0] * 4
+Value FunctionAnalyzer::repeated(const Value& list, std::int64_t times, Span span) {
+    Value result = list;
+    result.elements.clear();
+    const auto size = static_cast<std::int64_t>(list.elements.size());
+    if (size > 0 && times > kMostUnrolledBodies / size) {
+        fail(span,
+             "lists are written out, and this one has more than " + std::to_string(kMostUnrolledBodies) + " elements",
+             {help("wp.zeros(shape=n, dtype=float) makes a small array of this thread")}, ErrorCategory::value);
+    }
+    for (std::int64_t i = 0; i < times; ++i)
+        result.elements.insert(result.elements.end(), list.elements.begin(), list.elements.end());
+    return result;
+}
+
 Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span) {
     const OperatorName name = name_of(op);
     const auto is_number = [](const Value& v) { return v.is_constant_scalar() && !v.type.is_bool(); };
@@ -104,8 +119,12 @@ Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span
     if (a.is_tuple() && b.is_tuple() && op == syntax::BinaryOperator::add) {
         std::vector<Value> elements = a.elements;
         elements.insert(elements.end(), b.elements.begin(), b.elements.end());
-        return Value::tuple(std::move(elements));
+        return a.is_list && b.is_list ? Value::list(std::move(elements)) : Value::tuple(std::move(elements));
     }
+    if (a.is_tuple() && b.is_constant_integer() && op == syntax::BinaryOperator::mul)
+        return repeated(a, b.numbers[0].i, span);
+    if (b.is_tuple() && a.is_constant_integer() && op == syntax::BinaryOperator::mul)
+        return repeated(b, a.numbers[0].i, span);
     return call_builtin(name.builtin, {Actual{std::move(a), a_span}, Actual{std::move(b), b_span}}, span, name.sign);
 }
 

@@ -3,7 +3,9 @@
 //   v[1:3]        →   make (extract %v[1]), (extract %v[2])
 //   m[:, 1]       →   make of the column; m[0:2, 1:3] of a part, as a matrix
 //   a[lo:hi, i]   →   slice %a[0], %lo, max(%hi - %lo, 0);  slice of that [1], %i
+//   a[::-1]       →   slice %a[0], %n - 1, %n, -1
 #include <algorithm>
+#include <limits>
 
 #include "ir/indices.h"
 #include "sema/analyzer.h"
@@ -112,6 +114,20 @@ PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::Expre
     return step;
 }
 
+// Of a slice of an array, which is a view: known at compile time, so that its direction is.
+std::int64_t FunctionAnalyzer::array_step(const syntax::Slice& slice) {
+    const Value step = slice.step ? expression(*slice.step) : Value::integer(1);
+    if (step.is_binding(Binding::Kind::none)) return 1;
+    if (!step.is_constant_integer()) {
+        fail(slice.step->span, "the step of a slice must be an integer known at compile time, not " + describe(step),
+             {help("index with a multiple: a[step * i]")}, ErrorCategory::index);
+    }
+    if (step.numbers[0].i == 0) fail(slice.step->span, "the step of a slice must not be 0", {}, ErrorCategory::value);
+    // A longer step takes no more.
+    constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+    return std::clamp(step.numbers[0].i, -kLongest, kLongest);
+}
+
 Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<syntax::ExpressionPtr>& indices) {
     if (static_cast<int>(indices.size()) > object.type.ndim()) array_indices(object, indices);  // says so
     ir::Value* array = array_of(object);
@@ -133,24 +149,30 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
             array = builder_.slice(array, axis, position(*e));
             continue;
         }
-        if (slice->step) {
-            const Value step = expression(*slice->step);
-            if (!step.is_constant_integer() || step.numbers[0].i != 1) {
-                fail(slice->step->span, "slices of arrays have no step in kernels",
-                     {help("index with a multiple: a[2 * i], or pass a slice made outside the kernel")},
-                     ErrorCategory::index);
+        const std::int64_t step = array_step(*slice);
+        if (slice->start || slice->stop || step != 1) {
+            const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
+            // Backwards it begins at the last element, and ends before the first.
+            const auto lowest = [&] { return builder_.integer(step > 0 ? 0 : -1); };
+            const auto highest = [&] { return step > 0 ? extent() : op(ir::Op::sub, extent(), builder_.integer(1)); };
+            // Cut to what there is, as Python does.
+            const auto bound = [&](const syntax::ExpressionPtr& at, const auto& otherwise) {
+                if (!at || std::holds_alternative<syntax::NoneLiteral>(at->node)) return otherwise();
+                return op(ir::Op::min, op(ir::Op::max, position(*at), lowest()), highest());
+            };
+            ir::Value* start = step > 0 ? bound(slice->start, lowest) : bound(slice->start, highest);
+            ir::Value* stop = step > 0 ? bound(slice->stop, highest) : bound(slice->stop, lowest);
+            ir::Value* distance = step > 0 ? op(ir::Op::sub, stop, start) : op(ir::Op::sub, start, stop);
+            ir::Value* count = op(ir::Op::max, distance, builder_.integer(0));
+            const std::int64_t stride = step > 0 ? step : -step;
+            if (stride > 1) {  // the first element, and one for each further step
+                ir::Value* one = builder_.integer(1);
+                ir::Value* steps = op(ir::Op::div, op(ir::Op::sub, count, one), builder_.integer(stride));
+                count = op(ir::Op::add, steps, op(ir::Op::min, count, one));
             }
-        }
-        // Cut to what there is, as Python does.
-        const auto within = [&](ir::Value* at) {
-            return builder_.binary(ir::Op::min, builder_.binary(ir::Op::max, at, builder_.integer(0)), extent());
-        };
-        if (slice->start || slice->stop) {
-            ir::Value* start = slice->start ? within(position(*slice->start)) : builder_.integer(0);
-            ir::Value* stop = slice->stop ? within(position(*slice->stop)) : extent();
-            ir::Value* count =
-                builder_.binary(ir::Op::max, builder_.binary(ir::Op::sub, stop, start), builder_.integer(0));
+            ir::Value* by = step == 1 ? nullptr : builder_.integer(step);
             array = builder_.slice(array, axis, start, count);
+            if (by) array->definition->operands.push_back(by);
         }
         ++axis;
     }

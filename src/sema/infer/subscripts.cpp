@@ -33,27 +33,13 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         const auto size = static_cast<std::int64_t>(object.elements.size());
         for (const std::int64_t at : static_slice(std::get<syntax::Slice>(indices[0]->node), size, indices[0]->span))
             elements.push_back(object.elements[static_cast<std::size_t>(at)]);
-        return Value::tuple(std::move(elements));
+        return object.is_list ? Value::list(std::move(elements)) : Value::tuple(std::move(elements));
     }
     if (object.is_tuple()) {
-        const Value i = indices.size() == 1 ? expression(*indices[0]) : Value{};
-        if (!i.is_constant_integer()) {
-            fail(
-                span, "a tuple needs one index that is known at compile time",
-                {help(
-                    "array.shape and other tuples have elements of their own: index with a number or with the variable "
-                    "of an unrolled loop")},
-                ErrorCategory::index);
-        }
-        const std::int64_t size = static_cast<std::int64_t>(object.elements.size());
-        const std::int64_t at = i.numbers[0].i < 0 ? i.numbers[0].i + size : i.numbers[0].i;
-        if (at < 0 || at >= size) {
-            fail(span,
-                 "index " + std::to_string(i.numbers[0].i) + " is outside a tuple of " + std::to_string(size) +
-                     plural(object.elements.size(), " element", " elements"),
-                 {}, ErrorCategory::index);
-        }
-        return object.elements[at];
+        if (indices.size() != 1) fail(span, describe(object) + " takes one index", {}, ErrorCategory::index);
+        const Value i = expression(*indices[0]);
+        if (!i.is_constant_integer()) return element_by_index(object, i, span);
+        return object.elements[static_cast<std::size_t>(static_position(object, i.numbers[0].i, span))];
     }
     if (object.is_binding()) reject_adjoint(*object.binding, span);
     const Type type = type_of(object);
@@ -138,9 +124,9 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
         if (is_fixed)
             step.path.push_back(values[axis].numbers[0].i);
         else
-            step.indices.push_back(
-                ir::counted_from_end(builder_, index(values[axis], indices[axis]->span),
-                                     [&] { return builder_.integer(axis == 0 ? type.rows() : type.cols()); }));
+            step.indices.push_back(ir::counted_from_end(builder_, index(values[axis], indices[axis]->span), [&] {
+                return builder_.integer(axis == 0 ? type.rows() : type.cols());
+            }));
     }
     return step;
 }

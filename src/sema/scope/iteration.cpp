@@ -154,6 +154,10 @@ private:
                            read(s.condition, path);
                            read(s.message, path);
                        },
+                       [&](const syntax::Raise& s) {
+                           read(s.exception, path);
+                           path.reset();
+                       },
                        [](const auto&) {},
                    },
                    statement.node);

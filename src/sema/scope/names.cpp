@@ -44,34 +44,35 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
              {help("wp.adjoint takes the names of parameters that are, or hold, floating-point numbers, but for the "
                    "adjoints of what the function returns")});
     }
+    const std::string spelled = syntax::spelled(name.id);
     if (const Local* local = find_local(name.id)) {
         switch (local->state) {
             case Local::State::assigned:
                 return local->value;
             case Local::State::maybe:
                 fail(span,
-                     "'" + name.id + "' may have no value here: on some paths only it is assigned, to " +
+                     "'" + spelled + "' may have no value here: on some paths only it is assigned, to " +
                          describe(local->value),
                      {note("assigned here", local->assigned),
-                      help("assign '" + name.id +
+                      help("assign '" + spelled +
                            "' before the branch or loop, or on every path; numbers, vectors, "
                            "arrays and structs are zero where nothing was assigned")},
                      ErrorCategory::name);
             case Local::State::unusable:
-                fail(span, "'" + name.id + "' " + local->reason, {note("assigned here", local->assigned)});
+                fail(span, "'" + spelled + "' " + local->reason, {note("assigned here", local->assigned)});
             case Local::State::conflict:
                 fail(local->assigned, local->reason, local->notes);
         }
     }
-    if (local_names_.contains(name.id)) {
-        fail(span, "'" + name.id + "' is used before it is assigned",
+    if (is_local(name.id)) {
+        fail(span, "'" + spelled + "' is used before it is assigned",
              {note("a name that the function assigns anywhere is a local variable of it")}, ErrorCategory::name);
     }
     Binding binding = look_up(name.id, span);
     if (binding.kind == Binding::Kind::unknown) {
         std::vector<std::string> candidates = source_.environment->names();
         for (const auto& [local, _] : scope_) {
-            if (local[0] != '$' && !is_adjoint_name(local)) candidates.push_back(local);
+            if (local[0] != '$' && !is_adjoint_name(local)) candidates.push_back(syntax::spelled(local));
         }
         fail(span, "name '" + name.id + "' is not defined", did_you_mean(name.id, candidates), ErrorCategory::name);
     }
@@ -147,7 +148,7 @@ Binding FunctionAnalyzer::look_up_attribute(const Binding& object, const std::st
 std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression& expression) {
     if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
         if (const Local* local = find_local(name->id)) return to_binding(local->value);
-        if (local_names_.contains(name->id)) return std::nullopt;
+        if (is_local(name->id)) return std::nullopt;
         return look_up(name->id, expression.span);
     }
     if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) {
@@ -164,7 +165,7 @@ bool FunctionAnalyzer::is_global_number(const syntax::Expression& expression) {
     const syntax::Expression* root = &expression;
     while (const auto* attribute = std::get_if<syntax::Attribute>(&root->node)) root = attribute->object.get();
     const auto* name = std::get_if<syntax::Name>(&root->node);
-    if (!name || find_local(name->id) || local_names_.contains(name->id)) return false;
+    if (!name || find_local(name->id) || is_local(name->id)) return false;
     const std::optional<Binding> binding = static_binding(expression);
     return binding && binding->kind == Binding::Kind::constant && binding->is_literal;
 }
@@ -189,7 +190,7 @@ void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::strin
         target_names(*attribute->object, roots);
         for (const std::string& root : roots) {
             const Local* local = find_local(root);
-            if (!local || type_of(local->value).is_struct()) names.insert(root);
+            if (!local || local->value.is_list || type_of(local->value).is_struct()) names.insert(root);
         }
     }
     if (!callee || callee->kind != Binding::Kind::builtin) return;
@@ -205,45 +206,75 @@ void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::strin
     for (const syntax::Keyword& keyword : call.keywords) add(*keyword.value);
 }
 
+// A lambda changes what it captures, when it is called: wherever it is mentioned, it may be.
+void FunctionAnalyzer::names_changed_by(const syntax::Lambda& lambda, std::set<std::string>& names) {
+    if (std::find(inlined_.begin(), inlined_.end(), &lambda) != inlined_.end()) return;
+    inlined_.push_back(&lambda);
+    std::set<std::string> changed = assigned_names(lambda.function->body, inout_finder());
+    inlined_.pop_back();
+    std::erase_if(changed, [&](const std::string& name) { return syntax::is_own(name, lambda.function->scope); });
+    names.merge(changed);
+}
+
+void FunctionAnalyzer::names_changed_by(const Value& value, std::set<std::string>& names) {
+    if (value.is_binding(Binding::Kind::closure)) names_changed_by(*value.binding->lambda, names);
+    for (const Value& element : value.elements) names_changed_by(element, names);
+}
+
 InoutNames FunctionAnalyzer::inout_finder() {
-    return [this](const syntax::Call& call, std::set<std::string>& names) { inout_names(call, names); };
+    return [this](const syntax::Expression& e, std::set<std::string>& names) {
+        if (const auto* call = std::get_if<syntax::Call>(&e.node)) inout_names(*call, names);
+        if (!reads_.has_lambdas()) return;
+        if (const auto* lambda = std::get_if<syntax::Lambda>(&e.node)) names_changed_by(*lambda, names);
+        const auto* name = std::get_if<syntax::Name>(&e.node);
+        if (const Local* local = name ? find_local(name->id) : nullptr) names_changed_by(local->value, names);
+    };
 }
 
 void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
     value = bound(std::move(value), span);
     if (const Local* reference = is_reference(name) ? find_local(name) : nullptr)
         value = expect(value, type_of(reference->value), span, "what is assigned to '" + name + "'");
-    if (value.is_nothing()) fail(span, "there is no value to assign to '" + name + "': the call returns nothing");
+    if (value.is_nothing())
+        fail(span, "there is no value to assign to '" + syntax::spelled(name) + "': the call returns nothing");
     if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));
-    if (value.is_runtime() && value.ir->name.empty()) value.ir->name = name;
+    if (value.is_runtime() && value.ir->name.empty()) value.ir->name = syntax::spelled(name);
     Local local;
     local.value = std::move(value);
     local.assigned = span;
     scope_.insert_or_assign(name, std::move(local));
 }
 
-std::vector<Environment::Local> FunctionAnalyzer::constant_locals() const {
+// By the names that the user wrote: of several lambdas' variables of one name, the one that the expression means.
+std::vector<Environment::Local> FunctionAnalyzer::constant_locals(const syntax::Expression& expression) const {
+    std::map<std::string, std::string> meant;  // spelled, and in full
+    walk(expression, [&](const syntax::Expression& e) {
+        if (const auto* name = std::get_if<syntax::Name>(&e.node)) meant[syntax::spelled(name->id)] = name->id;
+    });
     std::vector<Environment::Local> constants;
     for (const auto& [name, local] : scope_) {
         if (name[0] == '$' || is_adjoint_name(name) || local.state != Local::State::assigned) continue;
+        const std::string spelled = syntax::spelled(name);
+        if (const auto found = meant.find(spelled); found == meant.end() ? spelled != name : found->second != name)
+            continue;
         Binding binding = to_binding(local.value);
         if (is_python_value(binding)) {
-            constants.push_back({name, std::move(binding), {}});
+            constants.push_back({spelled, std::move(binding), {}});
             continue;
         }
         // len(v) is known by the type.
         const Type type = local.value.type;
         if (local.value.is_tuple())
-            constants.push_back({name, {}, static_cast<std::int64_t>(local.value.elements.size())});
+            constants.push_back({spelled, {}, static_cast<std::int64_t>(local.value.elements.size())});
         else if (!local.value.is_binding() && type.is_numeric_aggregate())
-            constants.push_back({name, {}, type.rows()});
+            constants.push_back({spelled, {}, type.rows()});
     }
     return constants;
 }
 
 Binding FunctionAnalyzer::evaluate(const syntax::Expression& expression) {
     try {
-        return source_.environment->evaluate(expression.id, constant_locals());
+        return source_.environment->evaluate(expression.id, constant_locals(expression));
     } catch (const UsageError& error) {
         fail(expression.span, error.what(),
              {help("the expression is evaluated by Python when the kernel is built; it can use globals, closure "

@@ -46,6 +46,7 @@ void walk_own(const syntax::Statement& statement, const Visit& visit) {
                        walk_if(s.condition, visit);
                        walk_if(s.message, visit);
                    },
+                   [&](const syntax::Raise& s) { walk_if(s.exception, visit); },
                    [](const auto&) {},
                },
                statement.node);
@@ -97,6 +98,21 @@ void walk(const syntax::Expression& expression, const Visit& visit) {
                    [&](const syntax::Tuple& e) { walk_all(e.elements, visit); },
                    [&](const syntax::Starred& e) { walk_if(e.value, visit); },
                    [&](const syntax::FormattedString& e) { walk_all(e.parts, visit); },
+                   [&](const syntax::Named& e) { walk_if(e.value, visit); },
+                   [&](const syntax::Comprehension& e) {
+                       for (const syntax::Generator& generator : e.generators) {
+                           walk_if(generator.iterable, visit);
+                           walk_all(generator.conditions, visit);
+                       }
+                       walk_if(e.element, visit);
+                   },
+                   [&](const syntax::LengthTest& e) { walk_if(e.object, visit); },
+                   // The body runs where it is called.
+                   [&](const syntax::Lambda& e) {
+                       walk_all(e.annotations, visit);
+                       walk_if(e.result, visit);
+                       walk_all(e.defaults, visit);
+                   },
                    [](const auto&) {},
                },
                expression.node);
@@ -149,9 +165,8 @@ std::set<std::string> names_of_targets(const syntax::Block& block, Targets targe
             }
         },
         [&](const syntax::Expression& expression) {
-            if (const auto* call = std::get_if<syntax::Call>(&expression.node); call && inout_names) {
-                inout_names(*call, names);
-            }
+            if (const auto* named = std::get_if<syntax::Named>(&expression.node)) target_names(*named->target, names);
+            if (inout_names) inout_names(expression, names);
         });
     return names;
 }
@@ -169,7 +184,8 @@ std::set<std::string> rebound_names(const syntax::Block& block) {
 std::set<std::string> assigned_names(const syntax::Expression& expression, const InoutNames& inout_names) {
     std::set<std::string> names;
     walk(expression, [&](const syntax::Expression& e) {
-        if (const auto* call = std::get_if<syntax::Call>(&e.node)) inout_names(*call, names);
+        if (const auto* named = std::get_if<syntax::Named>(&e.node)) target_names(*named->target, names);
+        inout_names(e, names);
     });
     return names;
 }
@@ -195,6 +211,7 @@ bool always_exits(const syntax::Block& block) {
         if (std::holds_alternative<syntax::Break>(statement->node)) return true;
         if (std::holds_alternative<syntax::Continue>(statement->node)) return true;
         if (std::holds_alternative<syntax::Return>(statement->node)) return true;
+        if (std::holds_alternative<syntax::Raise>(statement->node)) return true;
         const auto* branch = std::get_if<syntax::If>(&statement->node);
         return branch && always_exits(branch->then_block) && always_exits(branch->else_block);
     });
@@ -202,15 +219,26 @@ bool always_exits(const syntax::Block& block) {
 
 Reads::Reads(const syntax::Function& function) {
     int position = 0;
+    std::function<void(const syntax::Block&)> number;
+    std::vector<int> lambdas;  // those around the expression
     const Visit visit = [&](const syntax::Expression& e) {
         ++position;
-        if (const auto* name = std::get_if<syntax::Name>(&e.node)) positions_[name->id].push_back(position);
+        if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
+            positions_[name->id].push_back(position);
+            if (!lambdas.empty() && !syntax::is_own(name->id, lambdas.back())) captured_.insert(name->id);
+        }
+        if (const auto* lambda = std::get_if<syntax::Lambda>(&e.node)) {
+            has_lambdas_ = true;
+            lambdas.push_back(lambda->function->scope);
+            number(lambda->function->body);
+            lambdas.pop_back();
+        }
     };
     // A target that is a plain name is no read; x[i] = v and x += v do read x.
     const auto is_plain = [](const syntax::Expression& target) {
         return std::holds_alternative<syntax::Name>(target.node);
     };
-    const std::function<void(const syntax::Block&)> number = [&](const syntax::Block& block) {
+    number = [&](const syntax::Block& block) {
         for (const auto& statement : block) {
             const int begin = position;
             if (const auto* assign = std::get_if<syntax::Assign>(&statement->node)) {

@@ -15,7 +15,7 @@
 
 namespace weft::sema {
 
-// Calls `visit` for the expression and everything in it, in source order.
+// Calls `visit` for the expression and everything in it but the bodies of lambdas, in source order.
 void walk(const syntax::Expression& expression, const std::function<void(const syntax::Expression&)>& visit);
 // Calls `visit` for every expression of the block, and `enter` for every statement, nested ones too.
 void walk(const syntax::Block& block, const std::function<void(const syntax::Statement&)>& enter,
@@ -24,8 +24,9 @@ void walk(const syntax::Block& block, const std::function<void(const syntax::Sta
 // Names that an assignment target binds or changes: x, x.y, x[i] give x; tuples all of theirs. Arrays that are only
 // written through are among them: that is harmless.
 void target_names(const syntax::Expression& target, std::set<std::string>& names);
-// All names that statements of the block assign. `inout_names` adds those that a call assigns through its arguments.
-using InoutNames = std::function<void(const syntax::Call&, std::set<std::string>&)>;
+// All names that statements of the block assign. `inout_names` is asked of each expression, and adds those that a call
+// assigns through its arguments.
+using InoutNames = std::function<void(const syntax::Expression&, std::set<std::string>&)>;
 std::set<std::string> assigned_names(const syntax::Block& block, const InoutNames& inout_names);
 // Names that the block gives a new value as a whole, by a plain target: what makes a name local in Python.
 std::set<std::string> rebound_names(const syntax::Block& block);
@@ -52,10 +53,15 @@ public:
     explicit Reads(const syntax::Function& function);
     // Whether statements [from, end) of the block read the name.
     bool in_block(const std::string& name, const syntax::Block& block, std::size_t from) const;
+    bool has_lambdas() const { return has_lambdas_; }
+    // Whether the body of a lambda, which may be called anywhere, reads the name of a function around it.
+    bool is_captured(const std::string& name) const { return captured_.contains(name); }
 
 private:
     std::unordered_map<const syntax::Statement*, std::pair<int, int>> extent_;
     std::map<std::string, std::vector<int>> positions_;
+    std::set<std::string> captured_;
+    bool has_lambdas_ = false;
 };
 
 }  // namespace weft::sema

@@ -66,6 +66,7 @@ def message_names_attribute_and_type():
     return "foo" in text, "vec3f" in text, "kernel" in text, "errors.py" in text
 
 
+@differs("None")
 def lambda_in_a_kernel():
     def kernel(out: wp.array(dtype=float)):
         f = lambda x: x  # noqa: E731

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import warp as wp
-from probing import differs, floats, ints, launched, still_open
+from probing import differs, floats, ints, launched
 
 
 @wp.struct
@@ -88,7 +88,6 @@ def shape_beyond_the_dimensions():
     return launched(kernel, 1, wp.zeros((2, 3), dtype=float), ints(7, 7))
 
 
-@still_open("section 1")
 def slice_with_a_step():
     def kernel(a: wp.array(dtype=float), out: wp.array(dtype=float)):
         part = a[1:6:2]

@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    x[i] = (1.0, 2.0)[n]  # error: a tuple needs one index that is known at compile time
+    x[i] = float((1.0, 2)[n])  # error: an index of a tuple of (the float literal 1.0, the int literal 2) must be known at compile time  # help: only elements of one type

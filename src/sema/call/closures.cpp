@@ -1,0 +1,153 @@
+// Lambdas and functions within functions, and comprehensions. All are written into the function at the place where they
+// are used: what they capture are its locals, as they are at that time. No two of them have a variable of the same name
+// (syntax/tree.h), so that all share one scope.
+//
+//   scale = lambda v: v * s                       x = a * s0
+//   x = scale(a); s += 1.0; y = scale(b)     →    s1 = s0 + 1.0; y = b * s1
+//
+//   [w * w for w in v if ...]                     a tuple: of a length known at compile time, elements of any types
+#include <algorithm>
+#include <utility>
+
+#include "sema/analyzer.h"
+
+namespace weft::sema {
+
+namespace {
+
+std::string shown(const syntax::Function& function) {
+    return function.name == "lambda" ? "this lambda" : "'" + function.name + "'";
+}
+
+}  // namespace
+
+// Default values are those at the place where the lambda stands.
+Value FunctionAnalyzer::lambda(const syntax::Lambda& lambda) {
+    reject_unusual_parameters(*lambda.function);
+    Binding binding;
+    binding.kind = Binding::Kind::closure;
+    binding.lambda = &lambda;
+    Value value = Value::of_binding(std::move(binding));
+    for (const auto& expression : lambda.defaults)
+        value.elements.push_back(bound(this->expression(*expression), expression->span));
+    return value;
+}
+
+Value FunctionAnalyzer::call_closure(const Value& closure, const std::vector<Actual>& arguments, Span span) {
+    const syntax::Lambda& lambda = *closure.binding->lambda;
+    const syntax::Function& function = *lambda.function;
+    const Note place = note("the function", function.span);
+    if (std::find(inlined_.begin(), inlined_.end(), &lambda) != inlined_.end()) {
+        fail(span, "functions cannot call themselves, directly or through others: " + shown(function) + " does",
+             {place, help("use a loop")});
+    }
+    if (inlined_.size() >= kMostNestedCalls)
+        fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here", {place});
+    const std::vector<const Actual*> slots = match_parameters(function, arguments, place);
+    const std::size_t count = slots.size(), defaults = closure.elements.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const syntax::Parameter& parameter = function.parameters[i];
+        const std::string argument = "argument '" + syntax::spelled(parameter.name) + "' of " + shown(function);
+        if (!slots[i] && i + defaults < count) fail(span, argument + " is missing", {place});
+        Value value = slots[i] ? slots[i]->value : closure.elements[i + defaults - count];
+        const Span at = slots[i] ? slots[i]->span : parameter.span;
+        if (lambda.annotations[i]) value = expect(value, annotated_type(*lambda.annotations[i]), at, argument);
+        assign_name(parameter.name, std::move(value), at);
+    }
+
+    inlined_.push_back(&lambda);
+    const Value result = body_of(lambda);
+    inlined_.pop_back();
+    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, function.scope); });
+    return result;
+}
+
+// Runs the body; gives what it returns.
+Value FunctionAnalyzer::body_of(const syntax::Lambda& lambda) {
+    const syntax::Function& function = *lambda.function;
+    if (function.name == "lambda") {
+        const Value value = expression(*std::get<syntax::Return>(function.body[0]->node).value);
+        if (holds_closure(value)) fail(function.span, "a lambda cannot give another one in kernels");
+        return value;
+    }
+    // How control leaves it is no matter of the function around.
+    Scope flags;
+    for (const char* flag : {kSkip, kGo, kReturned, kResult})
+        if (const auto found = scope_.find(flag); found != scope_.end()) flags.insert(scope_.extract(found));
+    std::vector<Loop> loops = std::exchange(loops_, {});
+    const bool skip_needed = std::exchange(skip_needed_, false);
+    const std::optional<Type> result_type = std::exchange(result_type_, std::nullopt);
+    const Span result_place = result_place_;
+    if (lambda.result) {
+        const Value annotation = expression(*lambda.result);
+        result_type_ = annotation.is_binding(Binding::Kind::none) ? Type::none() : annotated_type(*lambda.result);
+        result_place_ = lambda.result->span;
+    }
+    run({Work{&function.body}});
+    const Local* result = find_local(kResult);
+    Value value = result ? result->value : Value{};
+    if (!result && result_type_ && !result_type_->is_none()) {
+        fail(function.span, shown(function) + " does not return a value",
+             {note("it is annotated with " + result_type_->python_name(), result_place_)});
+    }
+    result_place_ = result_place;
+    result_type_ = result_type;
+    skip_needed_ = skip_needed;
+    loops_ = std::move(loops);
+    for (const char* flag : {kSkip, kGo, kReturned, kResult}) scope_.erase(flag);
+    scope_.merge(flags);
+    return value;
+}
+
+bool FunctionAnalyzer::holds_closure(const Value& value) {
+    return value.is_binding(Binding::Kind::closure) ||
+           std::any_of(value.elements.begin(), value.elements.end(), holds_closure);
+}
+
+Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension) {
+    std::vector<Value> elements;
+    generate(comprehension, 0, elements);
+    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
+    return Value::list(std::move(elements));
+}
+
+// The elements for all values of the generators from this one on.
+void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std::size_t number,
+                                std::vector<Value>& elements) {
+    if (number == comprehension.generators.size()) {
+        elements.push_back(expression(*comprehension.element));
+        return;
+    }
+    const syntax::Generator& generator = comprehension.generators[number];
+    const Span span = generator.iterable->span;
+    const Iterable over = iterable(*generator.iterable);
+    const std::optional<std::int64_t> length = length_of(over);
+    if (!length) {
+        fail(span, "the length of a comprehension must be known at compile time",
+             {help("write a loop; wp.zeros(shape=16, dtype=float) makes a small array of this thread")});
+    }
+    unrolled_bodies_ += *length;
+    if (unrolled_bodies_ > kMostUnrolledBodies) {
+        fail(span,
+             "comprehensions are written out, and there are more than " + std::to_string(kMostUnrolledBodies) +
+                 " copies of loop bodies in this function",
+             {help("write a loop")}, ErrorCategory::value);
+    }
+    for (const Value& value : elements_of(over)) {
+        assign_to(*generator.target, value, span);
+        bool is_taken = true;
+        for (const syntax::ExpressionPtr& condition : generator.conditions) {
+            if (!is_taken) break;
+            const std::optional<bool> known = constant_truth(expression(*condition));
+            if (!known) {
+                fail(condition->span,
+                     "whether a comprehension takes an element must be known at compile time, as its length is",
+                     {help("write a loop, or choose the element: x if condition else 0.0")});
+            }
+            is_taken = *known;
+        }
+        if (is_taken) generate(comprehension, number + 1, elements);
+    }
+}
+
+}  // namespace weft::sema

@@ -1,7 +1,0 @@
-import warp as wp
-
-
-@wp.kernel
-def kernel(x: wp.array[float], n: int):
-    i = wp.tid()
-    y = [a for a in range(3)]  # error: a list comprehension is not supported in kernels
