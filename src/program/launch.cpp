@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -300,14 +301,43 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
 namespace {
 
 // A launch that is alone has one thread. That is no loss where others would not be asked, and a gain where they could
-// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short.
-bool pays_to_be_alone(const KernelEntry& entry, std::int64_t threads) {
-    constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000;
+// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long it
+// takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that it
+// has for data in the cache.
+bool pays_to_be_alone(const CompiledKernel& kernel, std::int64_t threads) {
+    constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
+    const KernelEntry& entry = kernel.description;
     if (entry.cost_alone <= 0.0) return false;
-    const double alone = entry.cost_alone * static_cast<double>(threads);
+    const double measured = kernel.cost_alone.get();
+    const double each = measured > 0.0 ? measured : kInCache * entry.cost_alone;
+    const double alone = each * static_cast<double>(threads);
     const int workers = runtime::cpu_threads();
-    if (workers == 1) return alone < kShortOnOneThreadNs;
-    return alone < kNobodyAskedNs || (alone < kShortNs && alone < entry.cost * static_cast<double>(threads) / workers);
+    if (alone < kNobodyAskedNs) return true;
+    const double shared = alone * entry.cost / entry.cost_alone / workers;
+    if (workers == 1 ? alone < kShortOnOneThreadNs : alone < kShortNs && alone < shared) return true;
+    // What was measured once may have been an accident: some time it is tried again.
+    constexpr double kForgotten = 0.99;
+    if (measured > 0.0) kernel.cost_alone.set(measured * kForgotten);
+    return false;
+}
+
+// The threads of a launch that is alone.
+void run_alone(const CompiledKernel& kernel, KernelEntryPoint entry, const void* arguments, LaunchContext& context,
+               std::int64_t count) {
+    constexpr double kWorthMeasuringNs = 5'000;
+    context.alone = true;
+    if (kernel.description.cost_alone * static_cast<double>(count) < kWorthMeasuringNs) {
+        entry(arguments, &context, 0, count);
+        return;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    entry(arguments, &context, 0, count);
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    // One launch that was interrupted does not count for more than it has to.
+    constexpr double kMostGrowth = 1.25;
+    const double before = kernel.cost_alone.get();
+    const double most = before > 0.0 ? kMostGrowth * before : kernel.description.cost_alone;
+    kernel.cost_alone.set(std::min(took.count() / static_cast<double>(count), most));
 }
 
 }  // namespace
@@ -321,10 +351,9 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     context.not_finite = not_finite;
     std::optional<Meeting> meeting;
-    if (kernel.description.meets) meeting.emplace(pays_to_be_alone(kernel.description, grid.count));
+    if (kernel.description.meets) meeting.emplace(pays_to_be_alone(kernel, grid.count));
     if (meeting && meeting->is_alone()) {
-        context.alone = true;
-        entry(arguments, &context, 0, grid.count);
+        run_alone(kernel, entry, arguments, context, grid.count);
         if (fault.claimed) throw_fault(kernel, fault, block);
         return true;
     }

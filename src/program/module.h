@@ -2,6 +2,7 @@
 // on a device, from the disk cache where it can be.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -57,6 +58,22 @@ struct ArrayPlace {
     int parameter;
 };
 
+// How long one thread takes, in nanoseconds, as launches measure it; 0 before the first.
+class MeasuredCost {
+public:
+    MeasuredCost() = default;
+    MeasuredCost(const MeasuredCost& other) : ns_(other.get()) {}
+    MeasuredCost& operator=(const MeasuredCost& other) {
+        set(other.get());
+        return *this;
+    }
+    double get() const { return ns_.load(std::memory_order_relaxed); }
+    void set(double ns) { ns_.store(ns, std::memory_order_relaxed); }
+
+private:
+    std::atomic<double> ns_{0.0};
+};
+
 // One kernel ready to run: entry point, argument layout, and the plan that launches follow.
 struct CompiledKernel {
     std::shared_ptr<runtime::Executable> executable;
@@ -71,6 +88,7 @@ struct CompiledKernel {
     std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
     bool serial = false;        // one thread after the other
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
+    mutable MeasuredCost cost_alone;    // in place of the estimate in the description
     ArgumentLayout layout;
     std::vector<ArrayPlace> arrays;
     double compile_ms = 0.0;
