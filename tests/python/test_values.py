@@ -189,6 +189,12 @@ def test_scalars_are_keys_and_aggregates_are_not():
         assert {tuple(np.asarray(value).ravel()): 1}
 
 
+def test_a_scalar_equals_no_vector():
+    for scalar, vector in ((wp.float64(2.0), wp.vec3d(2.0)), (wp.int8(1), wp.types.vector(1, wp.int8)(1))):
+        assert not scalar == vector and not vector == scalar
+        assert scalar != vector and vector != scalar
+
+
 def test_classes_derived_from_a_type():
     class Force(wp.vec3):
         unit = "N"
@@ -264,6 +270,8 @@ def test_copies_of_structs():
         (lambda: wp.vec3i() + 1.5, TypeError, "unsupported operand"),
         (lambda: wp.vec3() * wp.vec3(), TypeError, "wp.dot"),
         (lambda: wp.vec3() < wp.vec3(), TypeError, "not supported"),
+        (lambda: wp.float64(2.0) < wp.vec3d(), TypeError, "instances of 'float64' and 'vec3d'"),
+        (lambda: wp.vec3d() >= wp.float64(2.0), TypeError, "instances of 'vec3d' and 'float64'"),
         (lambda: wp.vec3i(1, 2, 3) / wp.int32(0), ZeroDivisionError, "division by zero"),
         (lambda: wp.int32(1.5) + 2.5, TypeError, "unsupported operand"),
         (lambda: type(wp.vec3()).__mro__[1](), TypeError, "common base"),
