@@ -328,11 +328,50 @@ def test_more_than_two_to_the_31_threads_on_two_axes():
 # ---- foreign and awkward arrays ----
 
 
-@pytest.mark.seed("S-DIR-006")
+@pytest.mark.seed("S-DIR-006", waits="interop")
 def test_numpy_arrays_go_in_directly_and_are_written():
     x, y = np.arange(5, dtype=np.float32), np.ones(5, dtype=np.float32)
     wp.launch(saxpy, dim=5, inputs=[1.0, x, y], device="cpu")
     assert y.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.seed("S-DIR-001", waits="interop")
+@pytest.mark.seed("S-DIR-006", waits="interop")
+def test_objects_with_an_array_interface_go_in_and_are_written():
+    class Shown:
+        def __init__(self, values):
+            self.values = values
+            self.__array_interface__ = values.__array_interface__
+
+    x, y = Shown(np.arange(5, dtype=np.float32)), Shown(np.ones(5, dtype=np.float32))
+    wp.launch(saxpy, dim=5, inputs=[2.0, x], outputs=[y])
+    assert y.values.tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
+
+
+@pytest.mark.seed("S-DIR-007")
+def test_trailing_dimensions_of_numpy_arrays_are_vectors_and_matrices():
+    @wp.kernel
+    def mix(v: wp.array[wp.vec3], m: wp.array[wp.mat22], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = v[i][0] + 10.0 * v[i][1] + 100.0 * v[i][2] + 1000.0 * (m[i][0, 1] - m[i][1, 0])
+        v[i] = 2.0 * v[i]
+
+    numbers = np.arange(20, dtype=np.float32).reshape(4, 5)
+    rows, planes = numbers[:, 1:4], np.arange(16, dtype=np.float32).reshape(4, 2, 2)[::-1]  # with gaps, and reversed
+    before, out = numbers.copy(), np.zeros(4, np.float32)
+    wp.launch(mix, dim=4, inputs=[rows, planes, out])
+    np.testing.assert_array_equal(out, before[:, 1:4] @ [1.0, 10.0, 100.0] - 1000.0)
+    before[:, 1:4] *= 2.0
+    np.testing.assert_array_equal(numbers, before)
+    for wrong, message in (
+        (numbers[:, :4], r"its inner dimensions must be \(3,\)"),
+        (numbers[:, ::2], "the components of its elements do not lie side by side"),
+        (rows.astype(np.float64), "its numbers are not float32"),
+        (numbers[0], "expected array"),
+    ):
+        with pytest.raises(RuntimeError, match=f"argument 1 'v' of kernel 'mix'.*{message}"):
+            wp.launch(mix, dim=4, inputs=[wrong, planes, out])
+    np.testing.assert_array_equal(numbers, before)
 
 
 def test_numpy_arrays_with_gaps_and_reversed():
