@@ -1,8 +1,8 @@
 """Plausible mistakes in a source file, for tools/mutate.py: each is one small change of one line.
 
 The kinds: a comparison turned or made strict, a sign, a constant, an extreme, an argument left out, a condition dropped
-or decided, a statement removed. Comments, strings and preprocessor lines are never touched. Whether a change compiles
-is for the compiler to say.
+or decided, a statement removed. Comments, strings, preprocessor lines and checks of what never happens are not touched.
+Whether a change compiles is for the compiler to say.
 """
 
 import ast
@@ -266,6 +266,9 @@ def python_statements(text, lines):
 
 # ---- a file ----
 
+# Not statements, or checks of what never happens.
+NOT_CHANGED = re.compile(r"\s*(?:(?:import|from|using|namespace|WEFT_CHECK)\b|@|throw InternalError\b)")
+
 
 def mutations(path, text):
     """Every change of one file, in the order of its lines."""
@@ -276,7 +279,7 @@ def mutations(path, text):
     seen, found = {}, []
     for number, (line, code) in enumerate(zip(lines, code_lines, strict=True)):
         occurrence = seen[line.strip()] = seen.get(line.strip(), -1) + 1
-        if not code.strip() or re.match(r"\s*(import|from|using|namespace|@)\b", code):
+        if not code.strip() or NOT_CHANGED.match(code):
             continue
         changes = [("comparison", c) for c in replacements(code, COMPARISONS, r" (?:[<>]=?|[=!]=) ")]
         changes += [("sign", c) for c in replacements(code, SIGNS, r"(?<=[\w)\]]) [-+]=? ")]

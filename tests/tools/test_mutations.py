@@ -109,6 +109,11 @@ def test_comments_strings_and_directives_stay(tool, line):
     assert [m for m in found if m.kind != "statement"] == []
 
 
+def test_checks_of_what_never_happens_stay(tool):
+    text = ';\n    WEFT_CHECK(a < b && c, "what");\n    throw InternalError("x" + f(1));\n    return a < b;\n'
+    assert {m.line for m in tool("mutations").mutations("src/a.cpp", text)} == {3}
+
+
 def test_comments_strings_and_imports_of_python_stay(tool):
     text = '"""a < 3"""\nfrom a import b\nimport c\n# 1 < 2\n@d(3, 4)\ndef f(x):\n    return f"{x} < 3" + "x - 1"\n'
     assert tool("mutations").mutations("python/warp/a.py", text) == []
