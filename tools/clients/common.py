@@ -7,14 +7,36 @@ import names are missing again: a kernel that calls one of these functions fails
 import contextlib
 import importlib
 import pkgutil
+import sys
+import tempfile
+import types
+from typing import Any
 
 import warp as wp
+
+
+def private_modules() -> dict:
+    """What newton takes from modules of the other implementation that are not part of the API."""
+    names = {
+        "": {},
+        ".types": {"Any": Any, "Int": Any, "Vector": Any},
+        ".thirdparty": {},
+        ".thirdparty.appdirs": {"user_cache_dir": lambda *_, **__: tempfile.gettempdir()},
+    }
+    made = {}
+    for suffix, contents in names.items():
+        module = made[f"warp._src{suffix}"] = types.ModuleType(f"warp._src{suffix}")
+        module.__path__ = []
+        vars(module).update(vars(wp.types) if suffix == ".types" else {}, **contents)
+    return made
 
 
 @contextlib.contextmanager
 def stand_ins(missing: set):
     """While this runs, `wp.name` for an unknown name is a struct with an address, and `missing` collects the name."""
     find = wp.__getattr__
+    private = private_modules()
+    sys.modules.update(private)
 
     def find_or_make(name):
         try:
@@ -32,6 +54,8 @@ def stand_ins(missing: set):
         yield
     finally:
         wp.__getattr__ = find
+        for name in private:
+            del sys.modules[name]
 
 
 def import_all(package: str, problems: dict) -> list:
