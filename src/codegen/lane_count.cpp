@@ -137,24 +137,28 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
 // little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
 // kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by them.
-int preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
+LaneChoice preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
-    if (count_operations(kernel) > kMostOperations || has_calls(kernel)) return 1;
+    const auto one = [](const char* reason) { return LaneChoice{1, reason}; };
+    if (count_operations(kernel) > kMostOperations || has_calls(kernel))
+        return one("runs one thread at a time: the kernel is large, and would take seconds to compile for lanes");
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
-    if (plan.lanes == 1) return 1;
+    if (plan.lanes == 1) return {1};
     if (short_rows && kernel.tid_rank > 1) {
         constexpr double kTypicalRow = 0.5 * (1 + kShortRow);
         const double row = estimate_cost(kernel, plan) * kFewest;  // one group is a row
-        return row > estimate_scalar_cost(kernel, plan) * kTypicalRow ? 1 : kFewest;
+        if (row <= estimate_scalar_cost(kernel, plan) * kTypicalRow) return {kFewest};
+        return one("runs one thread at a time: the launch's last axis has few threads");
     }
     bool wide = computes_in_f64(kernel, plan);
     int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
     plan.lanes = lanes;
-    if (estimate_cost(kernel, plan) > estimate_scalar_cost(kernel, plan)) return 1;
-    if (is_chain_of_functions(kernel)) return std::max(kFewest, machine.vector_bits / 32) * 2;
-    if (has_short_serial_loop(kernel)) return 2 * lanes;
+    if (estimate_cost(kernel, plan) > estimate_scalar_cost(kernel, plan))
+        return one("runs one thread at a time: lanes would gather, and wait for each other, for longer than they save");
+    if (is_chain_of_functions(kernel)) return {std::max(kFewest, machine.vector_bits / 32) * 2};
+    if (has_short_serial_loop(kernel)) return {2 * lanes};
     std::optional<int> arithmetic = short_arithmetic(kernel.body, true);
-    return !wide && arithmetic && *arithmetic > 0 && *arithmetic <= kNextToNothing ? 2 * lanes : lanes;
+    return {!wide && arithmetic && *arithmetic > 0 && *arithmetic <= kNextToNothing ? 2 * lanes : lanes};
 }
 
 }  // namespace weft::codegen

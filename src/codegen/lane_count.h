@@ -2,12 +2,18 @@
 // like, and the width of the machine's registers. Plain arithmetic on the IR; nothing is measured.
 #pragma once
 
+#include <string>
+
 #include "codegen/emitter.h"
 #include "ir/ir.h"
 
 namespace weft::codegen {
 
-// A power of two. 1 where lanes would cost more than they save. `short_rows`: Options::short_rows.
-int preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows);
+struct LaneChoice {
+    int lanes;         // a power of two
+    std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
+};
+// `short_rows`: Options::short_rows.
+LaneChoice preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows);
 
 }  // namespace weft::codegen

@@ -65,10 +65,10 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
     for (std::size_t number = 0; number < module.functions.size(); ++number) {
         const ir::Function& kernel = *module.functions[number];
         if (!kernel.is_kernel) continue;
-        int lanes = options.debug       ? 1
-                    : options.lanes > 0 ? options.lanes
-                                        : preferred_lanes(kernel, machine, options.short_rows);
-        transform::VectorPlan plan = transform::vectorize(kernel, lanes);
+        LaneChoice choice{options.debug ? 1 : options.lanes};
+        if (choice.lanes == 0) choice = preferred_lanes(kernel, machine, options.short_rows);
+        transform::VectorPlan plan = transform::vectorize(kernel, choice.lanes);
+        if (!choice.why.empty()) plan.remarks.push_back({kernel.body.operations.front(), std::move(choice.why)});
         KernelEntry entry;
         entry.name = kernel.name;
         entry.symbol = symbol_of(kernel, number);

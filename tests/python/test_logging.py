@@ -50,6 +50,24 @@ def test_what_is_logged_from_which_level_on(capfd):
     assert said[wp.LOG_INFO] == said[wp.LOG_WARNING] == said[wp.LOG_ERROR] == []
 
 
+def test_why_a_kernel_has_one_lane_is_logged(capfd):
+    @wp.kernel
+    def rows(first: wp.array[int], at: wp.array[int], a: wp.array[float], x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        total = float(0.0)
+        for k in range(first[i], first[i + 1]):
+            total += a[k] * x[at[k]]
+        y[i] = total
+
+    wp.config.log_level = wp.LOG_DEBUG
+    rows.compile()
+    said = capfd.readouterr().out.splitlines()
+    assert said[0].endswith(" ms, 1 lane")
+    assert re.fullmatch(
+        r"kernel 'rows': .*test_logging.py:\d+:\d+: runs one thread at a time: lanes would gather.*", said[1]
+    )
+
+
 def test_nothing_is_logged_by_default():
     code = "import warp as wp\nwp.init()\nprint(wp.config.log_level == wp.LOG_INFO, wp.zeros(1).list())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
