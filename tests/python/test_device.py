@@ -1,6 +1,7 @@
 """Devices by name, and the default device."""
 
 import threading
+from pathlib import Path
 
 import pytest
 import warp as wp
@@ -15,6 +16,12 @@ def test_devices_compare_equal_to_their_names():
     assert device.alias == "cpu" and device.name
     assert wp.zeros(1, device=device).device == device
     assert wp.get_device(device) is device
+
+
+def test_the_cpu_is_called_what_the_system_calls_it():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = {line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")}
+    assert wp.get_device("cpu").name in (names or {"x86_64", "aarch64", "cpu"})
 
 
 @pytest.mark.seed("S-INI-011")
