@@ -9,9 +9,10 @@
 //   transform, transform_t<T>       t.p, t.q
 //   array_t<T, N>                   a[i], a[i][j] or a(i, j); a.shape[0], a.strides[0] in bytes, a.data
 //
-//   sqrt, sin, pow, min, clamp, ... of float and double; printf
+//   sqrt, sin, pow, min, clamp, ... of float and double; sqrtf, sinf, ...; INFINITY, NAN, M_PI, FLT_MAX; printf
+//   address(a, i, j)                where an element of an array lies
 //
-// Structs have the names and fields that they have in Python. Indices are not checked. Other threads run at the same
+// Parameters that are passed by reference are references. Structs have the names and fields that they have in Python. Indices are not checked. Other threads run at the same
 // time: what several of them change is changed by atomic_add(&a[i], x).
 #pragma once
 
@@ -26,6 +27,12 @@ typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 typedef __SIZE_TYPE__ size_t;
 extern "C" int printf(const char*, ...);
+// As <math.h> and <float.h> have them.
+#define INFINITY (__builtin_inff())
+#define NAN (__builtin_nanf(""))
+#define M_PI 3.14159265358979323846
+#define FLT_MAX __FLT_MAX__
+#define FLT_EPSILON __FLT_EPSILON__
 
 namespace wp {
 
@@ -127,6 +134,11 @@ inline constexpr bool is_double<double> = true;
             return __builtin_##name##f(float(x));                     \
         else                                                          \
             return __builtin_##name(double(x));                       \
+    }                                                                 \
+    template <typename... Rest>                                       \
+    float name##f(float x, Rest...) {                                 \
+        static_assert(sizeof...(Rest) == 0, "this takes one number"); \
+        return __builtin_##name##f(x);                                \
     }
 WEFT_MATH_1(acos)
 WEFT_MATH_1(asin)
@@ -161,9 +173,16 @@ WEFT_MATH_1(trunc)
             return __builtin_##name##f(float(x), float(y));            \
         else                                                           \
             return __builtin_##name(double(x), double(y));             \
+    }                                                                  \
+    template <typename... Rest>                                        \
+    float name##f(float x, float y, Rest...) {                         \
+        static_assert(sizeof...(Rest) == 0, "this takes two numbers"); \
+        return __builtin_##name##f(x, y);                              \
     }
 WEFT_MATH_2(atan2)
 WEFT_MATH_2(copysign)
+WEFT_MATH_2(fmax)
+WEFT_MATH_2(fmin)
 WEFT_MATH_2(fmod)
 WEFT_MATH_2(hypot)
 WEFT_MATH_2(pow)
@@ -305,6 +324,12 @@ private:
         return reinterpret_cast<P*>(reinterpret_cast<char*>(from) + i * strides[0]);
     }
 };
+
+// Where an element lies.
+template <typename T, int N, typename... Indices>
+T* address(const array_t<T, N>& array, Indices... indices) {
+    return &array(indices...);
+}
 
 // Adds to what several threads add to at the same time; gives the old value.
 template <typename T>

@@ -74,12 +74,22 @@ std::string class_doc(Type type) {
     }
 }
 
+// The ctypes type of a component; of 16-bit floats, their bits.
+nb::object ctype_of(Scalar scalar) {
+    const ScalarInfo& s = info(scalar);
+    std::string name = std::string(s.is_signed() ? "c_int" : "c_uint") + std::to_string(s.bits);
+    if (scalar == Scalar::boolean) name = "c_bool";
+    if (s.is_float()) name = s.bits == 16 ? "c_uint16" : s.bits == 32 ? "c_float" : "c_double";
+    return nb::module_::import_("ctypes").attr(name.c_str());
+}
+
 nb::object make_class(Type type) {
     nb::dict members;
     const std::string name = type.python_name();
     members["__slots__"] = nb::tuple();
     members["__doc__"] = class_doc(type);
     members["__module__"] = named_type(name) ? "warp" : "warp.types";
+    members["_type_"] = ctype_of(type.scalar());
     if (type.scalar() != Scalar::bf16) {  // what numpy.dtype(wp.float32) asks for
         const nb::object dtype = nb::module_::import_("numpy").attr("dtype");
         const nb::object scalar = dtype(info(type.scalar()).numpy);

@@ -44,15 +44,25 @@ public:
         const ir::NativeSnippet& snippet = *call_.library->native;
         const Type result = call_.results.empty() ? Type::none() : call_.result()->type;
         const std::string result_name = result.is_none() ? "void" : name_of(result);
-        std::string parameters, formals, arguments;
+        std::string parameters, formals, arguments, before;
+        // A call that changes what is passed by reference gives a struct: the result, if there is one, and these.
+        std::size_t references = 0;
+        for (const std::string& name : snippet.parameters) references += name.starts_with('&');
+        const bool returns = !result.is_none() && (references == 0 || result.fields().size() > references);
+        std::size_t next = returns ? 1 : 0;
         for (std::size_t i = 0; i < call_.operands.size(); ++i) {
             const std::string number = std::to_string(i), type = name_of(call_.operands[i]->type);
-            check_name(snippet.parameters[i], "parameter");
-            parameters += (i ? ", " : "") + type + " " + snippet.parameters[i];
+            const std::string& name = snippet.parameters[i];
+            const bool is_reference = name.starts_with('&');
+            check_name(name.substr(is_reference), "parameter");
+            parameters += (i ? ", " : "") + type + " " + name;
             formals += ", char* a" + number + ", long s" + number;
-            arguments += (i ? ", " : "") + std::string("*reinterpret_cast<") + type + "*>(a" + number + " + lane * s" +
-                         number + ")";
+            const std::string given = "*reinterpret_cast<" + type + "*>(a" + number + " + lane * s" + number + ")";
+            const std::string part = is_reference ? "to.part" + std::to_string(next++) : "";
+            if (is_reference) before += "        " + part + " = " + given + ";\n";
+            arguments += (i ? ", " : "") + (is_reference ? part : given);
         }
+        const std::string own_result = !returns ? "void" : references ? name_of(result.fields()[0].type) : result_name;
         std::string body, text;
         for (std::size_t i = 0; i < snippet.source->lines.size(); ++i) {
             const std::string& line = snippet.source->lines[i];
@@ -61,14 +71,18 @@ public:
             body += (is_include(line) ? "" : line) + "\n";
         }
         text += "#line 1 \"" + std::string(kAroundName) + "\"\nnamespace {\nusing namespace wp;\n" + structs_;
-        text += "inline " + result_name + " " + kFunctionName + "(" + parameters + ") {\n";
+        text += "inline " + own_result + " " + kFunctionName + "(" + parameters + ") {\n";
         text += "#line 1 \"" + std::string(kSnippetName) + "\"\n" + body;
         text += "#line 1 \"" + std::string(kAroundName) + "\"\n}\n}\n";
         text += "extern \"C\" void " + std::string(kNativeSymbol) + "(unsigned long lanes, void* result" + formals +
                 ") {\n    for (; lanes; lanes &= lanes - 1) {\n        const long lane = __builtin_ctzl(lanes);\n";
-        const std::string store = "static_cast<" + result_name + "*>(result)[lane] = ";
         text += "        (void)lane;\n        (void)result;\n";
-        text += "        " + (result.is_none() ? "" : store) + kFunctionName + "(" + arguments + ");\n    }\n}\n";
+        if (!result.is_none()) text += "        auto& to = static_cast<" + result_name + "*>(result)[lane];\n" + before;
+        text += "        " +
+                std::string(!returns     ? ""
+                            : references ? "to.part0 = "
+                                         : "to = ") +
+                kFunctionName + "(" + arguments + ");\n    }\n}\n";
         return text;
     }
 

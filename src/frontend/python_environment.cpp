@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -264,20 +265,22 @@ void PythonEnvironment::evaluate_statics(const syntax::Function& tree) {
         if (attribute) found = this->attribute(found, attribute->name);
         return found.kind == Kind::builtin && found.text == "static";
     };
-    sema::walk(
-        tree.body, [](const syntax::Statement&) {},
-        [&](const syntax::Expression& e) {
-            const auto* call = std::get_if<syntax::Call>(&e.node);
-            if (!call || call->arguments.size() != 1 || !is_static(*call->function)) return;
-            const int id = call->arguments[0]->id;
-            for (const std::string& name : names_in(places_[static_cast<std::size_t>(id)].text(*source_)))
-                if (locals.contains(name)) return;
-            try {
-                evaluate(id, {});
-            } catch (const UsageError&) {
-                // A name that is defined later, perhaps: the compiler evaluates it again, and says so if it is not.
-            }
-        });
+    const auto ignore = [](const syntax::Statement&) {};
+    const std::function<void(const syntax::Expression&)> evaluate_static = [&](const syntax::Expression& e) {
+        if (const auto* lambda = std::get_if<syntax::Lambda>(&e.node))
+            sema::walk(lambda->function->body, ignore, evaluate_static);
+        const auto* call = std::get_if<syntax::Call>(&e.node);
+        if (!call || call->arguments.size() != 1 || !is_static(*call->function)) return;
+        const int id = call->arguments[0]->id;
+        for (const std::string& name : names_in(places_[static_cast<std::size_t>(id)].text(*source_)))
+            if (locals.contains(name)) return;
+        try {
+            evaluate(id, {});
+        } catch (const UsageError&) {
+            // A name that is defined later, perhaps: the compiler evaluates it again, and says so if it is not.
+        }
+    };
+    sema::walk(tree.body, ignore, evaluate_static);
 }
 
 std::vector<std::string> PythonEnvironment::names() {

@@ -234,6 +234,9 @@ private:
     Value length_of(const std::vector<Actual>& arguments, Span span);
     Value type_of_argument(const std::vector<Actual>& arguments, Span span);
     // ---- call/sequences.cpp ----
+    std::optional<Value> fold_generator(const std::string& name, const syntax::Call& call, Span span);
+    Value with_element(const std::string& name, const syntax::Comprehension& generators, std::size_t condition,
+                       const Value& before, Span span);
     std::optional<Value> fold_sequence(const std::string& name, const std::vector<Actual>& arguments, Span span);
     Value local_array(const std::vector<Actual>& arguments, Span span);
     Value array_at(const std::vector<Actual>& arguments, Span span);
@@ -266,6 +269,7 @@ private:
                               Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
+    void assign_reference(const Place& place, const Value& value, Span span);
     ir::Function* instance_of(const BoundCall& call, Span span, const Note& signature);
     ir::Function* new_instance(const FunctionSource& callee, const std::vector<Value>& values, Span span,
                                std::optional<std::size_t> own = {});

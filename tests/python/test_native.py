@@ -285,6 +285,75 @@ def test_mathematics_includes_and_static_variables():
 
 
 @needs_clang
+@pytest.mark.parametrize("header", ["", "#include <cmath>\n#include <cfloat>"])
+def test_names_of_c(header):
+    @wp.func_native(
+        header
+        + """
+        float v = sqrtf(x) + fabsf(-x) + powf(x, 2.0f) + fmaxf(x, 1.0f) + fminf(x, 1.0f) + floorf(x);
+        if (FLT_MAX < INFINITY && NAN != NAN) v += float(M_PI);
+        return v + *wp::address(a, i, 1) + *address(b, i);
+        """
+    )
+    def mixed(x: float, a: wp.array2d[float], b: wp.array[float], i: int) -> float: ...
+
+    @wp.kernel(module="unique")
+    def run(x: wp.array[float], a: wp.array2d[float], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = mixed(x[i], a, x, i)
+
+    x = np.linspace(0.5, 5, 9, dtype=np.float32)
+    a = np.arange(18, dtype=np.float32).reshape(9, 2)
+    out = wp.zeros(9, dtype=float)
+    wp.launch(run, dim=9, inputs=[wp.array(x), wp.array(a), out])
+    expected = np.sqrt(x) + x + x * x + np.maximum(x, 1) + np.minimum(x, 1) + np.floor(x) + np.pi + a[:, 1] + x
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
+@needs_clang
+@pytest.mark.parametrize("options", [{"lanes": 1}, {"lanes": 8}])
+def test_parameters_that_are_passed_by_reference(options):
+    @wp.struct
+    class Body:
+        mass: float
+        velocity: wp.vec3
+        hits: wp.int8
+
+    @wp.func_native("int old = count; ++count; body.velocity[1] += by; body.hits += 2; by = -by; return old;")
+    def hit(count: wp.ref[int], body: wp.ref[Body], by: float) -> int: ...
+
+    @wp.func_native("v = cross(v, w);")
+    def turn(v: wp.ref[wp.vec3], w: wp.vec3): ...
+
+    @wp.kernel(module="unique", module_options=options)
+    def run(counts: wp.array[int], bodies: wp.array[Body], out: wp.array[int], v: wp.array2d[wp.vec3]):
+        i = wp.tid()
+        count = int(10)
+        for k in range(i % 3):
+            out[i] += hit(count, bodies[i], float(k) + 0.5)
+        body = Body(mass=2.0)
+        if i % 2 == 0:
+            hit(counts[i], body, 3.0)
+        turn(body.velocity, wp.vec3(0.0, 0.0, 1.0))
+        turn(v[i, 1], wp.vec3(1.0, 0.0, 0.0))
+        counts[i] += 100 * count + int(body.velocity[0]) + 1000 * int(body.hits)
+
+    n = 11
+    counts, out = wp.zeros(n, dtype=int), wp.zeros(n, dtype=int)
+    bodies, v = wp.zeros(n, dtype=Body), wp.full((n, 2), wp.vec3(0.0, 2.0, 0.0), dtype=wp.vec3)
+    wp.launch(run, dim=n, inputs=[counts, bodies, out, v])
+    i = np.arange(n)
+    even = i % 2 == 0
+    np.testing.assert_array_equal(counts.numpy(), 100 * (10 + i % 3) + np.where(even, 1 + 3 + 2000, 0))
+    np.testing.assert_array_equal(out.numpy(), np.array([0, 10, 21])[i % 3])
+    found = bodies.numpy()
+    np.testing.assert_array_equal(found["velocity"][:, 1], np.array([0, 0.5, 2.0])[i % 3])
+    np.testing.assert_array_equal(found["hits"], 2 * (i % 3))
+    np.testing.assert_array_equal(v.numpy()[:, 1], np.tile([0, 0, -2], (n, 1)))
+    np.testing.assert_array_equal(v.numpy()[:, 0], np.tile([0, 2, 0], (n, 1)))
+
+
+@needs_clang
 def test_generic_parameters_and_overloads():
     @wp.func_native("return 2 * int(sizeof(a)) + int(a);")
     def size_of(a: Any) -> int: ...

@@ -284,3 +284,38 @@ def test_public_modules_show_what_they_promise(module):
     assert public <= promised and set(module.__all__) <= public
     assert not hasattr(module, "usage_error")
     assert "usage_error" not in dir(wp) and "decorators" not in dir(wp) and "twins" not in dir(wp)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "answer"),
+    [
+        (wp.int8, ctypes.c_byte),
+        (wp.uint16, ctypes.c_ushort),
+        (wp.int32, ctypes.c_int),
+        (wp.int64, ctypes.c_long),
+        (wp.uint64, ctypes.c_ulong),
+        (wp.bool, ctypes.c_bool),
+        (wp.float16, ctypes.c_ushort),
+        (wp.bfloat16, ctypes.c_ushort),
+        (wp.float32, ctypes.c_float),
+        (wp.float64, ctypes.c_double),
+        (wp.vec3, ctypes.c_float),
+        (wp.mat22h, ctypes.c_ushort),
+        (wp.transformd, ctypes.c_double),
+    ],
+)
+def test_types_name_the_ctypes_type_of_a_component(dtype, answer):
+    assert dtype._type_ is answer
+
+
+def test_static_expressions_ask_for_the_size_of_a_type():
+    def sizes(dtype):
+        @wp.kernel
+        def k(out: wp.array[int]):
+            out[0] = wp.static(ctypes.sizeof(dtype._type_))
+
+        out = wp.zeros(1, dtype=int)
+        wp.launch(k, dim=1, inputs=[out])
+        return out.numpy()[0]
+
+    assert [sizes(dtype) for dtype in (wp.int8, wp.float16, wp.vec3, wp.float64)] == [1, 2, 4, 8]

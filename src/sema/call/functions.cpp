@@ -244,14 +244,17 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     // The function's result, if it has one, then what it has assigned to its references: see finish_function().
     const std::vector<Value> parts = value.is_tuple() ? value.elements : std::vector<Value>{value};
     const std::size_t first = parts.size() - changed.size();
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-        const Place& place = *call.references[changed[i]];
-        if (place.array || !place.steps.empty())
-            write(place, parts[first + i], span);
-        else if (!place.name.empty())
-            assign_name(place.name, parts[first + i], span);
-    }
+    for (std::size_t i = 0; i < changed.size(); ++i)
+        assign_reference(*call.references[changed[i]], parts[first + i], span);
     return first ? parts[0] : Value{};
+}
+
+// What a function has made of an argument that was passed by reference.
+void FunctionAnalyzer::assign_reference(const Place& place, const Value& value, Span span) {
+    if (place.array || !place.steps.empty() || !place.elements.empty() || place.element)
+        write(place, value, span);
+    else if (!place.name.empty())
+        assign_name(place.name, value, span);
 }
 
 std::vector<ir::Value*> FunctionAnalyzer::operands_of(const BoundCall& call) {

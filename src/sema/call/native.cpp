@@ -9,16 +9,18 @@ namespace {
 // Whether C++ has such values too; tuples, functions, types and texts exist at compile time only.
 bool has_memory(Type type) { return type.is_scalar() || type.is_numeric_aggregate() || type.is_struct(); }
 
+Type type_of_parts(const std::vector<Type>& parts) {
+    std::vector<Type::Field> fields;
+    for (std::size_t i = 0; i < parts.size(); ++i) fields.push_back({"part" + std::to_string(i), parts[i]});
+    return Type::structure("weft_parts", "of a C++ function", std::move(fields));
+}
+
 }  // namespace
 
 Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note& signature) {
     const FunctionSource& callee = *call.callee;
     const syntax::Function& tree = *callee.tree;
     const std::string subject = "the C++ function '" + tree.name + "'";
-    if (!callee.references.empty()) {
-        fail(tree.span, subject + " cannot have parameters that are passed by reference",
-             {help("return a struct, or take an array and write its elements")});
-    }
     if (!callee.result && tree.result_span) {
         fail(tree.result_span, "the result of " + subject + " has no single type",
              {help("annotate one type: -> float, -> wp.vec3; several values are a struct")});
@@ -33,6 +35,7 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     auto snippet = std::make_shared<ir::NativeSnippet>();
     snippet->source = callee.native;
     std::vector<ir::Value*> operands;
+    std::vector<Type> changed;  // the types of what is passed by reference
     for (std::size_t i = 0; i < call.values.size(); ++i) {
         const Value& value = call.values[i];
         const std::string& parameter = tree.parameters[i].name;
@@ -42,7 +45,13 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
             fail(call.places[i], "argument '" + parameter + "' of " + subject + " is " + describe(value),
                  {signature, help("C++ takes numbers, vectors, matrices, structs and arrays")});
         }
-        snippet->parameters.push_back(parameter);
+        const bool by_reference = callee.references.contains(parameter);
+        if (by_reference && !has_memory(type_of(value))) {
+            fail(call.places[i], "argument '" + parameter + "' of " + subject + " cannot be passed by reference",
+                 {signature, help("the C++ writes to the elements of an array without that")});
+        }
+        snippet->parameters.push_back((by_reference ? "&" : "") + parameter);
+        if (by_reference) changed.push_back(type_of(value));
         operands.push_back(materialize(value, call.places[i]));
     }
     auto function = std::make_shared<ir::LibraryFunction>();
@@ -50,8 +59,19 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     function->pure = false;  // who knows what it does
     function->native = std::move(snippet);
     builder_.span = span;
-    ir::Value* made = builder_.call_library(std::move(function), result, operands);
-    return made ? from_ir(made) : Value{};
+    if (changed.empty()) {
+        ir::Value* made = builder_.call_library(std::move(function), result, operands);
+        return made ? from_ir(made) : Value{};
+    }
+    // One struct: the result, if there is one, then what the references are afterwards.
+    if (!result.is_none()) changed.insert(changed.begin(), result);
+    ir::Value* made = builder_.call_library(std::move(function), type_of_parts(changed), operands);
+    const auto part = [&](std::size_t i) {
+        return Value::runtime(builder_.extract(made, {static_cast<std::int64_t>(i)}));
+    };
+    for (std::size_t i = 0, next = result.is_none() ? 0 : 1; i < call.references.size(); ++i, ++next)
+        assign_reference(*call.references[i], part(next), span);
+    return result.is_none() ? Value{} : part(0);
 }
 
 }  // namespace weft::sema
