@@ -292,8 +292,6 @@ private:
     Value call_closure(const Value& closure, const std::vector<Actual>& arguments, Span span);
     Value body_of(const syntax::Lambda& lambda);
     static bool holds_closure(const Value& value);
-    Value comprehension(const syntax::Comprehension& comprehension);
-    void generate(const syntax::Comprehension& comprehension, std::size_t number, std::vector<Value>& elements);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
@@ -412,6 +410,9 @@ private:
         Span span;
     };
     Iterable iterable(const syntax::Expression& expression);
+    Value comprehension(const syntax::Comprehension& comprehension, const Iterable* first = nullptr);
+    void generate(const syntax::Comprehension& comprehension, std::size_t number, const Iterable& over,
+                  std::vector<Value>& elements);
     static bool is_counted(const Iterable& over);
     static std::optional<std::int64_t> length_of(const Iterable& over);
     std::vector<Value> elements_of(const Iterable& over);

@@ -96,7 +96,19 @@ def steps(n: int, a: wp.array[wp.float64], x: wp.float64):
     return total
 
 
-PROGRAMS = [over_arrays, over_ranges, over_tuples_and_lists, lists, steps]
+def folds(n: int, a: wp.array[wp.float64], x: wp.float64):
+    total = sum(v * x for v in a) + x * 0.5
+    total += sum(type(x)(k) * v * v for k, v in enumerate(a) if k % 2 == n % 2 if v > 0.0)
+    total += sum(type(x)(k) * x for k in range(n)) + sum(type(x)(k) for k in reversed(range(40)))
+    if any(v > 1.5 for v in a):
+        total *= 2.0
+    if all(v > -0.9 for v in reversed(a)) and any(v < w for v, w in zip(a, reversed(a)) if w > 0.0):
+        total -= x * x
+    v = 3.0
+    return total + v
+
+
+PROGRAMS = [folds, over_arrays, over_ranges, over_tuples_and_lists, lists, steps]
 
 
 def kernel_of(function, **options):
@@ -216,3 +228,16 @@ def test_an_index_outside_of_a_view_with_a_step_is_found_in_debug_mode():
     for n in (3, -4):
         with pytest.raises(IndexError, match="axis 0 of 'a\\[...\\]', which has size 3"):
             wp.launch(k, dim=1, inputs=[a, n])
+
+
+def test_what_a_sum_runs_over_is_evaluated_once():
+    @wp.kernel
+    def k(count: wp.array[int], out: wp.array[int]):
+        out[0] = sum(3 * v for v in (wp.atomic_add(count, 0, 1), 5))
+        out[1] = sum(v for v in [wp.atomic_add(count, 0, 1)] if wp.static(True))
+        out[2] = max(v + wp.atomic_add(count, 0, 1) for v in (1, 2))
+
+    count, out = wp.zeros(1, dtype=int), wp.zeros(3, dtype=int)
+    wp.launch(k, dim=1, inputs=[count, out])
+    assert count.numpy()[0] == 4
+    np.testing.assert_array_equal(out.numpy(), [15, 1, 5])

@@ -180,6 +180,7 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "zeros") return local_array(actuals(call), span);
     if (name == "array") return array_at(actuals(call), span);
     if (name == "min" || name == "max" || name == "sum" || name == "any" || name == "all") {
+        if (std::optional<Value> value = fold_generator(name, call, span)) return *value;
         std::vector<Actual> arguments = actuals(call);
         if (std::optional<Value> value = fold_sequence(name, arguments, span)) return *value;
         return call_builtin(name, arguments, span);

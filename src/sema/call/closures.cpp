@@ -104,23 +104,19 @@ bool FunctionAnalyzer::holds_closure(const Value& value) {
            std::any_of(value.elements.begin(), value.elements.end(), holds_closure);
 }
 
-Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension) {
+// `first`: what the first generator runs over, where that has been evaluated.
+Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension, const Iterable* first) {
     std::vector<Value> elements;
-    generate(comprehension, 0, elements);
+    generate(comprehension, 0, first ? *first : iterable(*comprehension.generators[0].iterable), elements);
     std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
     return Value::list(std::move(elements));
 }
 
 // The elements for all values of the generators from this one on.
-void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std::size_t number,
+void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std::size_t number, const Iterable& over,
                                 std::vector<Value>& elements) {
-    if (number == comprehension.generators.size()) {
-        elements.push_back(expression(*comprehension.element));
-        return;
-    }
     const syntax::Generator& generator = comprehension.generators[number];
     const Span span = generator.iterable->span;
-    const Iterable over = iterable(*generator.iterable);
     const std::optional<std::int64_t> length = length_of(over);
     if (!length) {
         fail(span, "the length of a comprehension must be known at compile time",
@@ -146,7 +142,11 @@ void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std:
             }
             is_taken = *known;
         }
-        if (is_taken) generate(comprehension, number + 1, elements);
+        if (!is_taken) continue;
+        if (number + 1 == comprehension.generators.size())
+            elements.push_back(expression(*comprehension.element));
+        else
+            generate(comprehension, number + 1, iterable(*comprehension.generators[number + 1].iterable), elements);
     }
 }
 
