@@ -8,7 +8,9 @@ the program that ran. A decision that rounding could turn over (a comparison of 
 
 import ast
 import copy
+import functools
 import math
+import operator
 
 import numpy as np
 
@@ -326,7 +328,12 @@ def _copied(x):
 def load(text):
     """The names that the text defines, to be called with Arrays and numbers."""
     tree = ast.fix_missing_locations(_Copies().visit(ast.parse(text.replace("import warp as wp", ""))))
-    names = {"wp": Module, "_copied": _copied, "int": whole}
+    names = {
+        "wp": Module,
+        "_copied": _copied,
+        "int": whole,
+        "sum": lambda values: functools.reduce(operator.add, values),
+    }
     exec(compile(tree, "<kernel>", "exec"), names)
     return names
 

@@ -158,6 +158,9 @@ class Program:
             lambda: f"{self.call(scope, lambda: a)}[0]" if scope.functions else f"squash({a})",
             lambda: f"wp.where({self.condition(scope)}, {a}, {b})",
             lambda: f"squash({a})",
+            lambda: f"(lambda y, by={b}: squash(y * {self.leaf(scope)} - by))({a})",
+            lambda: f"sum([squash(y * {self.leaf(scope)}) for y in ({a}, {b})])",
+            lambda: f"sum(squash(y) for y in {vector()})",
         ]
         return c.choice(forms)()
 
@@ -316,6 +319,11 @@ class Program:
             if c.random() < 0.5:
                 lines += ["else:", *self.block(scope, depth - 1)]
             return lines
+        if form < 0.75:
+            return self.inner_function(scope, depth) if c.random() < 0.5 else self.match(scope, depth)
+        if form < 0.78:
+            name = self.fresh("q")
+            return [f"if ({name} := {self.number(scope, 1)}) > {self.leaf(scope)}:", f"    a = squash({name} * {name})"]
         if form < 0.88 and scope.loops < 2:
             return self.counted(scope, depth)
         if form < 0.95 and scope.loops < 2:
@@ -333,8 +341,42 @@ class Program:
             way = f"return {self.bounded(scope)}, shrink({self.vector(scope, 1)})"
         return [f"if {self.condition(scope)}:", f"    {way}"]
 
+    def inner_function(self, scope, depth):
+        """A function that changes what it captures, called in two places."""
+        c = self.c
+        name, by = self.fresh("g"), self.fresh("h")
+        changed = [*scope.floats, *scope.vectors, *scope.matrices, *(k for k in scope.ints if k == "k0")]
+        result, loops = scope.result, scope.loops
+        scope.result, scope.loops = "none", 0
+        scope.floats.append(by)
+        body = [f"    nonlocal {', '.join(changed)}", *self.block(scope, depth - 1)]
+        scope.floats.remove(by)
+        scope.result, scope.loops = result, loops
+        lines = [f"def {name}({by}):", *body]
+        if c.random() < 0.5:
+            lines += [f"if {self.condition(scope)}:", f"    {name}({self.bounded(scope)})"]
+        return [*lines, *self.assignment(scope), f"{name}({self.bounded(scope)})"]
+
+    def match(self, scope, depth):
+        c = self.c
+        lines = [f"match ({self.int_expression(scope)}) % 4:"]
+        for pattern in c.sample(["0", "1 | 2", "3", "_"][: c.randint(2, 4)], 2):
+            guard = f" if {self.condition(scope)}" if pattern == "_" or c.random() < 0.4 else ""
+            block = self.block(scope, depth - 1)
+            lines += [f"    case {pattern}{guard}:", *(f"    {line}" for line in block)]
+        return lines
+
+    def elements(self, scope, depth):
+        """A loop over a vector, or an array of the launch."""
+        name, number = self.fresh("j"), self.fresh("q")
+        over = "x" if scope.arrays and self.c.random() < 0.5 else f"shrink({self.vector(scope, 1)})"
+        body = self.inside_loop(scope, depth, name)
+        return [f"for {name}, {number} in enumerate({over}):", f"    b = squash({number} * a)", *body]
+
     def counted(self, scope, depth):
         c = self.c
+        if c.random() < 0.2:
+            return self.elements(scope, depth)
         name = self.fresh("j")
         end = c.choice([str(c.randint(1, 4)), f"({self.int_expression(scope)}) % 5"])
         bounds = c.choice([end, end, f"{c.randint(0, 2)}, {end}", f"0, {end}, 2", f"{end}, -1, -1"])
