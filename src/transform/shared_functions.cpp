@@ -95,6 +95,7 @@ private:
             case Op::tid:
             case Op::block_dim:
             case Op::print:
+            case Op::raise:
             case Op::require:
             case Op::assert_:
             case Op::note_finite:

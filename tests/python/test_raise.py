@@ -156,6 +156,33 @@ def test_a_path_that_raises_has_no_part_in_types_and_values():
             launched(k, 1, [n, out])
 
 
+def test_functions_of_large_kernels_raise():
+    """A kernel that is too large for all of its functions to be inlined."""
+
+    @wp.func
+    def step(x: float):
+        if x > 40.0:
+            raise OverflowError(f"{x:.0f} is too large")
+        for k in range(16):
+            x = x + wp.sin(x * 0.01 + float(k)) * 1.0e-6 * wp.cos(x)
+        return x + 0.125
+
+    @wp.kernel
+    def k(x: wp.array[float]):
+        i = wp.tid()
+        v = x[i]
+        for _a in range(16):
+            for _b in range(16):
+                v = step(v)
+        x[i] = v
+
+    x = wp.array([1.0, 2.0, 3.0], dtype=float)
+    launched(k, 3, [x])
+    np.testing.assert_allclose(x.numpy(), [33.0, 34.0, 35.0], rtol=1e-3)
+    with pytest.raises(OverflowError, match=r"40 is too large, in 'step', in kernel 'k', thread \((1|2),\)"):
+        launched(k, 3, [wp.array([1.0, 9.0, 9.0], dtype=float)])
+
+
 def test_gradients_of_a_kernel_that_may_raise():
     x = wp.array([1.0, 4.0, 16.0], dtype=float, requires_grad=True)
     y = wp.zeros(3, dtype=float, requires_grad=True)
