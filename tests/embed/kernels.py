@@ -25,6 +25,14 @@ def step(dt: float, wind: Wind, x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp
 
 
 @wp.kernel
+def roots(x: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] < 0.0:
+        raise ValueError(f"{x[i]} has no root")
+    x[i] = wp.sqrt(x[i])
+
+
+@wp.kernel
 def shifted(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float), missing: wp.array(dtype=int)):
     i, j = wp.tid()
     y[i, j] = x[i, j] + float(10 * i + j)

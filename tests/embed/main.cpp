@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <vector>
 #include <thread>
 
 #include "weft/program.h"
@@ -145,6 +146,10 @@ void mistakes(const weft::Program& program, const std::string& path) {
     expect_error([&] { program.kernel("shifted").launch({4, 4}, {y, x, x}); }, {"'y'", "array2d[float32]"});
     expect_error([&] { program.kernel("shifted").launch({4, 4, 4}, {y, y, weft::Array()}); }, {"3 axes"});
     expect_error([&] { program.kernel("talk").launch(-1, {1}); }, {"negative"});
+    std::vector<float> numbers = {1.0f, 4.0f, -9.0f};
+    const weft::Array some = weft::Array::wrap(numbers.data(), "float32", {3});
+    expect_error([&] { program.kernel("roots").launch(3, {some}); },
+                 {"ValueError: -9 has no root", "kernel 'roots'", "thread (2,)"});
     expect_error([&] { program.kernel("stop"); }, {"'stop'", "step"});
     expect_error([&] { weft::Program::load("nowhere.weft"); }, {"nowhere.weft", "cannot be opened"});
     expect_error([&] { weft::Program::load(path + ".damaged"); }, {"damaged"});

@@ -58,6 +58,19 @@ TEST(Text, every_kind_of_number_is_read_back_bit_by_bit) {
     }
 }
 
+TEST(Text, views_with_a_step_and_exceptions) {
+    const char* kSource = R"(kernel @k(%x: array<f32, 2>) tid 1 {
+  %i = tid 0
+  %by = constant -2 : i32
+  %part = slice %x[1], %i, %i, %by
+  %v = load %part[%i, %i]
+  raise "ValueError: %g", %v
+  return
+}
+)";
+    EXPECT_EQ(print(*parse(kSource)), kSource);
+}
+
 TEST(Text, canonical_form_leaves_out_names_and_places_only) {
     const char* kSource = R"(kernel @k(%x: array<f32, 1>) tid 1 {  // a.py:1
   %i = tid 0  // a.py:2

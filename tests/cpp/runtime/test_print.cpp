@@ -66,8 +66,23 @@ TEST(Fault, the_first_one_wins_and_says_which_thread) {
     EXPECT_EQ(fault.site, 7);
 }
 
+TEST(Fault, raise_keeps_what_it_says_as_far_as_it_fits) {
+    Fault fault{};
+    const LaunchContext context{{4, 5, 1, 1}, &fault};
+    weft_raise(&context, 3 * 5 + 2, 6, "ValueError: %g of %d %% %s", 0.5, -3, std::string(1000, 'x').c_str());
+    weft_raise(&context, 1, 1, "IndexError");
+    EXPECT_EQ(fault.kind, static_cast<std::int32_t>(FaultKind::raised));
+    EXPECT_EQ(fault.thread[0], 3);
+    EXPECT_EQ(fault.thread[1], 2);
+    EXPECT_EQ(fault.site, 6);
+    const std::string message = fault.message;
+    EXPECT_EQ(message.substr(0, 26), "ValueError: 0.5 of -3 % xx");
+    EXPECT_EQ(message.size(), sizeof fault.message - 1);
+}
+
 TEST(Fault, does_nothing_without_a_record) {
     const LaunchContext context{{1, 1, 1, 1}, nullptr};
+    weft_raise(&context, 0, 0, "ValueError");
     weft_fault(&context, 1, 0, 0, 0, 0, 0);
 }
 
