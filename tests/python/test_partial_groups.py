@@ -124,3 +124,17 @@ def test_rows_that_end_inside_a_group(way):
         wp.launch(blur, dim=(rows, columns), inputs=[*sources, whole[:, :columns]])
         np.testing.assert_array_equal(whole.numpy()[:, :columns], expected, err_msg=f"{rows} x {columns}, {way}")
         assert (whole.numpy()[:, columns:] == UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("lanes", [1, 8, 16, 64])
+def test_neighbours_that_begin_anew_inside_a_group(lanes):
+    @wp.kernel(module="unique", module_options={"lanes": lanes})
+    def turn(x: wp.array[wp.vec3], shift: int, y: wp.array[wp.vec3]):
+        i = wp.tid()
+        y[i] = 2.0 * x[(i + shift) % x.shape[0]]
+
+    x = np.random.default_rng(8).standard_normal((201, 3)).astype(np.float32)
+    for shift in (0, 7, 64, 200):
+        y = wp.full(201, wp.vec3(float(UNTOUCHED)), dtype=wp.vec3)
+        wp.launch(turn, dim=201, inputs=[wp.array(x, dtype=wp.vec3), shift, y])
+        np.testing.assert_array_equal(y.numpy(), 2.0 * np.roll(x, -shift, axis=0), err_msg=f"by {shift}")
