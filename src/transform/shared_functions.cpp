@@ -60,7 +60,7 @@ private:
     struct Facts {
         std::int64_t own = 0, inlined = 0, kept = 0, sites = 0;  // operations, and calls
         std::vector<const Function*> calls;
-        bool may_stay = true;
+        bool may_stay = true, makes_arrays = false;
     };
 
     void visit(const Function& function) {
@@ -69,7 +69,8 @@ private:
         ir::for_each_operation(function.body, [&](const Operation& operation) {
             ++facts.own;
             if (operation.op == Op::call) facts.calls.push_back(operation.function);
-            facts.may_stay &= !needs_the_kernel(operation);
+            facts.may_stay &= !needs_the_kernel(operation) && !keeps_arrays(operation);
+            facts.makes_arrays |= operation.op == Op::local_array;
         });
         facts.inlined = facts.own;
         for (const Function* callee : facts.calls) {
@@ -77,17 +78,24 @@ private:
             const Facts& inner = facts_.at(callee);
             facts.inlined = std::min(facts.inlined + inner.inlined, kMany);
             facts.may_stay &= inner.may_stay;
+            facts.makes_arrays |= inner.makes_arrays;
         }
         facts.may_stay &= !function.has_own_derivative();
         std::int64_t bytes = 0;
         for (const ir::Value* parameter : function.parameters()) bytes += parameter->type.size_bytes();
         for (const ir::Value* result : function.body.terminator()->operands) {
             bytes += result->type.size_bytes();
-            facts.may_stay &= !ir::holds_array(result->type);  // it may be an array of the function's own
+            // What it gives may be an array of its own, which ends with it.
+            facts.may_stay &= !facts.makes_arrays || !ir::holds_array(result->type);
         }
         facts.may_stay &= bytes <= kMostBytes;
         facts_.emplace(&function, std::move(facts));
         callees_first_.push_back(&function);
+    }
+
+    // Whether it stores arrays: where they come from could not be told from the call.
+    static bool keeps_arrays(const Operation& operation) {
+        return ir::writes(operation.op) && ir::holds_array(operation.operands.back()->type);
     }
 
     static bool needs_the_kernel(const Operation& operation) {

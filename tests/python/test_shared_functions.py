@@ -151,6 +151,62 @@ def test_functions_of_a_large_kernel_stay_functions_unless_it_runs_on_lanes(opti
         np.testing.assert_array_equal(got, wanted)
 
 
+Long = wp.types.vector(24, wp.float64)
+
+
+@wp.struct
+class Holder:
+    values: wp.array[wp.float64]
+
+
+def often(function):
+    """A kernel that calls the function from so many places that it would stay a function."""
+
+    @wp.func
+    def few(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+        return function(holders, a, x) + function(holders, a, x + wp.float64(1.0)) * polynomials(x) * polynomials(-x)
+
+    @wp.func
+    def more(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+        return few(holders, a, x) + few(holders, a, -x) + few(holders, a, x * x) + few(holders, a, x + x)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def kernel(holders: wp.array[Holder], a: wp.array[wp.float64], out: wp.array[wp.float64]):
+        out[0] = more(holders, a, out[0]) + more(holders, a, out[1]) + more(holders, a, out[2])
+
+    return kernel
+
+
+@wp.func
+def reads(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+    v = Long()
+    for i in range(24):
+        v[i] = a[i] + holders[i].values[0] * x
+    return v[3] + polynomial(v[4]) + polynomial(v[5]) - holders[1].values[2] * a[3] * v[6] * v[7]
+
+
+@wp.func
+def keeps(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+    holder = Holder()
+    holder.values = a
+    holders[0] = holder
+    return reads(holders, a, x)
+
+
+@wp.func
+def tells(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+    if x != x:
+        print("not a number")
+    return reads(holders, a, x)
+
+
+@pytest.mark.parametrize("function", [reads, keeps, tells], ids=lambda function: function.key)
+def test_functions_that_keep_arrays_or_need_the_thread_are_inlined(function):
+    text = often(function).listing("ir")
+    assert "call @polynomial" in text
+    assert ("call @few" in text) == (function is reads)
+
+
 @wp.func
 def many_polynomials(x: wp.float64, scale: wp.array[wp.float64], i: int):
     total = polynomials(x) * scale[i]
