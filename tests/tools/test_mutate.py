@@ -235,3 +235,11 @@ def test_equivalent_mutants_have_reasons_and_are_changes_of_today(tool):
     keys = {m.key for changes in mutate.candidates(mutate.ROOT, []).values() for m in changes} if reasons else set()
     for key, reason in reasons.items():
         assert key in keys and len(reason) > 10, f"{key}: its line is gone or it has no reason"
+
+
+@pytest.mark.parametrize("path", ["src/runtime/a.cpp", "python/warp/c.py"])
+def test_each_mutant_is_built_so_that_the_one_before_is_gone(tool, monkeypatch, tmp_path, path):
+    mutate, ran = tool("mutate"), []
+    monkeypatch.setattr(mutate, "run", lambda command, limit: ran.append(command) or (0, ""))
+    assert mutate.Tree(tmp_path, 2).build(path, 5.0)
+    assert [str(command[0]).endswith("ninja") for command in ran] == [True]
