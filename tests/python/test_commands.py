@@ -93,6 +93,36 @@ def test_a_command_of_an_adjoint():
         command.set_param_at_index(2, 1)
 
 
+@wp.kernel
+def scale(x: wp.array[float], n: int, y: wp.array[float]):
+    i = wp.tid()
+    y[i] = x[i] * float(n)
+
+
+@pytest.mark.seed("S-LCH-010")
+def test_numbers_of_ctypes_in_a_command_of_an_adjoint():
+    x, y, adj_x, adj_y = wp.ones(2), wp.zeros(2), wp.zeros(2), wp.ones(2)
+    command = wp.launch(
+        scale, dim=2, inputs=[x, 1], outputs=[y], adj_inputs=[adj_x, None], adj_outputs=[adj_y], adjoint=True,
+        record_cmd=True,
+    )  # fmt: skip
+    command.set_param_at_index_from_ctype(1, ctypes.c_int(3))
+    command.launch()
+    assert adj_x.list() == [3.0, 3.0]
+    command.set_param_by_name_from_ctype("n", ctypes.c_int(10))
+    command.launch()
+    assert adj_x.list() == [13.0, 13.0]
+    command.set_params_from_ctypes([x, ctypes.c_int(100), y])
+    command.launch()
+    assert adj_x.list() == [113.0, 113.0]
+    others = wp.zeros(2), wp.zeros(2)
+    command.set_param_at_index_from_ctype(0, others[0], adjoint=True)
+    command.launch()
+    command.set_param_by_name_from_ctype("x", others[1], adjoint=True)
+    command.launch()
+    assert adj_x.list() == [113.0, 113.0] and others[0].list() == others[1].list() == [100.0, 100.0]
+
+
 def test_a_launch_of_no_threads_checks_nothing_but_the_count():
     wp.launch(shift, dim=0, inputs=["text", None, 3])
     wp.launch(shift, dim=(3, 0), inputs=["text", None, 3])
