@@ -241,3 +241,43 @@ def test_what_a_sum_runs_over_is_evaluated_once():
     wp.launch(k, dim=1, inputs=[count, out])
     assert count.numpy()[0] == 4
     np.testing.assert_array_equal(out.numpy(), [15, 1, 5])
+
+
+def test_parts_of_elements_of_lists_are_assigned():
+    @wp.struct
+    class Body:
+        mass: float
+        position: wp.vec3
+
+    @wp.kernel
+    def k(out: wp.array2d[float]):
+        i = wp.tid()
+        bodies = [Body(mass=1.0), Body(mass=2.0)]
+        bodies[1].mass = 5.0
+        bodies[1].position[2] += 3.0
+        bodies[0], bodies[1] = bodies[1], bodies[0]
+        vectors = [wp.vec3(1.0), wp.vec3(2.0), wp.vec3(3.0)]
+        vectors[i % 3][1] = 7.0
+        for j in range(i):
+            vectors[-1 - j % 3].x += 1.0
+            vectors[j % 2][i % 3] *= 2.0
+        table = [[0.0, 0.0], [0.0, 0.0]]
+        table[1][i % 2] = 4.0
+        out[i, 0] = bodies[0].mass + 10.0 * bodies[0].position[2] + 100.0 * bodies[1].mass
+        out[i, 1] = table[1][0] - table[1][1]
+        for j, v in enumerate(vectors):
+            for n in range(3):
+                out[i, 2 + 3 * j + n] = v[n]
+
+    count = 6
+    out = wp.zeros((count, 11), dtype=float)
+    wp.launch(k, dim=count, inputs=[out])
+    expected = np.zeros((count, 11))
+    for i in range(count):
+        vectors = np.repeat([[1.0], [2.0], [3.0]], 3, axis=1)
+        vectors[i % 3, 1] = 7.0
+        for j in range(i):
+            vectors[-1 - j % 3, 0] += 1.0
+            vectors[j % 2, i % 3] *= 2.0
+        expected[i] = [135.0, 4.0 if i % 2 == 0 else -4.0, *vectors.ravel()]
+    np.testing.assert_array_equal(out.numpy(), expected)

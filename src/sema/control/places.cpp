@@ -187,7 +187,9 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         inner.element = nullptr;
         Place outer = place;
         outer.steps.clear();
-        assign_name(name, read(outer), place.span);
+        const Value before = read(outer);
+        outer.type = type_of(before);
+        assign_name(name, before, place.span);
         write(inner, value, value_span);
         const Value changed = find_local(name)->value;
         scope_.erase(name);
