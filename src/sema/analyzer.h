@@ -332,7 +332,9 @@ private:
     static std::int64_t static_position(const Value& list, std::int64_t index, Span span);
     static Value part_of_list(const Value& list, const std::vector<std::int64_t>& path);
     ir::Value* as_aggregate(const Value& list, Span span);
-    void write_element(const Place& place, const Value& value, Span value_span);
+    // `is_part`: only a part of the element has been assigned.
+    void write_element(const Place& place, const Value& value, Span value_span, bool is_part = false);
+    std::optional<Value> element_of_local(const syntax::Expression& e) const;
     Value element_by_index(const Value& list, const Value& index, Span span);
     // list.append(x) of a local
     bool append_to_list(const syntax::Call& call, Span span);

@@ -281,3 +281,70 @@ def test_parts_of_elements_of_lists_are_assigned():
             vectors[j % 2, i % 3] *= 2.0
         expected[i] = [135.0, 4.0 if i % 2 == 0 else -4.0, *vectors.ravel()]
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+def test_elements_of_lists_and_tuples_are_passed_by_reference():
+    @wp.func
+    def grow(x: wp.ref[float], by: float):
+        x += by
+
+    @wp.struct
+    class Ball:
+        height: float
+
+        def step(self, by: float):
+            self.height += by
+
+    @wp.kernel
+    def k(out: wp.array2d[float]):
+        i = wp.tid()
+        values = [1.0, 2.0, 3.0]
+        grow(values[1], 10.0)
+        grow(values[-1], 20.0)
+        grow(values[i % 3], 100.0)
+        balls = [Ball(height=0.5), Ball(height=1.5)]
+        pair = (Ball(height=2.5), values)
+        for j in range(i):
+            balls[0].step(float(j))
+            pair[0].step(1.0)
+        for n in range(2):
+            balls[n].step(4.0)
+        pair[0].height *= 2.0
+        for n, v in enumerate(values):
+            out[i, n] = v
+        out[i, 3] = balls[0].height
+        out[i, 4] = balls[1].height
+        out[i, 5] = pair[0].height
+
+    count = 5
+    out = wp.zeros((count, 6), dtype=float)
+    wp.launch(k, dim=count, inputs=[out])
+    for i, row in enumerate(out.numpy()):
+        values = [1.0, 12.0, 23.0]
+        values[i % 3] += 100.0
+        np.testing.assert_array_equal(row, [*values, 4.5 + sum(range(i)), 5.5, 2 * (2.5 + i)])
+
+
+def test_random_numbers_drawn_by_a_lambda_in_a_sum():
+    @wp.kernel
+    def k(out: wp.array[float]):
+        i = wp.tid()
+        state = wp.rand_init(3, i)
+        draw = lambda: wp.randf(state)  # noqa: E731
+        out[i] = draw() + 2.0 * sum(draw() for _ in range(30)) + 4.0 * draw()
+
+    @wp.kernel
+    def plain(out: wp.array[float]):
+        i = wp.tid()
+        state = wp.rand_init(3, i)
+        out[i] = wp.randf(state)
+        total = float(0.0)
+        for _ in range(30):
+            total += wp.randf(state)
+        out[i] = out[i] + 2.0 * total + 4.0 * wp.randf(state)
+
+    drawn, expected = wp.zeros(9, dtype=float), wp.zeros(9, dtype=float)
+    wp.launch(k, dim=9, inputs=[drawn])
+    wp.launch(plain, dim=9, inputs=[expected])
+    np.testing.assert_allclose(drawn.numpy(), expected.numpy(), rtol=1e-6)
+    assert len(set(drawn.numpy())) == 9

@@ -31,6 +31,8 @@ std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e)
         return step ? std::optional(step->type) : std::nullopt;
     }
     const auto* subscript = std::get_if<syntax::Subscript>(&e.node);
+    if (const std::optional<Value> element = element_of_local(e))
+        return element->is_binding() || element->is_tuple() ? std::nullopt : std::optional(type_of(*element));
     const std::optional<Type> whole = subscript ? type_of_place(*subscript->object) : std::nullopt;
     if (!whole || has_slice(subscript->indices)) return std::nullopt;
     const int count = static_cast<int>(subscript->indices.size());

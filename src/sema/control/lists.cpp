@@ -85,10 +85,17 @@ Value FunctionAnalyzer::element_by_index(const Value& list, const Value& index, 
     return read_part(Value::runtime(whole), step);
 }
 
-void FunctionAnalyzer::write_element(const Place& place, const Value& value, Span value_span) {
+void FunctionAnalyzer::write_element(const Place& place, const Value& value, Span value_span, bool is_part) {
     if (value.is_nothing()) fail(value_span, "there is no value to assign: the call returns nothing");
     const Value before = find_local(place.name)->value;
     Value list = part_of_list(before, place.elements);
+    std::vector<std::int64_t> around = place.elements;
+    if (!place.element) around.pop_back();
+    // Parts of a tuple's elements can change, as a struct can that a tuple of Python refers to.
+    if (const Value whole = part_of_list(before, around); !is_part && !whole.is_list) {
+        fail(place.span, "elements of " + describe(whole) + " cannot be assigned",
+             {help("elements of arrays and lists and components of vectors and matrices can")});
+    }
     if (place.element) {
         const auto size = static_cast<std::int64_t>(list.elements.size());
         ir::Value* whole = as_aggregate(list, place.span);
@@ -110,6 +117,31 @@ void FunctionAnalyzer::write_element(const Place& place, const Value& value, Spa
     for (const std::int64_t at : place.elements) part = &part->elements[static_cast<std::size_t>(at)];
     *part = std::move(list);
     assign_name(place.name, std::move(after), place.span);
+}
+
+// The element of a list or tuple that a local is, without writing IR; of those that a launch chooses from, the first.
+std::optional<Value> FunctionAnalyzer::element_of_local(const syntax::Expression& e) const {
+    if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
+        const Local* local = find_local(name->id);
+        return local && local->value.is_tuple() ? std::optional(local->value) : std::nullopt;
+    }
+    const auto* subscript = std::get_if<syntax::Subscript>(&e.node);
+    const std::optional<Value> whole = subscript ? element_of_local(*subscript->object) : std::nullopt;
+    if (!whole || !whole->is_tuple() || whole->elements.empty()) return std::nullopt;
+    if (subscript->indices.size() != 1 || has_slice(subscript->indices)) return std::nullopt;
+    const syntax::Expression* index = subscript->indices[0].get();
+    const auto* unary = std::get_if<syntax::Unary>(&index->node);
+    const bool is_negative = unary && unary->op == syntax::UnaryOperator::negate;
+    if (is_negative) index = unary->operand.get();
+    std::int64_t at = 0;
+    if (const auto* literal = std::get_if<syntax::IntegerLiteral>(&index->node)) {
+        at = literal->value;
+    } else if (const auto* name = std::get_if<syntax::Name>(&index->node)) {
+        const Local* local = find_local(name->id);
+        if (local && local->value.is_constant_integer()) at = local->value.numbers[0].i;
+    }
+    if (is_negative) at = -at;
+    return whole->elements[static_cast<std::size_t>(static_position(*whole, at, e.span))];
 }
 
 bool FunctionAnalyzer::append_to_list(const syntax::Call& call, Span span) {

@@ -78,7 +78,7 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
             return result;
         }
         const Value object = read(base);
-        if (object.is_list && !base.name.empty()) return place_of_element(std::move(base), object, *subscript, span);
+        if (object.is_tuple() && !base.name.empty()) return place_of_element(std::move(base), object, *subscript, span);
         if (object.is_tuple()) {  // of arrays: pair[0][i] = ...
             const Value element = subscript_of(object, subscript->indices, span);
             if (type_of(element).is_array()) return place_of_array(element, span);
@@ -193,7 +193,7 @@ void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_
         write(inner, value, value_span);
         const Value changed = find_local(name)->value;
         scope_.erase(name);
-        return write_element(outer, changed, value_span);
+        return write_element(outer, changed, value_span, true);
     }
     ir::Value* part = nullptr;
     const bool is_slice = !place.steps.empty() && place.steps.back().is_slice();

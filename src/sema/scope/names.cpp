@@ -190,7 +190,7 @@ void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::strin
         target_names(*attribute->object, roots);
         for (const std::string& root : roots) {
             const Local* local = find_local(root);
-            if (!local || local->value.is_list || type_of(local->value).is_struct()) names.insert(root);
+            if (!local || local->value.is_tuple() || type_of(local->value).is_struct()) names.insert(root);
         }
     }
     if (!callee || callee->kind != Binding::Kind::builtin) return;
