@@ -38,8 +38,8 @@ void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow)
                    [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
                    [&](const syntax::UnsupportedStatement& s) {
                        fail(span, "'" + s.what + "' is not supported in kernels",
-                            {help("kernels know assignments, if, for, while, break, continue, return, assert, pass and "
-                                  "calls")},
+                            {help("kernels know assignments, if, match, for, while, break, continue, return, raise, "
+                                  "assert, pass, functions in functions and calls")},
                             ErrorCategory::syntax);
                    },
                },

@@ -93,9 +93,8 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
             [&](const syntax::Lambda& n) { return lambda(n); },
             [&](const syntax::Unsupported& n) -> Value {
                 fail(span, n.what + " is not supported in kernels",
-                     {help("kernels know arithmetic, comparisons, calls, subscripts and attributes; wp.static(...) "
-                           "runs any "
-                           "Python expression when the kernel is built")},
+                     {help("kernels know arithmetic, comparisons, calls, subscripts, attributes, lambdas and lists "
+                           "of known length; wp.static(...) runs any Python expression when the kernel is built")},
                      ErrorCategory::syntax);
             },
         },
