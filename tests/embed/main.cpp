@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
-#include <vector>
 #include <thread>
+#include <vector>
 
 #include "weft/program.h"
 

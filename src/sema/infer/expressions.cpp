@@ -85,9 +85,9 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
             [&](const syntax::LengthTest& n) {
                 const Value object = expression(*n.object);
                 const bool is_sequence = object.is_tuple() || type_of(object).is_numeric_aggregate();
-                const auto length = static_cast<std::int64_t>(object.is_tuple()  ? object.elements.size()
-                                                              : is_sequence ? type_of(object).rows()
-                                                                            : 0);
+                const auto length = static_cast<std::int64_t>(object.is_tuple() ? object.elements.size()
+                                                              : is_sequence     ? type_of(object).rows()
+                                                                                : 0);
                 return Value::boolean(is_sequence && (n.or_more ? length >= n.length : length == n.length));
             },
             [&](const syntax::Lambda& n) { return lambda(n); },
