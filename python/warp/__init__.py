@@ -117,7 +117,7 @@ _LATER = {
         "warp.errors": "WarpDeterminismError",
         "warp.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
             capture_launch capture_while""",
-        "warp.arrays": "from_ptr transform_expand",
+        "warp.arrays": "fixedarray from_ptr transform_expand",
         "warp.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
         "warp.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
         "warp.mapping": "map",

@@ -9,7 +9,7 @@ from typing import Any
 from warp import _weft
 from warp._weft import array, named_type
 
-__all__ = ["ArrayView", "from_ptr", "transform_expand", "view_of"]
+__all__ = ["ArrayView", "fixedarray", "from_ptr", "transform_expand", "view_of"]
 
 
 class ArrayView(ctypes.Structure):
@@ -49,6 +49,29 @@ def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device
     if not ptr:
         raise _weft.usage_error("from_ptr(): the address is null", RuntimeError)
     return array(ptr=ptr, shape=length if shape is None else shape, dtype=dtype or float, device=device)
+
+
+class _FixedArrayClass(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return _weft.is_annotation(value) and len(value.shape) == value.ndim and all(value.shape)
+
+
+class fixedarray(metaclass=_FixedArrayClass):
+    """The annotation of an array that a kernel makes: ``wp.zeros(shape=(3,), dtype=float)``.
+
+    It is that of any array of this dtype and as many dimensions, which functions take in its place; ``shape`` is what
+    was said here, and nobody compares it.
+
+    Args:
+        shape: an int, or a tuple of up to four.
+        dtype: type of the elements.
+    """
+
+    def __new__(cls, shape: int | tuple[int, ...], dtype: Any = float) -> Any:
+        extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        annotation = array(dtype=dtype, ndim=len(extents))
+        annotation.shape = extents
+        return annotation
 
 
 def transform_expand(t: Any) -> Any:

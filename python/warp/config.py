@@ -107,7 +107,8 @@ Nothing else needs a compiler."""
 
 deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
 """``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run.
-Launches then run on one CPU thread, in order, whatever ``cpu_threads`` says."""
+Launches whose results depend on the order of threads run on one CPU thread then: those that add floats to elements
+which threads share, or use what an atomic gave. The others use all threads."""
 
 # Accepted for programs of this and of earlier releases, kept, and without effect on the CPU. Weft needs no compiler on
 # the machine, folds and outlines by its own rules, and loads kernels when they are first launched.
@@ -185,15 +186,14 @@ class _Config(_types.ModuleType):
         if name == "version":
             raise _weft.usage_error("config.version: is the version of Weft, which cannot be set", AttributeError)
         if name == "cpu_threads":
-            _weft.set_option(name, value)
-            self._use_threads(value, self.deterministic)
+            _weft.set_option(name, _DEFAULT_THREADS if value is None else value)
         elif name in _RUNTIME:
             _weft.set_option(name, value)
         elif name == "deterministic":
             if not isinstance(value, DeterministicMode):
                 message = f"config.deterministic: is {value!r}, expected a member of wp.DeterministicMode"
                 raise _weft.usage_error(message, ValueError)
-            self._use_threads(self.cpu_threads, value)
+            _weft.set_option(name, value != DeterministicMode.NOT_GUARANTEED)
         elif name not in _OPTIONS and not name.startswith("_") and name not in vars(self):
             _warn_of_misspelling(name)
         super().__setattr__(name, value)
@@ -201,12 +201,6 @@ class _Config(_types.ModuleType):
             level = _weft.log_level()
             for other, now in (("log_level", level), ("verbose", level <= 10), ("quiet", level >= 30)):
                 super().__setattr__(other, now)
-
-    def _use_threads(self, threads: int | None, mode: DeterministicMode) -> None:
-        """What the pool is told: one thread where the order of additions must not change."""
-        if mode != DeterministicMode.NOT_GUARANTEED:
-            threads = 1
-        _weft.set_option("cpu_threads", _DEFAULT_THREADS if threads is None else threads)
 
     def __delattr__(self, name: str) -> None:
         if name in __annotations__:

@@ -156,7 +156,9 @@ def type_is_struct(dtype: Any) -> bool:
 
 
 def type_is_array(dtype: Any) -> bool:
-    """Whether ``dtype`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, or one derived from them."""
+    """Whether ``dtype`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, ``wp.fixedarray``, or one derived."""
+    if getattr(dtype, "__name__", "") == "fixedarray" and dtype.__module__ == "warp.arrays":
+        return True
     return isinstance(dtype, type) and (issubclass(dtype, array) or _is_indexed(dtype))
 
 

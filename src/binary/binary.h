@@ -45,8 +45,9 @@ struct KernelEntry {
     std::vector<std::int32_t> own_parameters;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t seam = 0;
-    double cost = 0.0;  // estimated nanoseconds of one thread, for the grain size of launches
+    double cost = 0.0;        // estimated nanoseconds of one thread, for the grain size of launches
     bool meets = false;       // by atomics, threads of other launches
+    bool ordered = false;     // what it leaves in memory depends on the order in which atomics arrive
     double cost_alone = 0.0;  // the same where LaunchContext::alone; 0 where that makes no difference
 };
 

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN5"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN6"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN5";
+constexpr std::string_view kMagic = "WEFTBIN6";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -36,6 +36,7 @@ public:
         write(kernel.seam);
         write(kernel.cost);
         write(kernel.meets);
+        write(kernel.ordered);
         write(kernel.cost_alone);
     }
 };
@@ -60,6 +61,7 @@ public:
         read(kernel.seam);
         read(kernel.cost);
         read(kernel.meets);
+        read(kernel.ordered);
         read(kernel.cost_alone);
     }
 };

@@ -113,6 +113,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.legacy_scalar_return_types = as_bool(value, name);
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
+    } else if (name == "deterministic") {
+        settings.deterministic = as_bool(value, name);
     } else if (name == "serial") {
         settings.serial = as_bool(value, name);
     } else if (name == "host_compiler") {

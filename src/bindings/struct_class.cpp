@@ -2,8 +2,6 @@
 // class gets a property for each.
 #include <nanobind/stl/string.h>
 
-#include <bit>
-#include <cstdio>
 #include <set>
 
 #include "bindings/fastcall.h"
@@ -11,36 +9,10 @@
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "support/error.h"
+#include "types/struct_key.h"
 
 namespace weft::bindings {
 namespace {
-
-// FNV-1a: the same in every process, so that the disk cache finds what an earlier one compiled.
-std::uint64_t hash_of(const std::string& text) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return hash;
-}
-
-// The type with the keys of the structs that it mentions, which their names do not tell.
-std::string signature_of(Type type) {
-    if (type.is_struct()) return type.struct_key();
-    if (type.is_array()) return "array" + std::to_string(type.ndim()) + "<" + signature_of(type.element()) + ">";
-    return type.ir_name();
-}
-
-std::string key_of(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields) {
-    std::string text;
-    for (const Type::Field& field : fields) {
-        text += field.name + ":" + signature_of(field.type);
-        for (const Number number : field.default_value)
-            text += "=" + std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
-        text += ";";
-    }
-    char digits[24];
-    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_of(text)));
-    return module + ":" + qualname + ":" + digits;
-}
 
 // The components of a field's default, converted as an assignment to the field does it.
 std::vector<Number> read_default(const std::string& place, Type type, nb::handle value) {
@@ -122,7 +94,7 @@ nb::object make_struct(const std::string& name, const std::string& module, const
                        nb::list declared, nb::dict members, nb::dict defaults, nb::tuple bases) {
     std::vector<Type::Field> fields;
     for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1], defaults));
-    std::string key = key_of(module, qualname, fields);
+    std::string key = struct_key(module, qualname, fields);
     const Type type = Type::structure(name, std::move(key), std::move(fields));
     for (std::size_t i = 0; i < type.fields().size(); ++i) {
         members[type.fields()[i].name.c_str()] = make_property(type.fields()[i], i);

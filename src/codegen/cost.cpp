@@ -47,6 +47,8 @@ double weight(Op op) {
         case Op::slice:
         case Op::null:
         case Op::array_at:
+        case Op::address:
+        case Op::overlay:
         case Op::block_dim:
         case Op::if_:
         case Op::for_:

@@ -215,11 +215,52 @@ void Emitter::emit_array_at(const Operation& operation) {
         return builder_.CreateIntToPtr(v[0], v[0]->getType()->isVectorTy() ? lanes_of(pointer) : pointer);
     }));
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
-    for (std::size_t i = 1; i < operation.operands.size(); ++i) {
-        result.leaves.push_back(
+    append_extents(result, operation, 1);
+    set(operation.result(), std::move(result));
+}
+
+// The extents that operands from `first` on are, and the strides of packed elements.
+void Emitter::append_extents(LaneValue& array, const Operation& operation, std::size_t first) {
+    for (std::size_t i = first; i < operation.operands.size(); ++i) {
+        array.leaves.push_back(
             lift({&leaf(operation.operands[i])}, [&](Values v) { return cast(v[0], Scalar::i32, Scalar::i64); }));
     }
-    append_packed_strides(result, Leaf::of_scalar(i64(type.element().size_bytes())));
+    append_packed_strides(array, Leaf::of_scalar(i64(array.type.element().size_bytes())));
+}
+
+namespace {
+
+// The lanes of a thread's own array lie one beside the other: as packed memory it would be something else.
+void require_packed(const Operation& operation) {
+    const ir::Value* root = ir::root_of(operation.operands[0]);
+    if (!root->definition || (root->definition->op != ir::Op::local_array && root->definition->op != ir::Op::trail))
+        return;
+    throw CompileError(operation.span, "an array made by wp.zeros() in a kernel has no address",
+                       {{Note::Kind::help, "pass the array itself, or a slice of it", {}}});
+}
+
+}  // namespace
+
+void Emitter::emit_address(const Operation& operation) {
+    require_packed(operation);
+    set(operation.result(), lift({&value(operation.operands[0]).leaves[kDataLeaf]}, [&](Values v) {
+            llvm::Type* number = builder_.getInt64Ty();
+            return builder_.CreatePtrToInt(v[0], v[0]->getType()->isVectorTy() ? lanes_of(number) : number);
+        }));
+}
+
+void Emitter::emit_overlay(const Operation& operation) {
+    require_packed(operation);
+    LaneValue& whole = value(operation.operands[0]);
+    Leaf& offset = leaf(operation.operands[1]);
+    const auto moved = [&](Leaf& pointer) {
+        return lift({&pointer, &offset},
+                    [&](Values v) { return builder_.CreateGEP(builder_.getInt8Ty(), v[0], v[1]); });
+    };
+    LaneValue result{operation.result()->type, {}, whole.root};
+    result.leaves.push_back(moved(whole.leaves[kDataLeaf]));
+    result.leaves.push_back(moved_gradient(whole.leaves[kGradLeaf], [&] { return moved(whole.leaves[kGradLeaf]); }));
+    append_extents(result, operation, 2);
     set(operation.result(), std::move(result));
 }
 

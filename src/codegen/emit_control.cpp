@@ -37,6 +37,7 @@ int arm_cost(const ir::Region& region) {
             case Op::insert:
             case Op::dim:
             case Op::is_null:
+            case Op::address:
             case Op::tid:
             case Op::block_dim:
                 continue;

@@ -370,6 +370,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_is_null(operation);
         case Op::grad_of:
             return emit_grad_of(operation);
+        case Op::address:
+            return emit_address(operation);
         case Op::slice:
             return emit_slice(operation);
         case Op::null:
@@ -380,6 +382,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_trail(operation);
         case Op::array_at:
             return emit_array_at(operation);
+        case Op::overlay:
+            return emit_overlay(operation);
         case Op::atomic_add:
         case Op::atomic_sub:
         case Op::atomic_min:

@@ -242,7 +242,10 @@ private:
     void set_trail(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
     void release_trails();
     void trim_trails();
+    void emit_address(const ir::Operation& operation);
     void emit_array_at(const ir::Operation& operation);
+    void emit_overlay(const ir::Operation& operation);
+    void append_extents(LaneValue& array, const ir::Operation& operation, std::size_t first);
     void append_packed_strides(LaneValue& array, Leaf last);
     Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
     template <typename Instruction>
@@ -445,8 +448,8 @@ private:
     std::set<MemoryRoot> exclusive_;  // of this worker alone (Options::exclusive)
     std::vector<transform::Neighbours> neighbours_;
     std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
-    llvm::Value* middle_[2] = {};                // which is between these, along the first axis
-    llvm::Value* own_[2] = {};                   // elements between these are of no other chunk
+    llvm::Value* middle_[2] = {};  // which is between these, along the first axis
+    llvm::Value* own_[2] = {};     // elements between these are of no other chunk
     // Choices of indices that count from the end, where code is written at present for indices that do not.
     std::unordered_set<const ir::Operation*> from_start_;
     bool is_rare_ = false;                       // code is written at present that hardly ever runs

@@ -1,10 +1,12 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
 #include <cctype>
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/codegen.h"
 #include "codegen/cost.h"
@@ -53,6 +55,22 @@ bool lower_callees(const ir::Module& module, const Machine& machine, const Optio
     return all.meets;
 }
 
+// Sums of integers, extremes and bits are the same in any order; sums of floats are rounded, and what an atomic gave
+// tells what came before. Functions in C++ may do anything.
+bool depends_on_order(const ir::Function& function) {
+    const std::unordered_set<const ir::Value*> used = ir::used_values(function);
+    bool depends = false;
+    ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
+        if (operation.op == ir::Op::call_library) depends |= operation.library->native && !operation.library->pure;
+        if (!ir::is_atomic(operation.op)) return;
+        const bool sums = operation.op == ir::Op::atomic_add || operation.op == ir::Op::atomic_sub;
+        const bool takes_the_last = operation.op == ir::Op::atomic_exch || operation.op == ir::Op::atomic_cas;
+        const bool is_float = info(operation.operands.back()->type.scalar()).is_float();
+        depends |= takes_the_last || (sums && is_float) || used.contains(operation.result());
+    });
+    return depends;
+}
+
 }  // namespace
 
 Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
@@ -77,6 +95,9 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.lanes = plan.lanes;
         entry.cost = estimate_cost(kernel, plan);
         entry.meets = meets;
+        entry.ordered = std::ranges::any_of(module.functions, [&](const auto& function) {
+            return (!function->is_kernel || function.get() == &kernel) && depends_on_order(*function);
+        });
         Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);
         emitter.emit(entry);
         number_places(kernel, plan, emitter.checked_operations(), entry);

@@ -214,6 +214,8 @@ Value* Builder::loaded(Value* array, std::vector<Value*> indices, Value* value) 
     return simple(*this, Op::loaded, joined(array, indices, {value}));
 }
 
+Value* Builder::address(Value* array) { return simple(*this, Op::address, {array}); }
+
 Value* Builder::array_at(Type array, Value* address, std::vector<Value*> extents) {
     return simple(*this, Op::array_at, joined(address, extents), array);
 }

@@ -76,6 +76,7 @@ public:
     Value* local_array(Type array, std::vector<std::int64_t> shape);
     Value* trail(Type array, Value* count);
     Value* loaded(Value* array, std::vector<Value*> indices, Value* value);
+    Value* address(Value* array);
     Value* array_at(Type array, Value* address, std::vector<Value*> extents);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);
 

@@ -92,6 +92,7 @@ const Value* root_of(const Value* array) {
         switch (array->definition->op) {
             case Op::view:
             case Op::slice:
+            case Op::overlay:
             case Op::components:
             case Op::member:
             case Op::grad_of:

@@ -372,6 +372,10 @@ Type Rules::result() const {
             expect_count(1);
             expect_array();
             return type(0);
+        case Op::address:
+            expect_count(1);
+            expect_array();
+            return u64_type();
         case Op::slice:
             return slice();
         case Op::null:
@@ -402,6 +406,13 @@ Type Rules::result() const {
                    "an address and one extent per dimension");
             expect(type(0) == u64_type(), "an address of type u64");
             for (std::size_t i = 1; i < count(); ++i) expect(type(i) == i32_type(), "extents of type i32");
+            return stated_;
+        case Op::overlay:
+            expect_array();
+            expect(stated_.is_array() && static_cast<int>(count()) == stated_.ndim() + 2,
+                   "an array, an offset and one extent per dimension");
+            expect(type(1) == u64_type(), "an offset of type u64");
+            for (std::size_t i = 2; i < count(); ++i) expect(type(i) == i32_type(), "extents of type i32");
             return stated_;
         case Op::atomic_add:
         case Op::atomic_sub:
@@ -552,6 +563,7 @@ bool states_its_type(Op op) {
         case Op::local_array:
         case Op::trail:
         case Op::array_at:
+        case Op::overlay:
             return true;
         default:
             return false;

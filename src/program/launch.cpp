@@ -14,6 +14,7 @@
 #include "program/fault.h"
 #include "program/meeting.h"
 #include "program/own_gradients.h"
+#include "program/settings.h"
 #include "runtime/array.h"
 #include "runtime/cpu/pool.h"
 #include "support/error.h"
@@ -50,8 +51,7 @@ void add_arrays(Type type, std::int64_t offset, int parameter, std::vector<Array
     if (type.is_array()) {
         places.push_back({offset, type, parameter});
     } else if (type.is_struct()) {
-        for (const Type::Field& field : type.fields())
-            add_arrays(field.type, offset + field.offset, parameter, places);
+        for (const Type::Field& field : type.fields()) add_arrays(field.type, offset + field.offset, parameter, places);
     }
 }
 
@@ -236,8 +236,7 @@ bool has_gradient_overlap(const CompiledKernel& adjoint, const std::byte* block)
 
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types) {
     std::vector<ArrayPlace> places;
-    for (std::size_t i = 0; i < types.size(); ++i)
-        add_arrays(types[i], layout.offsets[i], static_cast<int>(i), places);
+    for (std::size_t i = 0; i < types.size(); ++i) add_arrays(types[i], layout.offsets[i], static_cast<int>(i), places);
     return places;
 }
 
@@ -350,8 +349,10 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     Fault fault{};
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     context.not_finite = not_finite;
+    // One CPU thread, and always the same code: whether a launch is alone depends on what others do.
+    const bool keeps_order = kernel.description.ordered && settings().deterministic;
     std::optional<Meeting> meeting;
-    if (kernel.description.meets) meeting.emplace(pays_to_be_alone(kernel, grid.count));
+    if (kernel.description.meets) meeting.emplace(!keeps_order && pays_to_be_alone(kernel, grid.count));
     if (meeting && meeting->is_alone()) {
         run_alone(kernel, entry, arguments, context, grid.count);
         if (fault.claimed) throw_fault(kernel, fault, block);
@@ -363,7 +364,7 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     constexpr std::int64_t kMiddle = 128;
     const std::int64_t least = grid.count / grid.dim[0] * kernel.description.seam * kMiddle;
     bool finished = runtime::parallel_launch(entry, arguments, context, grid.count, row, kernel.description.cost,
-                                             interrupted, least, kernel.serial ? 1 : 0);
+                                             interrupted, least, kernel.serial || keeps_order ? 1 : 0);
     if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
 }

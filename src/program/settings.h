@@ -20,9 +20,10 @@ struct Settings {
     bool print_launches = false;
     bool verify_fp = false;
     bool legacy_scalar_return_types = false;  // builtins called from Python give plain numbers
-    bool serial = serial_by_environment();  // one thread after the other, in the order of the grid
-    int log_level = 20;  // config.log_level: bindings/log.h
-    std::optional<int> optimization_level;  // not set: 3, and 0 in debug mode
+    bool deterministic = false;               // sums of floats by atomics are the same in every run
+    bool serial = serial_by_environment();    // one thread after the other, in the order of the grid
+    int log_level = 20;                       // config.log_level: bindings/log.h
+    std::optional<int> optimization_level;    // not set: 3, and 0 in debug mode
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;
     std::int64_t gradient_log_bytes = std::int64_t{1} << 30;

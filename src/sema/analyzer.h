@@ -111,7 +111,8 @@ struct Place {
     ir::Value* array = nullptr;          // memory: array and one index per dimension
     std::vector<ir::Value*> indices;
     std::vector<PartStep> steps;
-    Type type;  // of the part that the place names
+    std::optional<Value> value;  // or one that only its own parts are places of: a row of an indexedarray
+    Type type;                   // of the part that the place names
     Span span;
 };
 
@@ -200,11 +201,14 @@ private:
         std::vector<ir::Value*> indices;
     };
     IndexedElement indexed_element(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    // x[i] of an indexedarray with more dimensions: an indexedarray of the rest.
+    Value indexed_row(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
     void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
     std::int64_t array_step(const syntax::Slice& slice);
     Value array_slice(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
+    std::vector<Value> sliced_elements(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
     PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);

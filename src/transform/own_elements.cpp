@@ -28,9 +28,7 @@ struct Affine {
     std::int64_t factor = 0;
     std::int64_t low = 0, high = 0;
 
-    bool is_small() const {
-        return std::max({factor, -factor, -low, high}) <= kLargest;
-    }
+    bool is_small() const { return std::max({factor, -factor, -low, high}) <= kLargest; }
 };
 
 std::optional<Affine> checked(const Affine& sum) { return sum.is_small() ? std::optional(sum) : std::nullopt; }
@@ -132,7 +130,7 @@ bool is_local(const Value* array) {
 // Whether the indices of an access are those of the whole array, from its start.
 bool is_whole(const Value* array) {
     for (; array->definition && array->definition->op != Op::extract; array = array->definition->operands[0])
-        if (array->definition->op == Op::slice) return false;
+        if (array->definition->op == Op::slice || array->definition->op == Op::overlay) return false;
     return true;
 }
 

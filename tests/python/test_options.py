@@ -128,14 +128,9 @@ def test_deterministic_sums_do_not_change_from_run_to_run(monkeypatch):
     def add(x: wp.array[float], total: wp.array[float]):
         wp.atomic_add(total, 0, x[wp.tid()])
 
-    def threads():
-        return wp._weft.build_info()["threads"]
-
-    before = threads()
+    monkeypatch.setattr(wp.config, "cpu_threads", 4)
     monkeypatch.setattr(wp.config, "deterministic", wp.DeterministicMode.RUN_TO_RUN)
-    assert threads() == 1
-    monkeypatch.setattr(wp.config, "cpu_threads", 2)
-    assert threads() == 1 and wp.config.cpu_threads == 2
+    assert wp._weft.build_info()["threads"] == 4, "for the launches that may use them"
     x = wp.array(np.random.default_rng(3).random(300_000) - 0.5, dtype=float)
     sums = set()
     for _ in range(10):
@@ -144,7 +139,6 @@ def test_deterministic_sums_do_not_change_from_run_to_run(monkeypatch):
         sums.add(total.numpy()[0])
     assert len(sums) == 1
     monkeypatch.undo()
-    assert threads() == before and wp.config.cpu_threads is None
     with pytest.raises(ValueError, match="an option of the whole process. help: wp.config.deterministic"):
         wp.set_module_options({"deterministic": wp.DeterministicMode.RUN_TO_RUN})
     assert issubclass(wp.WarpDeterminismError, wp.UsageError)

@@ -97,6 +97,7 @@ def test_types_of_numpy():
         assert np.ones(2).astype(dtype).dtype == name and np.dtype([("x", dtype)])["x"] == name
     assert np.dtype(wp.bool) == bool and wp.dtype_from_numpy(np.bool_) is wp.bool
     assert np.result_type(wp.float32, np.float64) == np.float64 and np.dtype(wp.vec3) == np.dtype((np.float32, 3))
+    assert wp.types.type_is_array(wp.fixedarray)
     assert wp.dtype_to_numpy(wp.bfloat16) is np.uint16 and wp.dtype_to_numpy(wp.vec3d) is np.float64
     for wrong in (str, None, Body, "float32"):
         with pytest.raises(TypeError):

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sema/analyzer.h"
+#include "types/pattern.h"
 
 namespace weft::sema {
 
@@ -64,6 +65,14 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
             return result;
         }
         if (is_indexed(base.type)) {
+            if (static_cast<int>(subscript->indices.size()) < indexed_type(base.type).ndim() &&
+                !has_slice(subscript->indices)) {
+                Place row;
+                row.value = indexed_row(read(base), subscript->indices, span);
+                row.type = type_of(*row.value);
+                row.span = span;
+                return row;
+            }
             IndexedElement element = indexed_element(read(base), subscript->indices, span);
             Place result;
             result.array = element.array;
@@ -151,6 +160,8 @@ Value FunctionAnalyzer::read(const Place& place) {
             value.pending = place.indices;
             value.type = place.type;
         }
+    } else if (place.value) {
+        value = *place.value;
     } else if (place.name.empty()) {
         // A constant of the module: only reached to say that it is none of the function's places.
         fail(place.span, "this name is no local variable, so nothing of it can be assigned",
@@ -166,6 +177,10 @@ Value FunctionAnalyzer::read(const Place& place) {
 }
 
 void FunctionAnalyzer::write(const Place& place, const Value& value, Span value_span, std::optional<ir::Op> atomic) {
+    if (place.value) {
+        fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
+             {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);
+    }
     if (place.type.is_array() && is_memory(place) && place.steps.empty()) {
         fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
              {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);

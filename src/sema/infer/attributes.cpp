@@ -71,7 +71,7 @@ std::vector<std::string> FunctionAnalyzer::attribute_candidates(Type type) const
     } else if (type.is(Kind::transform)) {
         names = {"p", "q"};
     } else if (type.is_array()) {
-        names = {"shape", "ndim", "size", "dtype", "grad"};
+        names = {"shape", "ndim", "size", "dtype", "grad", "ptr"};
     }
     return names;
 }
@@ -125,6 +125,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         }
         if (name == "dtype") return type_value(type.element());
         if (name == "grad") return Value::runtime(builder_.grad_of(materialize(object, span)));
+        if (name == "ptr") return Value::runtime(builder_.address(materialize(object, span)));
     }
     if (name == "dtype" && (type.is_scalar() || type.is_numeric_aggregate())) return type_value(type.scalar_type());
     if (name == "length") {

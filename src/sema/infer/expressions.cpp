@@ -115,7 +115,13 @@ Value FunctionAnalyzer::number(const syntax::IntegerLiteral& literal, Span span)
 }
 
 std::vector<Value> FunctionAnalyzer::starred_values(const syntax::Starred& starred) {
-    const Value inner = expression(*starred.value);
+    const auto* subscript = std::get_if<syntax::Subscript>(&starred.value->node);
+    const bool is_slice = subscript && has_slice(subscript->indices);
+    const Value object = is_slice ? expression(*subscript->object) : Value{};
+    if (is_slice && !object.is_binding() && !object.is_tuple() && type_of(object).is_array())
+        return sliced_elements(object, subscript->indices);
+    const Value inner =
+        is_slice ? subscript_of(object, subscript->indices, starred.value->span) : expression(*starred.value);
     if (auto found = elements(inner)) return *found;
     fail(starred.value->span, "'*' needs a tuple or a vector, not " + describe(inner));
 }

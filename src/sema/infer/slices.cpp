@@ -179,4 +179,63 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
     return Value::runtime(array);
 }
 
+// *a[1:4], *m[i, :2]: what such a slice has in all arrays that are long enough. Nobody asks whether they are.
+std::vector<Value> FunctionAnalyzer::sliced_elements(const Value& object,
+                                                     const std::vector<syntax::ExpressionPtr>& indices) {
+    constexpr std::int64_t kMost = 2048;
+    if (static_cast<int>(indices.size()) > object.type.ndim()) array_indices(object, indices);  // says so
+    const syntax::Expression& last = *indices.back();
+    const auto* slice = std::get_if<syntax::Slice>(&last.node);
+    std::vector<ir::Value*> leading = object.pending;
+    for (std::size_t i = 0; i + 1 < indices.size(); ++i) {
+        if (std::holds_alternative<syntax::Slice>(indices[i]->node)) slice = nullptr;
+        if (!slice) break;
+        leading.push_back(index_along(object.ir, static_cast<int>(leading.size()), *indices[i]));
+    }
+    if (!slice) {
+        fail(last.span, "'*' takes a slice of one dimension of an array, behind indices", {help("write *a[i, 0:3]")},
+             ErrorCategory::index);
+    }
+    const auto bound = [&](const syntax::ExpressionPtr& e) -> std::optional<std::int64_t> {
+        if (!e) return std::nullopt;
+        const Value value = expression(*e);
+        if (value.is_binding(Binding::Kind::none)) return std::nullopt;
+        if (value.is_constant_integer()) return value.numbers[0].i;
+        fail(e->span, "the bounds of a slice behind '*' must be integers known at compile time, not " + describe(value),
+             {help("give the elements one by one: a[i], a[i + 1]")}, ErrorCategory::index);
+    };
+    const std::optional<std::int64_t> start = bound(slice->start), stop = bound(slice->stop);
+    const std::int64_t by = bound(slice->step).value_or(1);
+    if (by == 0) fail(last.span, "the step of a slice must not be 0", {}, ErrorCategory::value);
+    // Both ends count from the same one of the array.
+    const std::int64_t first = start.value_or(by > 0 ? 0 : -1);
+    std::optional<std::int64_t> end = stop;
+    if (!stop && (by > 0) == (first < 0)) end = first < 0 ? 0 : -1;
+    const bool is_known = end && (stop ? (*stop < 0) == (first < 0) : true);
+    if (!is_known) {
+        fail(last.span, "how many elements this slice has depends on the array",
+             {help("write both bounds, counted from the same end: *a[0:3], *a[-3:]")}, ErrorCategory::index);
+    }
+    std::vector<Value> elements;
+    for (std::int64_t at = first; by > 0 ? at < *end : at > *end; at += by) {
+        if (static_cast<std::int64_t>(elements.size()) == kMost)
+            fail(last.span, "'*' takes at most " + std::to_string(kMost) + " elements", {}, ErrorCategory::value);
+        std::vector<ir::Value*> all = leading;
+        ir::Value* position = builder_.integer(at);
+        if (at < 0)
+            position = builder_.binary(ir::Op::add, builder_.dim(object.ir, static_cast<int>(all.size())), position);
+        all.push_back(position);
+        const int left = object.type.ndim() - static_cast<int>(indices.size());
+        if (left == 0) {
+            elements.push_back(Value::runtime(builder_.load(object.ir, std::move(all))));
+            continue;
+        }
+        Value rest = object;
+        rest.type = Type::array(object.type.element(), left);
+        rest.pending = std::move(all);
+        elements.push_back(std::move(rest));
+    }
+    return elements;
+}
+
 }  // namespace weft::sema

@@ -3,6 +3,7 @@
 // A chain of subscripts of arrays is one access:   a[i][j]   →   load %a[%i, %j]
 #include "ir/indices.h"
 #include "sema/analyzer.h"
+#include "types/pattern.h"
 
 namespace weft::sema {
 
@@ -54,6 +55,8 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
     }
     if (type.is_numeric_aggregate()) return read_part(object, part_subscript(type, indices, span));
     if (is_indexed(type)) {
+        if (static_cast<int>(indices.size()) < indexed_type(type).ndim() && !has_slice(indices))
+            return indexed_row(object, indices, span);
         const IndexedElement element = indexed_element(object, indices, span);
         return Value::runtime(builder_.load(element.array, element.indices));
     }

@@ -4,6 +4,7 @@
 
 #include "ir/typing.h"
 #include "support/error.h"
+#include "transform/addresses.h"
 #include "transform/adjoint/derivative.h"
 #include "transform/adjoint/record.h"
 
@@ -51,6 +52,14 @@ void refuse_unknown(const ir::Function& kernel) {
 
 namespace {
 
+// False: the array surely has none.
+bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointOptions& options) {
+    if (!ir::is_smooth(array->type.element())) return false;
+    const Value* root = ir::root_of(array);
+    if (root->definition || root->region != &kernel.body || !root->type.is_array()) return true;
+    return !kernel.extra(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
+}
+
 std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -59,6 +68,7 @@ std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, co
                                                "' has no gradient: it takes the gradient of a function with a loop, "
                                                "whose own derivative is not known here");
     });
+    refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
@@ -71,10 +81,7 @@ void refuse_differentiable_results(const ir::Function& kernel, const AdjointOpti
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || !used.contains(operation.result())) return;
-        if (!ir::is_smooth(operation.operands[0]->type.element())) return;
-        const Value* root = ir::root_of(operation.operands[0]);
-        const bool is_parameter = !root->definition && root->region == &kernel.body && root->type.is_array();
-        if (is_parameter && options.gradients[static_cast<std::size_t>(root->index)] == Gradient::none) return;
+        if (!has_gradient(kernel, operation.operands[0], options)) return;
         throw CompileError(
             operation.span,
             "kernel '" + kernel.name +

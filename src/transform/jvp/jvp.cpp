@@ -5,6 +5,7 @@
 #include "ir/copier.h"
 #include "ir/typing.h"
 #include "support/error.h"
+#include "transform/addresses.h"
 #include "transform/adjoint/derivative.h"
 
 namespace weft::transform {
@@ -38,6 +39,7 @@ public:
         };
         for (std::size_t i = 0; i < own; ++i) append_parameter(parameters[i]);
         for (std::size_t i = 0; i < own; ++i) append_twin(parameters[i], options_.active[i]);
+        refuse_lost_views(source_, [](const Value* array) { return ir::is_smooth(array->type.element()); });
         made_->extras = source_.extras;
         for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
         // What atomics gave has no tangent (adjoint/record.h). The twin of a copy is a copy of the twin.
@@ -110,6 +112,7 @@ private:
             case Op::constant:
             case Op::null:
             case Op::array_at:
+            case Op::address:
             case Op::bitcast:
                 return nullptr;
             case Op::detach_reverse:
@@ -128,6 +131,7 @@ private:
                                    [&] { return same_on_tangents(operation, 0, 1); });
             case Op::view:
             case Op::slice:
+            case Op::overlay:
                 return tangent(operands[0]) ? same_on_tangents(operation, 0, 1) : nullptr;
             case Op::select:
                 return any_tangent(operation) ? same_on_tangents(operation, 1) : nullptr;

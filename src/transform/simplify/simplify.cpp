@@ -124,6 +124,9 @@ Value* Simplifier::simplified(Operation& operation) {
             return make_static(operation) ? extract(operation) : nullptr;
         case Op::insert_at:
             return make_static(operation) ? insert(operation) : nullptr;
+        case Op::array_at:
+            overlay(operation);
+            return nullptr;
         case Op::cast:
         case Op::bitcast:
             return operation.operands[0]->type == operation.results[0]->type ? operation.operands[0] : nullptr;
@@ -136,6 +139,15 @@ Value* Simplifier::constant(Type type, std::vector<Number> numbers, Span span) {
     Operation* operation = function_.new_operation(Op::constant, span);
     operation->numbers = std::move(numbers);
     Value* result = function_.add_result(operation, type);
+    if (Value* same = available_.find_or_add(*operation)) return same;
+    keep(*operation);
+    return result;
+}
+
+Value* Simplifier::binary(Op op, Value* a, Value* b, Span span) {
+    Operation* operation = function_.new_operation(op, span);
+    operation->operands = {a, b};
+    Value* result = function_.add_result(operation, a->type);
     if (Value* same = available_.find_or_add(*operation)) return same;
     keep(*operation);
     return result;

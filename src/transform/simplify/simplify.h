@@ -45,6 +45,9 @@ private:
     ir::Value* insert(ir::Operation& operation);
     bool make_static(ir::Operation& operation);
 
+    // ---- addresses.cpp ----
+    void overlay(ir::Operation& array_at);
+
     // ---- control.cpp: branches and loops ----
     void if_(ir::Operation& operation);
     void for_(ir::Operation& operation);
@@ -58,6 +61,7 @@ private:
 
     // ---- making operations at the current place ----
     ir::Value* constant(Type type, std::vector<Number> numbers, Span span);
+    ir::Value* binary(ir::Op op, ir::Value* a, ir::Value* b, Span span);
     ir::Value* boolean(bool value, Span span) { return constant(bool_type(), {Number::integer(value)}, span); }
     void change(ir::Operation& operation, ir::Op op, std::vector<ir::Value*> operands,
                 std::vector<std::int64_t> ints = {});

@@ -1,0 +1,57 @@
+#include "types/struct_key.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cstdio>
+
+namespace weft {
+namespace {
+
+// FNV-1a: the same in every process, so that the disk cache finds what an earlier one compiled.
+std::uint64_t hash_of(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
+
+// The type with the keys of the structs that it mentions, which their names do not tell.
+std::string signature_of(Type type) {
+    if (type.is_struct()) return type.struct_key();
+    if (type.is_array()) return "array" + std::to_string(type.ndim()) + "<" + signature_of(type.element()) + ">";
+    return type.ir_name();
+}
+
+}  // namespace
+
+std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields) {
+    std::string text;
+    for (const Type::Field& field : fields) {
+        text += field.name + ":" + signature_of(field.type);
+        for (const Number number : field.default_value)
+            text += "=" + std::to_string(number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i);
+        text += ";";
+    }
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_of(text)));
+    return module + ":" + qualname + ":" + digits;
+}
+
+Type indexed_struct(Type array) {
+    std::string name = "indexedarray" + (array.ndim() == 1 ? "" : std::to_string(array.ndim()) + "d") + "_" +
+                       array.element().python_name();
+    std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+    std::vector<Type::Field> fields(1);
+    fields[0].name = "data";
+    fields[0].type = array;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        Type::Field field;
+        field.name = "indices" + std::to_string(axis);
+        field.type = Type::array(Type::scalar(Scalar::i32), 1);
+        fields.push_back(std::move(field));
+    }
+    std::string key = struct_key("warp.indexed", name, fields);
+    return Type::structure(std::move(name), std::move(key), std::move(fields));
+}
+
+}  // namespace weft
