@@ -11,7 +11,7 @@ class NotThereError(UsageError, NotImplementedError):
 
 class WarpDeterminismError(UsageError):
     """What a program catches where results of a kernel may differ from run to run although ``wp.config.deterministic``
-    asks for the opposite. Nothing raises it on the CPU: launches run in order then, which is right for every kernel."""
+    asks for the opposite. Nothing raises it on the CPU: launches in which the order of threads shows run on one."""
 
 
 WarpDeterminismError.__module__ = "warp"

@@ -124,6 +124,11 @@ class _Members:
         """The Device of the array."""
         return self.data.device
 
+    @property
+    def vars(self) -> dict[str, Any]:
+        """Types of the fields by name where the elements are structs; else empty."""
+        return self.data.vars
+
     def _raw(self) -> tuple[np.ndarray, tuple]:
         """The array for NumPy, bit patterns where NumPy has no such type, and the index that chooses the elements."""
         data = self.data
@@ -308,7 +313,7 @@ class _Maker(type):
         return cls(dtype=dtype, ndim=0 if ndim is Any else ndim)
 
 
-class indexedarray(metaclass=_Maker):
+class indexedarray(_Members, metaclass=_Maker):
     """Some elements of an array, chosen by indices along its axes, without copying them.
 
     Kernels take it where a parameter is annotated with ``wp.indexedarray[float]`` (or ``wp.indexedarray(dtype=float,

@@ -105,65 +105,65 @@ def _is_number(dtype: Any) -> bool:
     return _is_kind(dtype, "scalar")
 
 
-def type_is_value(dtype: Any) -> bool:
-    """Whether ``dtype`` is a type of numbers: scalar, bool, vector, matrix, quaternion or transform."""
-    return _facts(dtype) is not None
+def type_is_value(t: Any) -> bool:
+    """Whether ``t`` is a type of numbers: scalar, bool, vector, matrix, quaternion or transform."""
+    return _facts(t) is not None
 
 
-def type_is_scalar(dtype: Any) -> bool:
-    """Whether ``dtype`` is an integer or floating-point type; ``bool`` is none."""
-    return type_is_int(dtype) or type_is_float(dtype)
+def type_is_scalar(t: Any) -> bool:
+    """Whether ``t`` is an integer or floating-point type; ``bool`` is none."""
+    return type_is_int(t) or type_is_float(t)
 
 
-def type_is_float(dtype: Any) -> bool:
-    """Whether ``dtype`` is a floating-point scalar type."""
-    return _is_number(dtype) and _info(dtype)["scalar_kind"] == "float"
+def type_is_float(t: Any) -> bool:
+    """Whether ``t`` is a floating-point scalar type."""
+    return _is_number(t) and _info(t)["scalar_kind"] == "float"
 
 
-def type_is_int(dtype: Any) -> bool:
-    """Whether ``dtype`` is an integer scalar type; ``bool`` is none."""
-    return _is_number(dtype) and _info(dtype)["scalar_kind"] == "int"
+def type_is_int(t: Any) -> bool:
+    """Whether ``t`` is an integer scalar type; ``bool`` is none."""
+    return _is_number(t) and _info(t)["scalar_kind"] == "int"
 
 
-def type_is_vector(dtype: Any) -> bool:
-    """Whether ``dtype`` is a vector type."""
-    return _is_kind(dtype, "vector")
+def type_is_vector(t: Any) -> bool:
+    """Whether ``t`` is a vector type."""
+    return _is_kind(t, "vector")
 
 
-def type_is_matrix(dtype: Any) -> bool:
-    """Whether ``dtype`` is a matrix type."""
-    return _is_kind(dtype, "matrix")
+def type_is_matrix(t: Any) -> bool:
+    """Whether ``t`` is a matrix type."""
+    return _is_kind(t, "matrix")
 
 
-def type_is_quaternion(dtype: Any) -> bool:
-    """Whether ``dtype`` is a quaternion type."""
-    return _is_kind(dtype, "quaternion")
+def type_is_quaternion(t: Any) -> bool:
+    """Whether ``t`` is a quaternion type."""
+    return _is_kind(t, "quaternion")
 
 
-def type_is_transformation(dtype: Any) -> bool:
-    """Whether ``dtype`` is a transform type."""
-    return _is_kind(dtype, "transform")
+def type_is_transformation(t: Any) -> bool:
+    """Whether ``t`` is a transform type."""
+    return _is_kind(t, "transform")
 
 
-def type_is_composite(dtype: Any) -> bool:
-    """Whether ``dtype`` has components: a vector, matrix, quaternion or transform type."""
-    return type_is_value(dtype) and not _is_number(dtype)
+def type_is_composite(t: Any) -> bool:
+    """Whether ``t`` has components: a vector, matrix, quaternion or transform type."""
+    return type_is_value(t) and not _is_number(t)
 
 
-def type_is_struct(dtype: Any) -> bool:
-    """Whether ``dtype`` is a class made by ``@wp.struct``."""
-    return isinstance(dtype, type) and _weft.is_struct(dtype) and not _is_indexed(dtype)
+def type_is_struct(t: Any) -> bool:
+    """Whether ``t`` is a class made by ``@wp.struct``."""
+    return isinstance(t, type) and _weft.is_struct(t) and not _is_indexed(t)
 
 
-def type_is_array(dtype: Any) -> bool:
-    """Whether ``dtype`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, ``wp.fixedarray``, or one derived."""
-    if getattr(dtype, "__name__", "") == "fixedarray" and dtype.__module__ == "warp.arrays":
+def type_is_array(t: Any) -> bool:
+    """Whether ``t`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, ``wp.fixedarray``, or one derived."""
+    if getattr(t, "__name__", "") == "fixedarray" and t.__module__ == "warp.arrays":
         return True
-    return isinstance(dtype, type) and (issubclass(dtype, array) or _is_indexed(dtype))
+    return isinstance(t, type) and (issubclass(t, array) or _is_indexed(t))
 
 
-def type_is_tile(dtype: Any) -> bool:
-    """Whether ``dtype`` is a class of tiles: there are none."""
+def type_is_tile(t: Any) -> bool:
+    """Whether ``t`` is a class of tiles: there are none."""
     return False
 
 
@@ -171,66 +171,66 @@ def _is_indexed(dtype: Any) -> bool:
     return getattr(dtype, "__module__", None) == "warp.indexed"
 
 
-def is_array(value: Any) -> bool:
-    """Whether ``value`` is an array, an indexed array or the annotation of one."""
-    if isinstance(value, type):
-        return _is_indexed(value) and hasattr(value, "_over")
-    return isinstance(value, array) or _is_indexed(type(value))
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is an array, an indexed array or the annotation of one."""
+    if isinstance(x, type):
+        return _is_indexed(x) and hasattr(x, "_over")
+    return isinstance(x, array) or _is_indexed(type(x))
 
 
-def is_struct(value: Any) -> bool:
-    """Whether ``value`` is an instance of a struct."""
-    return type_is_struct(type(value))
+def is_struct(x: Any) -> bool:
+    """Whether ``x`` is an instance of a struct."""
+    return type_is_struct(type(x))
 
 
-def is_tile(value: Any) -> bool:
-    """Whether ``value`` is a tile: there are none."""
+def is_tile(t: Any) -> bool:
+    """Whether ``t`` is a tile: there are none."""
     return False
 
 
-def is_int(value: Any) -> bool:
-    """Whether ``value`` is an integer: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
-    return type_is_int(type(value))
+def is_int(x: Any) -> bool:
+    """Whether ``x`` is an integer: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
+    return type_is_int(type(x))
 
 
-def is_float(value: Any) -> bool:
-    """Whether ``value`` is a floating-point number: Python's, NumPy's or a typed scalar such as ``wp.float64(1.0)``."""
-    return type_is_float(type(value))
+def is_float(x: Any) -> bool:
+    """Whether ``x`` is a floating-point number: Python's, NumPy's or a typed scalar such as ``wp.float64(1.0)``."""
+    return type_is_float(type(x))
 
 
-def is_scalar(value: Any) -> bool:
-    """Whether ``value`` is one number: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
-    return type_is_scalar(type(value))
+def is_scalar(x: Any) -> bool:
+    """Whether ``x`` is one number: Python's, NumPy's or a typed scalar such as ``wp.uint8(1)``; a bool is none."""
+    return type_is_scalar(type(x))
 
 
-def is_vector(value: Any) -> bool:
-    """Whether ``value`` is a vector."""
-    return type_is_vector(type(value))
+def is_vector(x: Any) -> bool:
+    """Whether ``x`` is a vector."""
+    return type_is_vector(type(x))
 
 
-def is_matrix(value: Any) -> bool:
-    """Whether ``value`` is a matrix."""
-    return type_is_matrix(type(value))
+def is_matrix(x: Any) -> bool:
+    """Whether ``x`` is a matrix."""
+    return type_is_matrix(type(x))
 
 
-def is_quaternion(value: Any) -> bool:
-    """Whether ``value`` is a quaternion."""
-    return type_is_quaternion(type(value))
+def is_quaternion(x: Any) -> bool:
+    """Whether ``x`` is a quaternion."""
+    return type_is_quaternion(type(x))
 
 
-def is_transformation(value: Any) -> bool:
-    """Whether ``value`` is a transform."""
-    return type_is_transformation(type(value))
+def is_transformation(x: Any) -> bool:
+    """Whether ``x`` is a transform."""
+    return type_is_transformation(type(x))
 
 
-def is_composite(value: Any) -> bool:
-    """Whether ``value`` is a vector, matrix, quaternion or transform."""
-    return type_is_composite(type(value))
+def is_composite(x: Any) -> bool:
+    """Whether ``x`` is a vector, matrix, quaternion or transform."""
+    return type_is_composite(type(x))
 
 
-def is_value(value: Any) -> bool:
-    """Whether ``value`` is a number, bool, vector, matrix, quaternion or transform, which kernels take as it is."""
-    return type_is_value(type(value)) or isinstance(value, int)
+def is_value(x: Any) -> bool:
+    """Whether ``x`` is a number, bool, vector, matrix, quaternion or transform, which kernels take as it is."""
+    return type_is_value(type(x)) or isinstance(x, int)
 
 
 def type_repr(t: Any) -> str:
@@ -317,28 +317,30 @@ def type_size_in_bytes(dtype: Any) -> int:
     return _weft.type_size_bytes(dtype)
 
 
-def dtype_to_numpy(dtype: Any) -> Any:
+def dtype_to_numpy(warp_dtype: Any) -> Any:
     """NumPy's scalar class of a scalar type, or of the components of a vector or matrix type; of bfloat16 that of its
     bits, ``numpy.uint16``.
 
     Raises:
-        UsageError: ``dtype`` is no type of numbers.
+        UsageError: ``warp_dtype`` is no type of numbers.
     """
-    info = _weft.type_info(dtype)
+    info = _weft.type_info(warp_dtype)
     if info is None:
-        raise _weft.usage_error(f"dtype_to_numpy(): NumPy has no type for {dtype!r}", TypeError)
+        raise _weft.usage_error(f"dtype_to_numpy(): NumPy has no type for {warp_dtype!r}", TypeError)
     return np.dtype(info["numpy"] or "uint16").type
 
 
-def dtype_from_numpy(dtype: Any) -> Any:
+def dtype_from_numpy(numpy_dtype: Any) -> Any:
     """Weft's scalar type for a NumPy dtype or scalar class.
 
     Raises:
         UsageError: it is no dtype, or Weft has no such type (complex128, object, foreign byte order ...).
     """
-    is_numpy = isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic))
-    found = np.dtype(dtype) if is_numpy or getattr(dtype, "__module__", None) == "ml_dtypes" else None
+    is_numpy = isinstance(numpy_dtype, np.dtype) or (
+        isinstance(numpy_dtype, type) and issubclass(numpy_dtype, np.generic)
+    )
+    found = np.dtype(numpy_dtype) if is_numpy or getattr(numpy_dtype, "__module__", None) == "ml_dtypes" else None
     info = _weft.type_info(found) if found is not None and found.isnative else None
     if info is None:
-        raise _weft.usage_error(f"dtype_from_numpy(): there is no Weft type for {dtype!r}", TypeError)
+        raise _weft.usage_error(f"dtype_from_numpy(): there is no Weft type for {numpy_dtype!r}", TypeError)
     return info["scalar"]

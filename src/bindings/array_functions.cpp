@@ -1,6 +1,10 @@
 // The functions of the module that make and copy arrays.
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "bindings/array_object.h"
@@ -99,7 +103,8 @@ PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Opti
     return result.release().ptr();
 }
 
-// empty, zeros and ones share one list of parameters. `ndim` is accepted: the shape says it.
+// empty, zeros and ones share one list of parameters; full has `value` behind the shape. `ndim` is accepted: the shape
+// says it.
 enum Creation {
     kShape,
     kDtype,
@@ -113,50 +118,49 @@ enum Creation {
     kNdim,
     kCreationCount
 };
+constexpr std::array<const char*, kCreationCount> kCreationNames = {
+    "shape", "dtype", "device", "requires_grad", "pinned", "retain_grad", "n", "length", "strides", "ndim"};
 using CreationSignature = Signature<kCreationCount>;
 
-CreationSignature creation_signature(const char* api) {
-    return CreationSignature(
-        api, {"shape", "dtype", "device", "requires_grad", "pinned", "retain_grad", "n", "length", "strides", "ndim"},
-        0, kN);
-}
+CreationSignature creation_signature(const char* api) { return CreationSignature(api, kCreationNames, 0, kN); }
 
 struct Creating {
-    Type dtype;
     Shape shape;
     Options options;
     PyObject* strides;
 };
 
-Creating read_creation(const CreationSignature& signature, PyObject* const* args, Py_ssize_t count,
-                       PyObject* keywords) {
-    auto given = signature.parse(args, count, keywords);
-    const char* api = signature.api();
-    return {dtype_argument(given[kDtype], api), shape_argument(given[kShape], given[kN], given[kLength], api),
+Creating read_creation(const CreationSignature::Values& given, const char* api) {
+    return {shape_argument(given[kShape], given[kN], given[kLength], api),
             Options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
                     flag(given[kPinned], false), flag(given[kRetainGrad], false)},
             given[kStrides]};
 }
 
-PyObject* empty(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+// Calls make(Type, Creating, api).
+template <typename Make>
+PyObject* create(const CreationSignature& signature, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                 Make&& make) {
     return guarded([&] {
-        static const CreationSignature signature = creation_signature("empty()");
-        Creating creating = read_creation(signature, args, count, keywords);
-        const auto& [dtype, shape, options, strides] = creating;
-        if (is_given(strides))
-            return finish(new_strided(dtype, shape, strides, false, options, signature.api()), options);
-        return new_empty(dtype, shape, options, signature.api());
+        const auto given = signature.parse(args, count, keywords);
+        const Type dtype = dtype_argument(given[kDtype], signature.api());
+        return make(dtype, read_creation(given, signature.api()), signature.api());
+    });
+}
+
+PyObject* empty(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const CreationSignature signature = creation_signature("empty()");
+    return create(signature, args, count, keywords, [](Type dtype, const Creating& of, const char* api) {
+        if (!is_given(of.strides)) return new_empty(dtype, of.shape, of.options, api);
+        return finish(new_strided(dtype, of.shape, of.strides, false, of.options, api), of.options);
     });
 }
 
 PyObject* zeros(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&] {
-        static const CreationSignature signature = creation_signature("zeros()");
-        Creating creating = read_creation(signature, args, count, keywords);
-        const auto& [dtype, shape, options, strides] = creating;
-        if (is_given(strides))
-            return finish(new_strided(dtype, shape, strides, true, options, signature.api()), options);
-        return new_zeros(dtype, shape, options, signature.api());
+    static const CreationSignature signature = creation_signature("zeros()");
+    return create(signature, args, count, keywords, [](Type dtype, const Creating& of, const char* api) {
+        if (!is_given(of.strides)) return new_zeros(dtype, of.shape, of.options, api);
+        return finish(new_strided(dtype, of.shape, of.strides, true, of.options, api), of.options);
     });
 }
 
@@ -166,43 +170,33 @@ PyObject* one() {
 }
 
 PyObject* ones(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&] {
-        static const CreationSignature signature = creation_signature("ones()");
-        Creating creating = read_creation(signature, args, count, keywords);
-        return new_filled(creating.dtype, creating.shape, one(), creating.options, signature.api(), creating.strides);
+    static const CreationSignature signature = creation_signature("ones()");
+    return create(signature, args, count, keywords, [](Type dtype, const Creating& of, const char* api) {
+        return new_filled(dtype, of.shape, one(), of.options, api, of.strides);
     });
 }
 
 PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum {
-            kShape,
-            kValue,
-            kDtype,
-            kDevice,
-            kRequiresGrad,
-            kPinned,
-            kRetainGrad,
-            kN,
-            kLength,
-            kStrides,
-            kNdim,
-            kCount
-        };
-        static const Signature<kCount> signature("full()",
-                                                 {"shape", "value", "dtype", "device", "requires_grad", "pinned",
-                                                  "retain_grad", "n", "length", "strides", "ndim"},
-                                                 0, kN);
-        auto given = signature.parse(args, count, keywords);
+        constexpr std::size_t kValue = kShape + 1;
+        static const auto signature = [] {
+            std::array<const char*, kCreationCount + 1> names;
+            names[kValue] = "value";
+            std::ranges::copy(std::span(kCreationNames).first(kValue), names.begin());
+            std::ranges::copy(std::span(kCreationNames).subspan(kValue), names.begin() + kValue + 1);
+            return Signature<kCreationCount + 1>("full()", names, 0, kN + 1);
+        }();
+        const auto all = signature.parse(args, count, keywords);
         const char* api = signature.api();
+        CreationSignature::Values given;
+        std::ranges::copy(std::span(all).first(kValue), given.begin());
+        std::ranges::copy(std::span(all).subspan(kValue + 1), given.begin() + kValue);
         static PyObject* zero = PyLong_FromLong(0);
-        PyObject* value = given[kValue] ? given[kValue] : zero;
-        bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
-        Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
-        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
-                        flag(given[kPinned], false), flag(given[kRetainGrad], false)};
-        return new_filled(dtype, shape_argument(given[kShape], given[kN], given[kLength], api), value, options, api,
-                          given[kStrides]);
+        PyObject* value = all[kValue] ? all[kValue] : zero;
+        const bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
+        const Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
+        const Creating of = read_creation(given, api);
+        return new_filled(dtype, of.shape, value, of.options, api, of.strides);
     });
 }
 
@@ -364,44 +358,44 @@ PyMethodDef entry(const char* name, Function* function, const char* doc) {
     return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
+// The text of a function with the parameters that all of them share behind its own.
+const char* creation_doc(const char* own_parameters, const char* text) {
+    static std::deque<std::string> kept;
+    constexpr const char* kShared =
+        ", device=None, requires_grad=False, pinned=False, retain_grad=False, *, n=None, length=None, strides=None, "
+        "ndim=None)\n--\n\n";
+    return kept.emplace_back(std::string(own_parameters) + kShared + text).c_str();
+}
+
 PyMethodDef functions[] = {
+    entry("empty", &empty,
+          creation_doc(
+              "empty($module, shape=None, dtype=float",
+              "An array whose elements are not set.\n\n"
+              "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
+              "    dtype: type of the elements.\n    device: where the memory lies.\n"
+              "    requires_grad: makes an array of gradients, of zeros.\n"
+              "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
+              "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
+              "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
+              "    ndim: accepted; the shape says it.\n\n"
+              "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory.")),
+    entry("zeros", &zeros,
+          creation_doc("zeros($module, shape=None, dtype=float",
+                       "An array of zeros. The arguments are those of empty().")),
+    entry("ones", &ones,
+          creation_doc("ones($module, shape=None, dtype=float",
+                       "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The "
+                       "arguments are those of empty().")),
     entry(
-        "empty", &empty,
-        "empty($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
-        "n=None, "
-        "length=None, strides=None, ndim=None)\n--\n\n"
-        "An array whose elements are not set.\n\n"
-        "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
-        "    dtype: type of the elements.\n    device: where the memory lies.\n"
-        "    requires_grad: makes an array of gradients, of zeros.\n"
-        "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
-        "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
-        "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
-        "    ndim: accepted; the shape says it.\n\n"
-        "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory."),
-    entry(
-        "zeros", &zeros,
-        "zeros($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
-        "n=None, "
-        "length=None, strides=None, ndim=None)\n--\n\n"
-        "An array of zeros. The arguments are those of empty()."),
-    entry(
-        "ones", &ones,
-        "ones($module, shape=None, dtype=float, device=None, requires_grad=False, pinned=False, retain_grad=False, *, "
-        "n=None, "
-        "length=None, strides=None, ndim=None)\n--\n\n"
-        "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The arguments "
-        "are those of empty()."),
-    entry("full", &full,
-          "full($module, shape=None, value=0, dtype=Any, device=None, requires_grad=False, pinned=False, "
-          "retain_grad=False, *, "
-          "n=None, "
-          "length=None, strides=None, ndim=None)\n--\n\n"
-          "An array of equal elements.\n\n"
-          "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
-          "    dtype: where not given, what the value has: int32 for an int, float32 for a float; for a sequence a\n"
-          "        vector or matrix of what NumPy makes of it, int64 or float64.\n"
-          "The others are those of empty()."),
+        "full", &full,
+        creation_doc(
+            "full($module, shape=None, value=0, dtype=Any",
+            "An array of equal elements.\n\n"
+            "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
+            "    dtype: where not given, what the value has: int32 for an int, float32 for a float; for a sequence a\n"
+            "        vector or matrix of what NumPy makes of it, int64 or float64.\n"
+            "The others are those of empty().")),
     entry("empty_like", &empty_like,
           "empty_like($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of the shape and dtype of another, not set. Options that are not given come from `src`.\n"

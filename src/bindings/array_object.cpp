@@ -484,6 +484,16 @@ PyArray& array_argument(PyObject* object, const char* api, const char* name) {
     return memory_of(object, api);
 }
 
+namespace {
+
+// Structs that hold the array already do not see the gradient that it gets now.
+void note_gradient(const PyArray& array) {
+    runtime::Buffer* const buffer = array.array.buffer.get();
+    if (buffer && buffer->is_kept_without_gradient) buffer->got_gradient_later = true;
+}
+
+}  // namespace
+
 void allocate_gradient(PyArray& array) {
     const runtime::Array& values = array.array;
     runtime::Array gradient = values;
@@ -499,6 +509,7 @@ void allocate_gradient(PyArray& array) {
     array.array.view.grad = gradient.view.data;
     array.grad = nb::steal(make_array(std::move(gradient)));
     array.requires_grad = true;
+    note_gradient(array);
 }
 
 void set_retain_grad(PyArray& array, bool retains, const char* api) {
@@ -536,6 +547,7 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
     array.array.view.grad = given.view.data;
     array.grad = nb::borrow(gradient);
     array.requires_grad = true;
+    note_gradient(array);
 }
 
 PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* type) {

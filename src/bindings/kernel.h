@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "program/launch.h"
 #include "binary/binary.h"
+#include "program/launch.h"
 #include "program/module.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
@@ -38,7 +38,7 @@ struct Variant {
     bool records = false;     // keeps what its atomics give, for its adjoint
     bool finite = false;      // notes who writes what is not finite
     bool exclusive = false;   // adjoints only: scattered gradients are of one worker
-    bool nulls = false;       // some array is None
+    bool nulls = false;       // some array is None or empty
     bool repeating = false;   // some array shows an element at several indices
     bool short_rows = false;  // codegen::Options::short_rows
     bool single = false;      // for a launch of one thread: not in lanes

@@ -10,6 +10,8 @@
 #include "bindings/array_object.h"
 #include "bindings/recording.h"
 #include "bindings/structs.h"
+#include "ir/typing.h"
+#include "support/error.h"
 
 namespace weft::bindings {
 namespace {
@@ -66,6 +68,15 @@ public:
     void look_in(const runtime::Array& array) {
         for_each_view(array, [&](const ArrayView& view, Type type, const std::byte*) {
             if (!seen_.insert(key_of(view, type)).second) return;
+            const runtime::BufferPtr kept = array.buffer->references.find(view.data);
+            if (!view.grad && kept->got_gradient_later && ir::is_smooth(type.element())) {
+                throw UsageError("launch()",
+                                 "a " + type.python_name() + " in the elements of an array of " +
+                                     array.dtype.python_name() +
+                                     " got its gradient after it was stored there, so the launch would not see it. "
+                                     "help: store the struct again, or give arrays their gradients before",
+                                 ErrorCategory::value);
+            }
             found.push_back(array_from_view(view, type, array.buffer.get()));
             look_in(value_of(found.back().ptr()).array);
         });

@@ -347,7 +347,10 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
 
 void keep_array(const PyArray& value, runtime::Buffer& holder) {
     holder.references.add(value.array.buffer, holder);
-    if (value.requires_grad) holder.references.add(value_of(value.grad.ptr()).array.buffer, holder);
+    if (value.requires_grad)
+        holder.references.add(value_of(value.grad.ptr()).array.buffer, holder);
+    else if (value.array.buffer)
+        value.array.buffer->is_kept_without_gradient = true;
 }
 
 void keep_arrays(nb::handle value, runtime::Buffer& holder) {

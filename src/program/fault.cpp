@@ -131,7 +131,7 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
     const KernelEntry& entry = kernel.description;
     if (!kernel.module && static_cast<FaultKind>(fault.kind) == FaultKind::null_array)  // compiled ahead of time
         throw UsageError("launch()",
-                         "an array that kernel '" + entry.name + "' indexes is None, in thread " +
+                         "an array that kernel '" + entry.name + "' indexes is None or empty, in thread " +
                              thread_text(fault, entry.tid_rank),
                          ErrorCategory::value);
     if (!kernel.module && static_cast<FaultKind>(fault.kind) == FaultKind::raised)
@@ -159,10 +159,15 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
             }
             if (is_array && (is_none(argument_of(kernel, *indexed, block)) ||
                              static_cast<FaultKind>(fault.kind) == FaultKind::null_array)) {
-                const bool is_argument = argument_of(kernel, *indexed, block) != nullptr;
+                const ArrayView* const argument = argument_of(kernel, *indexed, block);
+                const bool is_argument = argument != nullptr;
+                if (is_argument && !is_none(argument)) {
+                    raise("the array " + quoted_or(name, "indexed here") + " is empty: it has no elements to index",
+                          indexed, ErrorCategory::index);
+                }
                 raise("the array " + quoted_or(name, "indexed here") +
                           (is_argument ? " is None: it was not passed to the launch"
-                                       : " is None: nothing was assigned to it"),
+                                       : " is None: nothing was assigned to it, or it is empty"),
                       indexed, ErrorCategory::value);
             }
             const std::string subject = is_array

@@ -300,9 +300,9 @@ std::vector<runtime::BufferPtr> make_copies(const CompiledKernel& adjoint, std::
 namespace {
 
 // A launch that is alone has one thread. That is no loss where others would not be asked, and a gain where they could
-// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long it
-// takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that it
-// has for data in the cache.
+// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
+// it takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that
+// it has for data in the cache.
 bool pays_to_be_alone(const CompiledKernel& kernel, std::int64_t threads) {
     constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
     const KernelEntry& entry = kernel.description;

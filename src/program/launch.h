@@ -41,11 +41,11 @@ bool needs_strided(const CompiledKernel& kernel, const std::byte* block);
 // The arrays of an argument block in order, those in structs too.
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types);
 
-// Whether some array of the block is None: there is neither memory nor a stride, which an empty array has.
+// Whether some array of the block has no memory: it is None, or empty.
 inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {
     for (const ArrayPlace& place : arrays) {
         const auto& view = *reinterpret_cast<const ArrayView*>(block + place.offset);
-        if (!view.data && view.strides[0] == 0) return true;
+        if (!view.data) return true;
     }
     return false;
 }

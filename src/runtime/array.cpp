@@ -279,6 +279,7 @@ Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count
     result.view.shape[axis] = count;
     // An empty slice may start past the end; it stays at the front so that no pointer leaves the buffer.
     if (count > 0) advance(result, start * array.view.strides[axis]);
+    if (result.size() == 0) result.view.data = nullptr;  // as of every empty array: launches look for it
     // With one element or none the step may be anything up to 2^63: it is never taken.
     if (count > 1) result.view.strides[axis] = array.view.strides[axis] * step;
     return result;

@@ -24,6 +24,8 @@ struct Buffer {
     std::function<void()> release;  // empty: the pool's own memory
     std::uint64_t version = 0;      // counts writes by launches and by the host
     References references;          // what array fields of structs in this memory point to
+    // Structs in memory point to it as to an array without a gradient, and it got one afterwards: they do not see it.
+    bool is_kept_without_gradient = false, got_gradient_later = false;
 
     ~Buffer();
 };

@@ -275,3 +275,32 @@ def test_jacobians_of_functions_leave_arrays_in_memory_as_they_are():
     assert wp.autograd.gradcheck(program, inputs=inputs, eps=1e-6, show_summary=False)
     np.testing.assert_array_equal(nest.values.numpy(), [1.5, 0.5])
     assert not nest.values.grad.numpy().any() and not nest.source.grad.numpy().any()
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_gradient_that_comes_after_the_struct_was_stored(assigned):
+    values = wp.array([2.0, 3.0], dtype=wp.float64)
+    holders = wp.array([Holder(values, 1.0)], dtype=Holder)
+    y = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+    if assigned:
+        values.grad = wp.zeros(2, dtype=wp.float64)
+    else:
+        values.requires_grad = True
+    wp.launch(take, dim=2, inputs=[holders, y])  # without a tape nobody asks
+    with pytest.raises(ValueError, match="got its gradient after it was stored there"), wp.Tape():
+        wp.launch(take, dim=2, inputs=[holders, y])
+    holders[0] = Holder(values, 1.0)
+    with wp.Tape() as tape:
+        wp.launch(take, dim=2, inputs=[holders, y])
+    tape.backward(grads={y: wp.ones(2, dtype=wp.float64)})
+    assert values.grad.list() == [4.0, 6.0]
+
+
+def test_an_array_stored_without_its_gradient_on_purpose():
+    values = wp.array([2.0, 3.0], dtype=wp.float64, requires_grad=True)
+    holders = wp.array([Holder(wp.array(values, copy=False), 1.0)], dtype=Holder)
+    y = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(take, dim=2, inputs=[holders, y])
+    tape.backward(grads={y: wp.ones(2, dtype=wp.float64)})
+    assert values.grad.list() == [0.0, 0.0]

@@ -90,6 +90,38 @@ def test_an_array_passed_as_none(kernel, n):
     wp.launch(kernel, dim=n, inputs=[a, out])  # and the others go on
 
 
+@pytest.mark.parametrize("n", [1, 3, 1000])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.key)
+def test_an_array_without_elements(kernel, n):
+    if kernel is of_a_branch and n == 1:
+        pytest.skip("thread 0 uses the other array")
+    for empty in (wp.zeros(0), wp.array([], dtype=float), wp.ones(5)[3:3], wp.array(np.zeros(0, np.float32))):
+        # Of an array that branches chose it is not known which of the two it is.
+        kinds = (IndexError, ValueError) if kernel is of_a_branch else IndexError
+        with pytest.raises(kinds, match=r"test_none_arrays.py:\d+.*the array '\w+(\[...\])?' is .*empty"):
+            wp.launch(kernel, dim=n, inputs=[empty, wp.zeros(n)])
+    a, out = wp.ones(n + 1), wp.zeros(n)
+    wp.launch(kernel, dim=n, inputs=[a, out])
+
+
+def test_arrays_without_elements_that_nobody_indexes():
+    @wp.kernel
+    def guarded(a: wp.array2d[float], indices: wp.array[int], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = float(a.shape[1])
+        for j in range(indices.shape[0]):
+            out[i] += a[0, indices[j]]
+        if a.shape[0] > 1:
+            out[i] = a[1, i]
+
+    out = wp.zeros(20)
+    for empty in (wp.zeros((0, 3)), wp.zeros((4, 3))[2:2]):
+        wp.launch(guarded, dim=20, inputs=[empty, wp.zeros(0, dtype=int), out])
+        assert out.list() == [3.0] * 20
+    with pytest.raises(IndexError, match="'a' is empty"):
+        wp.launch(guarded, dim=20, inputs=[wp.zeros((3, 0)), wp.zeros(1, dtype=int), out])
+
+
 def test_rows_and_components_of_none():
     @wp.kernel
     def row(a: wp.array2d[wp.vec3], out: wp.array[float]):
