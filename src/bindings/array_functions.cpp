@@ -130,11 +130,13 @@ struct Creating {
     PyObject* strides;
 };
 
-Creating read_creation(const CreationSignature::Values& given, const char* api) {
-    return {shape_argument(given[kShape], given[kN], given[kLength], api),
-            Options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false),
-                    flag(given[kPinned], false), flag(given[kRetainGrad], false)},
-            given[kStrides]};
+// `given` has the argument of each place.
+template <typename Given>
+Creating read_creation(const Given& given, const char* api) {
+    return {shape_argument(given(kShape), given(kN), given(kLength), api),
+            Options{&device_from_python(given(kDevice), api), flag(given(kRequiresGrad), false),
+                    flag(given(kPinned), false), flag(given(kRetainGrad), false)},
+            given(kStrides)};
 }
 
 // Calls make(Type, Creating, api).
@@ -144,7 +146,8 @@ PyObject* create(const CreationSignature& signature, PyObject* const* args, Py_s
     return guarded([&] {
         const auto given = signature.parse(args, count, keywords);
         const Type dtype = dtype_argument(given[kDtype], signature.api());
-        return make(dtype, read_creation(given, signature.api()), signature.api());
+        return make(dtype, read_creation([&](Creation place) { return given[place]; }, signature.api()),
+                    signature.api());
     });
 }
 
@@ -188,13 +191,11 @@ PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
         }();
         const auto all = signature.parse(args, count, keywords);
         const char* api = signature.api();
-        CreationSignature::Values given;
-        std::ranges::copy(std::span(all).first(kValue), given.begin());
-        std::ranges::copy(std::span(all).subspan(kValue + 1), given.begin() + kValue);
+        const auto given = [&](Creation place) { return all[place < kValue ? place : place + 1]; };
         static PyObject* zero = PyLong_FromLong(0);
         PyObject* value = all[kValue] ? all[kValue] : zero;
-        const bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
-        const Type dtype = has_dtype ? dtype_argument(given[kDtype], api) : dtype_of_value(value, api);
+        const bool has_dtype = is_given(given(kDtype)) && !is_any(given(kDtype));
+        const Type dtype = has_dtype ? dtype_argument(given(kDtype), api) : dtype_of_value(value, api);
         const Creating of = read_creation(given, api);
         return new_filled(dtype, of.shape, value, of.options, api, of.strides);
     });
