@@ -346,7 +346,7 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     if (grid.count == 0) return true;
     LaunchContext context;
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
-    Fault fault{};
+    Fault fault;  // not cleared: a launch takes less time than that
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     context.not_finite = not_finite;
     // One CPU thread, and always the same code: whether a launch is alone depends on what others do.

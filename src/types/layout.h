@@ -22,7 +22,7 @@ struct Fault {
     std::int64_t size = 0;          // the size of that dimension (bounds)
     std::int32_t axis = 0;          // which dimension
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
-    char message[232] = {};         // raised: the text, cut to what fits
+    char message[232];              // raised: the text, cut to what fits
 };
 enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement, not_finite, raised };
 
