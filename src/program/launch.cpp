@@ -163,7 +163,8 @@ namespace {
 
 // Memory that a launch may touch.
 struct Touched {
-    const std::byte *begin, *end;
+    const std::byte* begin;
+    const std::byte* end;
     bool changes;
 };
 
@@ -180,21 +181,25 @@ bool any_meet(std::span<Touched> touched) {
     return false;
 }
 
-// The same, which takes longer for many and is quicker for a few.
+// The same, which takes longer where many are changed and is quicker where few are.
 bool any_pair_meets(std::span<const Touched> touched) {
-    for (const Touched& one : touched)
-        for (const Touched* other = touched.data(); other != &one; ++other)
-            if (one.begin < other->end && other->begin < one.end && (one.changes || other->changes)) return true;
+    for (const Touched& one : touched) {
+        if (!one.changes) continue;
+        for (const Touched& other : touched)
+            if (&one != &other && one.begin < other.end && other.begin < one.end) return true;
+    }
     return false;
 }
 
 // Whether memory that the launch changes is shown by another array or, with gradients, by another gradient.
 template <bool kWithGradients>
 bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block, std::span<Touched> room) {
-    std::size_t count = 0;
+    std::size_t count = 0, changed = 0;
     const auto add = [&](const ArrayView& view, Type array, bool changes) {
         const Extent memory = extent(view, array);
-        if (memory.begin != memory.end) room[count++] = {memory.begin, memory.end, changes};
+        if (memory.begin == memory.end) return;
+        room[count++] = {memory.begin, memory.end, changes};
+        changed += changes;
     };
     for (const ArrayPlace& place : kernel.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);
@@ -207,17 +212,17 @@ bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block, std
         of_gradient.data = view.grad;
         add(of_gradient, place.type, true);
     }
-    constexpr std::size_t kFewPairs = 8;
-    return count <= kFewPairs ? any_pair_meets(room.first(count)) : any_meet(room.first(count));
+    constexpr std::size_t kFewPairs = 100;
+    return changed * count <= kFewPairs ? any_pair_meets(room.first(count)) : any_meet(room.first(count));
 }
 
 template <bool kWithGradients>
 bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block) {
-    constexpr std::size_t kFew = 16;  // that many need no allocation
+    constexpr std::size_t kFew = 64;  // that many need no allocation
     const std::size_t most = kernel.arrays.size() * (kWithGradients ? 2 : 1);
     if (most < 2) return false;
     if (most <= kFew) {
-        Touched few[kFew];
+        Touched few[kFew];  // not cleared
         return has_shared_memory<kWithGradients>(kernel, block, few);
     }
     std::vector<Touched> many(most);
@@ -227,6 +232,7 @@ bool has_shared_memory(const CompiledKernel& kernel, const std::byte* block) {
 }  // namespace
 
 bool has_overlap(const CompiledKernel& kernel, const std::byte* block) {
+    if (std::ranges::none_of(kernel.effects, &ir::ParameterEffects::writes)) return false;
     return has_shared_memory<false>(kernel, block);
 }
 
