@@ -442,7 +442,15 @@ def test_first_launches_of_one_kernel_from_eight_threads():
     assert all((a.numpy() == 1.0).all() for a in arrays)
 
 
-def test_control_c_stops_a_long_launch():
+@pytest.fixture
+def control_c():
+    """Ctrl-C as Python has it where it was started in the foreground."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_control_c_stops_a_long_launch(control_c):
     @wp.kernel
     def slow(n: int, x: wp.array[float]):
         i = wp.tid()
