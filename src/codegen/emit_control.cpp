@@ -12,6 +12,7 @@
 // iterations. It stays one scalar in the loop; its result, which differs from lane to lane, is kept beside it as a
 // vector.
 #include "codegen/emitter.h"
+#include "ir/walk.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -141,15 +142,6 @@ namespace {
 // Arms up to this size are written twice: for groups that take them with all lanes, and masked.
 constexpr int kWholeArmOperations = 96;
 
-int operations_in(const ir::Region& region) {
-    int count = 0;
-    for (const Operation* operation : region.operations) {
-        ++count;
-        for (const ir::Region* nested : operation->regions) count += operations_in(*nested);
-    }
-    return count;
-}
-
 }  // namespace
 
 void Emitter::emit_masked_if(const Operation& operation) {
@@ -170,7 +162,7 @@ void Emitter::emit_masked_if(const Operation& operation) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         // The inside of a grid behind `if` tests for its border: where every lane takes the arm, it runs without a
         // mask. Masked stores cost several times plain ones.
-        if (count == 0 && !outer && operations_in(region) <= kWholeArmOperations) {
+        if (count == 0 && !outer && ir::operation_count(region) <= kWholeArmOperations) {
             llvm::BasicBlock *whole = new_block("whole"), *partial = new_block("partial");
             builder_.CreateCondBr(builder_.CreateAndReduce(chosen), whole, partial);
             builder_.SetInsertPoint(whole);
@@ -346,7 +338,7 @@ llvm::Value* Emitter::in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, l
     return builder_.CreateOr(builder_.CreateAnd(goes_up, up), builder_.CreateAnd(goes_down, down));
 }
 
-// Of a short part of the work: unrolled it would only take longer to compile.
+// Of a short part of the work, or one that hardly ever runs: unrolled it would only take longer to compile.
 void Emitter::keep_rolled(llvm::Instruction* back) {
     llvm::Metadata* rolled = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
     llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, rolled});

@@ -85,12 +85,6 @@ std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowe
     return count;
 }
 
-int count_operations(const ir::Function& kernel) {
-    int count = 0;
-    ir::for_each_operation(kernel.body, [&](const Operation&) { ++count; });
-    return count;
-}
-
 bool has_calls(const ir::Function& kernel) {
     bool found = false;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) { found |= operation.op == Op::call; });
@@ -140,7 +134,7 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 LaneChoice preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
     const auto one = [](const char* reason) { return LaneChoice{1, reason}; };
-    if (count_operations(kernel) > kMostOperations || has_calls(kernel))
+    if (ir::operation_count(kernel.body) > kMostOperations || has_calls(kernel))
         return one("runs one thread at a time: the kernel is large, and would take seconds to compile for lanes");
     transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
     if (plan.lanes == 1) return {1};

@@ -18,6 +18,13 @@ void for_each_operation(const Region& region, Visit&& visit) {
     }
 }
 
+// How many operations that would visit.
+inline int operation_count(const Region& region) {
+    int count = 0;
+    for_each_operation(region, [&](const Operation&) { ++count; });
+    return count;
+}
+
 // Calls visit(Region&) for `region` and every region nested in it, outer ones first.
 template <class Visit>
 void for_each_region(Region& region, Visit&& visit) {

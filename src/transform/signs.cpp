@@ -115,17 +115,18 @@ bool drop_signs(ir::Function& function) {
 
 LoopSigns signs_of_loop(const Operation& loop) {
     int count = 0;
+    for (const Region* region : loop.regions) count += ir::operation_count(*region);
+    if (count > kMostOperations) return {};
     bool nests = false;
     LoopSigns found;
     for (const Region* region : loop.regions) {
         ir::for_each_operation(*region, [&](const Operation& operation) {
-            ++count;
             nests |= operation.op == Op::for_ || operation.op == Op::while_;
-            if (operation.op != Op::select || count > kMostOperations) return;
+            if (operation.op != Op::select) return;
             if (const Value* index = ir::as_written(operation.result())) find_starts(index, loop, found.starts);
         });
     }
-    if (nests || count > kMostOperations || found.starts.empty()) return {};
+    if (nests || found.starts.empty()) return {};
     Signs signs([&](Operation& choice) { found.choices.push_back(&choice); });
     for (const Value* start : found.starts) signs.assume_not_negative(start);
     for (const Region* region : loop.regions) signs.visit(*region);
