@@ -141,7 +141,7 @@ bool run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     const std::vector<ArrayView> recorded = views_of(records);
     const Dimensions dims = launch_dimensions(kernel, dim.ptr(), arguments.block.data());
     Variant variant = kernel.configured();
-    variant.rank = program::launch_rank(dims.span());
+    variant.launch_rank = program::launch_rank(dims.span());
     variant.nulls = kernel.has_null(arguments.block.data());
     const program::AdjointReads& reads = kernel.adjoint_reads(variant, arguments.gradients);
     const program::Grid grid = program::make_grid(dims.span(), reads.tid_rank, kernel.key);
@@ -203,9 +203,9 @@ public:
     }
 
     // The machine code that these arguments need in a launch of this rank.
-    const program::CompiledKernel& compile(transform::LaunchRank rank = {}) {
+    const program::CompiledKernel& compile(int launch_rank = 0) {
         Variant variant = kernel_.configured();
-        variant.rank = rank;
+        variant.launch_rank = launch_rank;
         variant.nulls = kernel_.has_null(arguments_.block.data());
         variant.records = !of_adjoint_ && nb::len(records_) > 0;
         const program::CompiledKernel* compiled = &pack(variant);
@@ -349,7 +349,7 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::handle dim, nb::list values
     Arguments arguments(kernel, values, device);
     arguments.find_gradients(kernel);
     Variant variant = kernel.configured();
-    variant.rank = program::launch_rank(launch_dimensions(kernel, dim.ptr(), arguments.block.data()).span());
+    variant.launch_rank = program::launch_rank(launch_dimensions(kernel, dim.ptr(), arguments.block.data()).span());
     const program::CompiledKernel& compiled = kernel.compiled(variant);
     const std::size_t count = compiled.effects.size();
     nb::dict nested;

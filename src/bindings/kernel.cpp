@@ -221,7 +221,7 @@ program::CompileOptions PyKernel::compile_options(Variant variant) const {
     result.record = variant.records;
     result.finite = variant.finite;
     result.exclusive = variant.exclusive;
-    result.rank = variant.rank;
+    result.launch_rank = variant.launch_rank;
     result.null_arrays = variant.nulls;
     result.serial = variant.serial;
     result.short_rows = variant.short_rows;
@@ -285,11 +285,11 @@ void PyKernel::follow_redefinitions() {
 const program::CompiledKernel& PyKernel::newly_compiled(Variant variant) {
     const std::size_t index = variant.index();
     if (tid_rank_ >= 0) {  // launches of another rank may be served by the same code
-        const int rank = variant.rank.of(tid_rank_);
+        const int rank = transform::fitted_rank(tid_rank_, variant.launch_rank);
         Variant other = variant;
         for (const auto& [at, compiled] : std::vector(variants_)) {
-            other.rank = Variant::rank_in(at);
-            if (at != other.index() || other.rank.of(tid_rank_) != rank) continue;
+            other.launch_rank = Variant::launch_rank_in(at);
+            if (at != other.index() || transform::fitted_rank(tid_rank_, other.launch_rank) != rank) continue;
             variants_.emplace_back(index, compiled);
             return *compiled;
         }
@@ -316,10 +316,10 @@ std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant
     const sema::Options analysis = sema_options(variant.debug);
     // First as for a launch with as many dimensions as names, which most are.
     program::CompileOptions usual = options;
-    usual.rank = {};
+    usual.launch_rank = 0;
     std::string key = program::reuse_key(*source_, types_, analysis, usual);
     std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
-    const auto is_usual = [&](int names) { return options.rank.of(names) == names; };
+    const auto is_usual = [&](int names) { return transform::fitted_rank(names, options.launch_rank) == names; };
     if (!result || !is_usual(result->description.tid_rank)) {
         const std::string other = program::reuse_key(*source_, types_, analysis, options);
         result = program::find_compiled(source_, other);

@@ -43,15 +43,13 @@ struct Variant {
     bool short_rows = false;  // codegen::Options::short_rows
     bool single = false;      // for a launch of one thread: not in lanes
     bool serial = false;      // one thread after the other
-    transform::LaunchRank rank;
+    int launch_rank = 0;      // transform::fit_to_launch()
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | strided << 3 | overlapping << 4 | records << 5 | finite << 6 |
-               exclusive << 7 | nulls << 8 | rank.least << 9 | rank.most << 12 | short_rows << 15 | single << 16 |
-               repeating << 17 | serial << 18;
+               exclusive << 7 | nulls << 8 | launch_rank << 9 | short_rows << 13 | single << 14 | repeating << 15 |
+               serial << 16;
     }
-    static transform::LaunchRank rank_in(std::size_t index) {
-        return {static_cast<int>(index >> 9 & 7), static_cast<int>(index >> 12 & 7)};
-    }
+    static int launch_rank_in(std::size_t index) { return static_cast<int>(index >> 9 & 15); }
 };
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".

@@ -65,9 +65,9 @@ bool interrupted() {
 const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims,
                                       bool records = false) {
     Variant variant = kernel.configured();
-    variant.rank = program::launch_rank(dims.span());
+    variant.launch_rank = program::launch_rank(dims.span());
     variant.nulls = kernel.has_null(block);
-    variant.short_rows = dims.span().size() > 1 && dims.span().back() <= codegen::kShortRow;
+    variant.short_rows = variant.launch_rank > 1 && dims.extents[variant.launch_rank - 1] <= codegen::kShortRow;
     variant.records = records;
     const program::CompiledKernel* compiled = &kernel.compiled(variant);
     variant.strided = program::needs_strided(*compiled, block);

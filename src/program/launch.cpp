@@ -105,7 +105,7 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
     grid.count = empty ? 0 : count;
     if (tid_rank == 0) {
         grid.dim[0] = grid.count;
-    } else if (static_cast<int>(dims.size()) > tid_rank && launch_rank(dims).least > tid_rank) {
+    } else if (static_cast<int>(dims.size()) > tid_rank && launch_rank(dims) > tid_rank) {
         throw UsageError("launch()",
                          "dim " + runtime::shape_text(dims) + " has " + std::to_string(dims.size()) + " axes, but " +
                              name() + " was compiled for " + std::to_string(tid_rank) +

@@ -28,11 +28,11 @@ struct Grid {
 // cannot count.
 Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
 
-// What such a launch is compiled for.
-inline transform::LaunchRank launch_rank(std::span<const std::int64_t> dims) {
-    transform::LaunchRank rank{static_cast<int>(dims.size()), static_cast<int>(dims.size())};
-    while (rank.least > 1 && dims[static_cast<std::size_t>(rank.least) - 1] == 1) --rank.least;
-    return rank;
+// The rank of such a launch (transform::fit_to_launch()).
+inline int launch_rank(std::span<const std::int64_t> dims) {
+    std::size_t rank = dims.size();
+    while (rank > 1 && dims[rank - 1] == 1) --rank;
+    return static_cast<int>(rank);
 }
 
 // True where some array parameter that must be dense for this code is not.

@@ -203,7 +203,7 @@ Deeds run_passes(ir::Module& module, const CompileOptions& options) {
     dump_ir("sema", name, module);
     Deeds deeds;
     transform::PipelineOptions pipeline;
-    pipeline.rank = options.rank;
+    pipeline.launch_rank = options.launch_rank;
     if (!options.gradients.empty())
         pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
     pipeline.record = options.record;

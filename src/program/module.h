@@ -36,7 +36,7 @@ struct CompileOptions {
     bool distinct = true;      // false: for launches with arrays that show an element at several indices
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
-    transform::LaunchRank rank;
+    int launch_rank = 0;
     std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
     bool record = false;  // keep what atomics give, for the adjoint
     bool finite = false;  // note who writes what is not finite; one lane

@@ -185,10 +185,11 @@ std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& typ
     for (const Type type : types) append_address(key, type.node());
     // All but the folder and the compiler: neither changes what is computed.
     const auto& [debug, fast_math, line_info, cache, level, lanes, short_rows, dense, noalias, null_arrays, distinct,
-                 gradients, rank, trail_bytes, record, finite, exclusive, serial, tangents, folder, compiler] = options;
+                 gradients, launch_rank, trail_bytes, record, finite, exclusive, serial, tangents, folder, compiler] =
+        options;
     for (const int option : {sema.max_unroll, int{sema.debug}, int{debug}, int{fast_math}, int{line_info}, int{cache},
                              level, lanes, int{short_rows}, int{dense}, int{noalias}, int{null_arrays}, int{distinct},
-                             int{record}, int{finite}, int{exclusive}, int{serial}, rank.least, rank.most})
+                             int{record}, int{finite}, int{exclusive}, int{serial}, launch_rank})
         key += std::to_string(option) + " ";
     key += std::to_string(trail_bytes) + " ";
     for (const bool tangent : tangents) key += tangent ? 't' : '-';

@@ -5,17 +5,14 @@
 
 namespace weft::transform {
 
-int LaunchRank::of(int names) const {
-    if (names == 0 || most == 0) return names;
-    return least >= names ? least : std::min(most, names);
-}
+int fitted_rank(int names, int launch_rank) { return names == 0 || launch_rank == 0 ? names : launch_rank; }
 
-void fit_to_launch(ir::Module& module, LaunchRank rank) {
+void fit_to_launch(ir::Module& module, int launch_rank) {
     const auto kernel = std::find_if(module.functions.begin(), module.functions.end(),
                                      [](const auto& function) { return function->is_kernel; });
     if (kernel == module.functions.end()) return;
     const int names = (*kernel)->tid_rank;
-    const int dimensions = rank.of(names);
+    const int dimensions = fitted_rank(names, launch_rank);
     if (dimensions == names) return;
     for (const auto& function : module.functions) {
         if (function->tid_rank == 0) continue;

@@ -26,7 +26,7 @@ void run_pipeline(ir::Module& module, const PipelineOptions& options) {
         for (auto& function : module.functions)
             if (function->is_kernel) function = make(*function);
     };
-    if (!pass("launch", [&] { fit_to_launch(module, options.rank); })) return;
+    if (!pass("launch", [&] { fit_to_launch(module, options.launch_rank); })) return;
     // Calls that have derivatives of their own stay until these have been used.
     const bool derives = options.adjoint || options.jvp;
     const int again = options.adjoint && options.jvp ? 1 : 0;

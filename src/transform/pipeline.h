@@ -42,21 +42,15 @@ bool keep_large_values_in_memory(ir::Function& function, int most_in_registers =
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
 void note_finite_writes(ir::Function& kernel);
 
-// How many dimensions a launch has: all that are given, and without trailing extents of 1. Zeros: as many as tid() has
-// names.
-struct LaunchRank {
-    int least = 0, most = 0;
-    bool operator==(const LaunchRank&) const = default;
-    // Of a launch of a kernel with so many names. Extents of 1 are left out where there are more dimensions than names:
-    // rows of one thread would use one lane.
-    int of(int names) const;
-};
-// Makes the kernel one for launches of this rank. Names beyond the dimensions are 0. Where dimensions have no name, the
-// named coordinates do not identify a thread any more; who asks that compares with Function::tid_rank.
-void fit_to_launch(ir::Module& module, LaunchRank rank);
+// The rank of a launch is the number of its dimensions without extents of 1 at the end: rows of one thread would use
+// one lane. 0: as many as tid() has names. fitted_rank() is that of the code for a kernel with so many names.
+int fitted_rank(int names, int launch_rank);
+// Makes the kernel one for launches of this rank. Names beyond it are 0. Where dimensions have no name, the named
+// coordinates do not identify a thread any more; who asks that compares with Function::tid_rank.
+void fit_to_launch(ir::Module& module, int launch_rank);
 
 struct PipelineOptions {
-    LaunchRank rank;
+    int launch_rank = 0;
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
     // Makes each kernel keep what its atomics give (adjoint/record.h).

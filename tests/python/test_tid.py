@@ -1,5 +1,7 @@
 """wp.tid() where it has more or fewer names than the launch has dimensions."""
 
+import re
+
 import numpy as np
 import pytest
 import warp as wp
@@ -136,7 +138,8 @@ def test_gradients_of_elements_that_threads_share_add_up(n, rest):
     np.testing.assert_array_equal(gradient, threads * expected)
 
 
-def test_names_beyond_the_dimensions_are_zero_in_gradients_too():
+@pytest.mark.parametrize("dim", [(6,), (6, 1), (6, 1, 1)], ids=str)
+def test_names_beyond_the_dimensions_are_zero_in_gradients_too(dim):
     @wp.kernel
     def product(a: wp.array2d[float], out: wp.array2d[float]):
         i, j = wp.tid()
@@ -145,7 +148,7 @@ def test_names_beyond_the_dimensions_are_zero_in_gradients_too():
     a = wp.array(np.arange(1.0, 13.0).reshape(6, 2), dtype=float, requires_grad=True)
     out = wp.zeros((6, 2), requires_grad=True)
     with wp.Tape() as tape:
-        wp.launch(product, dim=6, inputs=[a, out])
+        wp.launch(product, dim=dim, inputs=[a, out])
     tape.backward(grads={out: wp.ones((6, 2))})
     np.testing.assert_array_equal(a.grad.numpy(), a.numpy()[:, ::-1])
     assert (out.numpy()[:, 1] == 0).all()
@@ -198,3 +201,22 @@ def test_a_launch_without_dim_has_the_dimensions_of_the_names():
     wp.launch(two, dim=(2, 3, 4), inputs=[seen])
     wp.launch(two, inputs=[seen])
     assert (seen.numpy() == 5).all()
+
+
+def test_an_extent_of_one_at_the_end_does_not_take_the_lanes(capfd, monkeypatch):
+    @wp.kernel(module="unique")
+    def root(a: wp.array2d[float]):
+        i, j = wp.tid()
+        a[i, j] = wp.sqrt(wp.sqrt(a[i, j]))
+
+    monkeypatch.setattr(wp.config, "log_level", wp.LOG_DEBUG)
+    monkeypatch.setattr(wp.config, "cache_kernels", False)
+    lanes = []
+    for dim in [(1000, 64), (1000, 1), (1000, 1, 1)]:
+        a = wp.full((1000, 64), 16.0, dtype=float)
+        wp.launch(root, dim=dim, inputs=[a])
+        np.testing.assert_array_equal(a.numpy()[:, : dim[1]], 2.0)
+        np.testing.assert_array_equal(a.numpy()[:, dim[1] :], 16.0)
+        lanes += re.findall(r", (\d+) lane", capfd.readouterr().out)
+    assert len(lanes) == 2  # the code of the second launch serves the third
+    assert lanes[0] == lanes[1] != "1"
