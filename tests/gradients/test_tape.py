@@ -15,6 +15,10 @@ def total(x: wp.array[wp.float64], loss: wp.array[wp.float64]):
     wp.atomic_add(loss, 0, x[i])
 
 
+def zeros(shape, **options):
+    return wp.zeros(shape, dtype=wp.float64, **options)
+
+
 @wp.struct
 class Held:
     values: wp.array[wp.float64]
@@ -67,15 +71,22 @@ def test_a_tape_recorded_once_uses_the_present_contents():
 @pytest.mark.seed("P-89")
 def test_gradients_add_up_until_they_are_zeroed():
     a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
+    held, y = Held(), doubles([0.0, 0.0], requires_grad=True)
+    held.values = c
     with wp.Tape() as tape:
         wp.launch(multiply, dim=2, inputs=[a, b, c])
+        wp.launch(square_of_held, dim=2, inputs=[held, y])
     seed = doubles([1.0, 1.0])
-    tape.backward(grads={c: seed})
-    tape.backward(grads={c: seed})
-    np.testing.assert_array_equal(tape.gradients[a].numpy(), [2.0, 4.0])
+    tape.backward(grads={y: seed})
+    tape.backward(grads={y: seed})
+    np.testing.assert_array_equal(tape.gradients[a].numpy(), [4.0, 32.0])
     assert tape.adjoints[a] is a.grad and tape.get_adjoint(a) is a.grad
+    for one in (c, y):  # what the way back has used up
+        one.grad.fill_(7.0)
+    assert all(one.grad.numpy().all() for one in (a, b, c, y))
     tape.zero()
-    np.testing.assert_array_equal(a.grad.numpy(), [0.0, 0.0])
+    for one in (a, b, c, y):
+        np.testing.assert_array_equal(one.grad.numpy(), [0.0, 0.0])
     np.testing.assert_array_equal(seed.numpy(), [1.0, 1.0])
 
 
@@ -137,14 +148,35 @@ def test_copies_clones_fills_slices_and_operators_are_recorded():
     check_program(program, [RNG.standard_normal(6)])
 
 
+@pytest.mark.seed("S-DIF-001")
+def test_launches_copies_and_products_are_recorded():
+    x, y, z, w, loss = (zeros(shape, requires_grad=True) for shape in [(2, 2)] * 3 + [(2,), (1,)])
+    values, factor = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[2.0, -1.0], [4.0, 0.5]])
+    x.assign(values)
+    with wp.Tape() as tape:
+        wp.copy(y, x)
+        wp.matmul(y, wp.array(factor), z, z)
+        wp.launch(multiply, dim=2, inputs=[x[1], z[0], w])
+        wp.launch(total, dim=2, inputs=[w, loss])
+    assert len(tape.launches) == 4
+    tape.backward(loss)
+    z0 = values[0] @ factor  # the loss is the sum of x[1] z0
+    np.testing.assert_array_equal(loss.numpy(), [z0 @ values[1]])
+    np.testing.assert_array_equal(x.grad.numpy(), [factor @ values[1], z0])
+
+
 @pytest.mark.seed("S-DIF-013")
 def test_what_is_outside_the_tape_is_not_recorded():
-    a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))
+    a, b, c, d = (doubles([1.0, 2.0], requires_grad=True) for _ in range(4))
     with wp.Tape() as tape:
         wp.launch(multiply, dim=2, inputs=[a, b, c], record_tape=False)
         wp.launch(multiply, dim=2, inputs=[a, b, c])
-    wp.launch(multiply, dim=2, inputs=[a, b, c])
+    wp.launch(multiply, dim=2, inputs=[a, c, d])
+    wp.copy(c, d)
     assert len(tape.launches) == 1
+    tape.backward(grads={c: doubles([1.0, 10.0])})
+    np.testing.assert_array_equal(a.grad.numpy(), [1.0, 20.0])  # b, once
+    assert not d.grad.numpy().any()
 
 
 @pytest.mark.seed("S-DIF-014")
@@ -248,6 +280,7 @@ def test_wrong_starts_are_refused():
     tape = wp.Tape()
     with tape:
         wp.launch(square, dim=2, inputs=[x])
+        wp.launch(total, dim=2, inputs=[x, y])
     with pytest.raises(RuntimeError, match=r"shape \(2,\), expected one element"):
         tape.backward(x)
     with pytest.raises(RuntimeError, match="requires_grad=True"):
