@@ -456,3 +456,96 @@ def test_retain_grad_of_new_arrays():
             wrong()
     made[0].requires_grad = False
     assert not made[0].retain_grad
+
+
+# ---- who writes ----
+
+
+@wp.struct
+class Rows:
+    row: wp.array[wp.float64]
+
+
+def made(values, dtype=wp.float64):
+    return wp.array(values, dtype=dtype)
+
+
+def grid(a):
+    return a.reshape((2, 2))
+
+
+def nested(a):
+    rows = Rows()
+    rows.row = a
+    return made([rows], Rows)
+
+
+@wp.kernel
+def double(a: wp.array[wp.float64]):
+    i = wp.tid()
+    a[i] = wp.float64(2.0) * a[i]
+
+
+@wp.kernel
+def double_nested(rows: wp.array[Rows]):
+    i = wp.tid()
+    rows[0].row[i] = wp.float64(2.0) * rows[0].row[i]
+
+
+NUMBERS = [3.0, 1.0, 2.0, 5.0]
+# Each writes the array of four numbers `a`, which is of float64 or, where the name says so, of int32.
+WRITERS = {
+    "launch": lambda a: wp.launch(double, dim=4, inputs=[a]),
+    "recorded launch": lambda a: wp.launch(double, dim=4, inputs=[a], record_cmd=True).launch(),
+    "launch that writes through memory": lambda a: wp.launch(double_nested, dim=4, inputs=[nested(a)]),
+    "fill": lambda a: a.fill_(7.0),
+    "zero": lambda a: a.zero_(),
+    "assign": lambda a: a.assign(made(NUMBERS)),
+    "assign a list": lambda a: a.assign(NUMBERS),
+    "copy": lambda a: wp.copy(a, made(NUMBERS)),
+    "copy a part": lambda a: wp.copy(a, made(NUMBERS), 1, 0, 2),
+    "element": lambda a: a.__setitem__(1, 9.0),
+    "slice": lambda a: a.__setitem__(slice(1, 3), made([8.0, 9.0])),
+    "through a view": lambda a: grid(a)[1].fill_(4.0),
+    "chosen elements": lambda a: a[made([2, 0], int)].assign([4.0, 5.0]),
+    "in place": lambda a: a.__iadd__(made(NUMBERS)),
+    "matmul": lambda a: wp.matmul(grid(made(NUMBERS)), grid(made(NUMBERS)), grid(a), grid(a)),
+    "sum": lambda a: wp.utils.array_sum(made([NUMBERS, NUMBERS]), out=a, axis=0),
+    "inner": lambda a: wp.utils.array_inner(made([NUMBERS] * 2), made([NUMBERS] * 2), out=a, axis=0),
+    "scan": lambda a: wp.utils.array_scan(made(NUMBERS), a),
+    "cast": lambda a: wp.utils.array_cast(made(NUMBERS, float), a),
+    "map": lambda a: wp.map(wp.sin, made(NUMBERS), out=a),
+    "values of radix sort": lambda a: wp.utils.radix_sort_pairs(made([3, 1, 2, 0], int), a, 4),
+    "keys of radix sort, int": lambda a: wp.utils.radix_sort_pairs(a, made(NUMBERS), 4),
+    "values of segmented sort": lambda a: wp.utils.segmented_sort_pairs(
+        made([3, 1, 2, 0], int), a, 4, made([0, 2, 4], int)
+    ),
+    "keys of segmented sort, int": lambda a: wp.utils.segmented_sort_pairs(a, made(NUMBERS), 4, made([0, 2, 4], int)),
+    "values of runs": lambda a: wp.utils.runlength_encode(made([4.0, 4.0, 2.0, 1.0]), a, made([0] * 4, int)),
+    "lengths of runs, int": lambda a: wp.utils.runlength_encode(made([4.0, 4.0, 2.0, 1.0]), made(NUMBERS), a),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_whoever_writes_an_array_counts_it(name):
+    """Earlier contents are kept, the last ones are read where they are, and what is written later is noticed."""
+    dtype, write = (int if name.endswith("int") else wp.float64), WRITERS[name]
+
+    @wp.kernel
+    def weigh(p: wp.array[wp.float64], a: wp.array(dtype=dtype), y: wp.array[wp.float64]):
+        i = wp.tid()
+        y[i] += p[i] * wp.float64(a[i])
+
+    p, a, y = doubles([1.0] * 4), made([30, 10, 20, 0], dtype), doubles([0.0] * 4)
+    with wp.Tape() as tape:
+        before = a.numpy().copy()
+        wp.launch(weigh, dim=4, inputs=[p, a, y])
+        write(a)
+        after = a.numpy().copy()
+        wp.launch(weigh, dim=4, inputs=[p, a, y])
+    assert (after != before).any()
+    tape.backward(grads={y: doubles([1.0] * 4)})
+    np.testing.assert_array_equal(p.grad.numpy(), before + after)
+    write(a)
+    with pytest.raises(RuntimeError, match="written outside of the tape"):
+        tape.backward(grads={y: doubles([1.0] * 4)})
