@@ -1,5 +1,6 @@
 """Kernels, functions and modules as objects: names, identity, options, hashes."""
 
+import concurrent.futures
 import inspect
 from typing import Any
 
@@ -287,6 +288,27 @@ def test_a_kernel_with_a_mistake_leaves_the_others_of_its_module():
         wp.load_module(module, device=["cpu"], max_workers=1)
     assert good.hash is not None and bad.hash is None and value_of(good) == 2.0
     assert len(module.hash_module()) == 32
+
+
+@pytest.mark.parametrize(
+    ("count", "asked", "option", "expected"),
+    [(3, 2, 0, 2), (3, 1, 2, 1), (3, -1, 0, 1), (2, 5, 0, 2), (3, None, 2, 2), (3, 0, 1, 1)],
+)
+def test_a_program_says_how_many_kernels_are_compiled_at_a_time(monkeypatch, count, asked, option, expected):
+    threads = []
+
+    class Pool(concurrent.futures.ThreadPoolExecutor):
+        def __init__(self, max_workers):
+            super().__init__(max_workers)
+            threads.append(max_workers)
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(wp.config, "load_module_max_workers", option)
+    module = wp.Module("several_at_a_time")
+    kernels = [wp.Kernel(plain, key=f"plain{i}", module=module) for i in range(count)]
+    wp.load_module(module, max_workers=asked)
+    wp.force_load(modules=[module], max_workers=asked)
+    assert threads == [expected] * 2 and all(kernel.hash is not None for kernel in kernels)
 
 
 def test_the_source_is_read_when_a_kernel_is_declared(tmp_path):
