@@ -292,6 +292,59 @@ def test_a_power_of_integers_has_an_exponent_known_at_compile_time():
         wp.launch(computed, dim=1, inputs=[wp.ones(1, dtype=int), 2])
 
 
+LITERALS = """
+    2 ** 40
+    2 ** 62
+    (-2) ** 63
+    7 ** 22
+    (-7) ** 21
+    (-1) ** 101
+    (-1) ** 1000000
+    1 ** 10000000000
+    0 ** 0
+    0 ** 5
+    10 ** 18
+    -(10 ** 18)
+    9223372036854775806 + 1
+    -9223372036854775807 - 1
+    3037000499 * 3037000499
+    -7 // 2
+    (-9223372036854775807 - 1) // 1
+    1 << 62
+    -8 >> 1
+    ~(2 ** 62)
+    5 ^ 2 ** 40 | 1 & 3
+    -(-9223372036854775807)
+"""
+
+
+def test_arithmetic_of_literals_is_exact(tmp_path):
+    expressions = [line.strip() for line in LITERALS.strip().splitlines()]
+    text = "import warp as wp\n@wp.kernel\ndef k(out: wp.array[wp.int64]):\n"
+    text += "".join(f"    out[{i}] = wp.int64({one})\n" for i, one in enumerate(expressions))
+    path = tmp_path / "literals.py"
+    path.write_text(text)
+    names = {"__name__": "literals"}
+    exec(compile(text, str(path), "exec"), names)
+    out = wp.zeros(len(expressions), dtype=wp.int64)
+    wp.launch(names["k"], dim=1, inputs=[out])
+    assert out.list() == [eval(one) for one in expressions]
+
+
+@pytest.mark.parametrize("dtype", [float, wp.float64])
+def test_a_negative_power_of_a_literal_is_a_float_as_in_python(dtype):
+    @wp.kernel(module="unique")
+    def k(out: wp.array(dtype=dtype)):
+        out[0] = 3**-1
+        out[1] = (-2) ** -3
+        out[2] = 10**-4 * 3
+
+    out = wp.zeros(3, dtype=dtype)
+    wp.launch(k, dim=1, inputs=[out])
+    expected = np.array([3**-1, (-2) ** -3, 10**-4 * 3])
+    np.testing.assert_array_equal(out.numpy(), expected.astype(wp.dtype_to_numpy(dtype)))
+
+
 @pytest.mark.seed("S-OPR-008")
 def test_float_modulus_has_the_sign_of_the_dividend():
     @wp.kernel

@@ -59,22 +59,26 @@ OperatorName name_of(syntax::UnaryOperator op) {
     throw InternalError("unknown unary operator");
 }
 
+[[noreturn]] void fail_too_large(Span span) {
+    fail(span, "this integer does not fit 64 bits", {help("write one operand as a float")}, ErrorCategory::value);
+}
+
 // Two literals: exact arithmetic in int64 or double.
 std::optional<Value> fold_literals(syntax::BinaryOperator op, const Value& a, const Value& b, Span span) {
     const Number x = a.numbers[0], y = b.numbers[0];
-    const bool is_float = x.is_float || y.is_float;
+    using Operator = syntax::BinaryOperator;
+    const bool is_reciprocal = op == Operator::pow && !y.is_float && y.i < 0;  // 2 ** -1 is 0.5, as in Python
+    if (is_reciprocal && !x.is_float && x.i == 0) fail(span, "0 has no negative power", {}, ErrorCategory::value);
+    const bool is_float = x.is_float || y.is_float || is_reciprocal;
     const std::optional<Number> result = fold(op, is_float ? Scalar::f64 : Scalar::i64, x, y, true);
     if (result) return Value::literal(*result);
-    using Operator = syntax::BinaryOperator;
     if (!is_float && (op == Operator::div || op == Operator::mod || op == Operator::floordiv) && y.i == 0) {
         fail(span, "division by the integer literal 0", {}, ErrorCategory::value);
     }
     if (!is_float && (op == Operator::lshift || op == Operator::rshift) && (y.i < 0 || y.i > 63)) {
         fail(span, "a shift by " + std::to_string(y.i) + ", expected 0 to 63", {}, ErrorCategory::value);
     }
-    if (!is_float && (op == Operator::add || op == Operator::sub || op == Operator::mul || op == Operator::lshift)) {
-        fail(span, "this integer does not fit 64 bits", {help("write one operand as a float")}, ErrorCategory::value);
-    }
+    if (!is_float && op != Operator::matmul) fail_too_large(span);
     return std::nullopt;
 }
 
@@ -139,6 +143,7 @@ Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
         if (op == syntax::UnaryOperator::negate && n.is_float) folded = Number::real(-n.f);
         if (op == syntax::UnaryOperator::negate && !n.is_float) {
             folded = fold(syntax::BinaryOperator::sub, scalar, Number::integer(0), n, a.is_literal);
+            if (!folded) fail_too_large(span);
         }
         if (op == syntax::UnaryOperator::invert && !n.is_float) {
             folded = convert(Number::integer(~n.i), Scalar::i64, scalar);
