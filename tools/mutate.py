@@ -7,20 +7,22 @@
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
 there without a change: they have to pass, and how long each takes is kept. Then for each mutant: one line is changed,
-the tree is built, the tests run until one fails, and the line is restored. First run the tests that noticed earlier
-changes near this line and those named like its file, then the others, the fastest first. A mutant that does not compile
-is replaced by another. A test that takes much longer than it should has noticed the mutant too.
+the tree is built, the tests run until one fails, and the line is restored. By itself a mutant meets half a minute of
+tests: those that noticed earlier changes near this line and those named like its file, then the fastest. What they do
+not notice meets all tests together with the next few of that kind; where one fails, halves of them tell whose it is. A
+mutant that does not compile is replaced by another. A test that uses much more of the processors than it should, or
+none for minutes, has noticed the mutant too; how busy the machine is makes no difference.
 
 What came out is written to build/mutants/results.jsonl after each mutant: a run that was stopped goes on where it was,
 and --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
 then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts. With --survivors, the
-mutants that survived at earlier commits meet the tests of this one. With --reach, a mutant of a C++ file meets only the
-tests that run something of its function, which a second build finds out first: worth it from some twenty mutants on.
+mutants that survived at earlier commits meet the tests of this one.
 """
 
 import argparse
 import difflib
 import json
+import math
 import os
 import random
 import re
@@ -35,7 +37,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutations import KINDS, mutations
-from reach import Reach
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
@@ -85,21 +86,48 @@ def draws(found, seed):
 # ---- running ----
 
 
-def run(command, limit, **options):
-    """(exit code, output); exit code None where it took longer than `limit` seconds. Ends what it started."""
+IDLE = 300.0  # seconds without any work of the processors after which something hangs
+BUILD = 3600.0  # seconds of the processors for one build
+
+
+def processor_seconds(session):
+    """What the processes of a session have used of the processors, those that they waited for included."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def run(command, limit, idle=IDLE, **options):
+    """(exit code, output); exit code None where it hangs: it uses more than `limit` seconds of the processors, or none
+    of them for `idle` seconds. Ends what it started.
+    """
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         start_new_session=True, **options
     )  # fmt: skip
+    used, since = 0.0, time.monotonic()
     try:
-        output, _ = process.communicate(timeout=limit)
-        return process.returncode, output
-    except BaseException as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            return None, output
-        raise
+        while True:
+            try:
+                output, _ = process.communicate(timeout=min(1.0, idle))
+                return process.returncode, output
+            except subprocess.TimeoutExpired:
+                now = processor_seconds(process.pid)
+                if now != used:
+                    used, since = now, time.monotonic()
+                if used > limit or time.monotonic() - since > idle:
+                    break
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+    return None, output
 
 
 class Tree:
@@ -117,15 +145,16 @@ class Tree:
             self._git(ROOT, "worktree", "add", "--detach", str(self.folder), commit)
         self._git(self.folder, "checkout", "--force", "--detach", commit)
         if not (self.folder / "build/build.ninja").exists():
-            self._configure(self.folder / "build", [])
+            ninja = (ROOT / ".venv/bin/ninja").resolve()
+            tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={self.python}"]
+            folders = ["-S", self.folder, "-B", self.folder / "build"]
+            self._must([ROOT / ".venv/bin/cmake", *folders, "-G", "Ninja", *tools])
         self._must([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"])
         return commit
 
-    def build(self, path, limit):
-        """Whether the tree compiles with `path` changed. Where that is a Python file, which is linked into the build,
-        the mutant before it is taken out of the build.
-        """
-        code, _ = run([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"], limit)
+    def build(self):
+        """Whether the tree compiles. Python files are linked into the build, but the mutant before has to leave it."""
+        code, _ = run([ROOT / ".venv/bin/ninja", "-C", self.folder / "build", f"-j{self.jobs}"], BUILD)
         return code == 0
 
     def units(self, chosen):
@@ -136,13 +165,13 @@ class Tree:
         names.remove(NO_WITNESS)
         return [name for name in names if not chosen or any(word in name for word in chosen)]
 
-    def test(self, units, limit, build=None, variables=()):
+    def test(self, units, limit):
         """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output), where
         `who` ran last.
         """
-        build = build or self.folder / "build"
+        build = self.folder / "build"
         environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
-        environment |= {"PYTHONPATH": str(build / "py"), "PYTHONUNBUFFERED": "1", **dict(variables)}
+        environment |= {"PYTHONPATH": str(build / "py"), "PYTHONUNBUFFERED": "1"}
         if units[0].endswith(".py"):
             command = [self.python, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider"]
             command += ["-o", "junit_family=xunit1", f"--junitxml={self.report}"]
@@ -150,24 +179,11 @@ class Tree:
             ran = re.findall(r"^(?:FAILED |ERROR )?(tests/\S+?\.py(?:::\S+)?)(?= |$)", output, re.MULTILINE)
             return code, ran[-1] if ran else units[0], output
         for unit in units:
-            begin = time.monotonic()
             program = build / Path(unit).name
             code, output = run([program, "--gtest_brief=1"], limit, cwd=self.folder, env=environment)
-            limit -= time.monotonic() - begin
             if code != 0:
                 break
         return code, unit, output
-
-    def reach(self, commit, units, limit):
-        """Which of the tests run which lines."""
-
-        def make(build, options):
-            self._configure(build, options)
-            self._must([ROOT / ".venv/bin/ninja", "-C", build, f"-j{self.jobs}"])
-
-        found = Reach(self.folder.parent / "reach", commit, ROOT / ".venv/bin/ninja")
-        found.measure(units, make, lambda unit, *where: self.test([unit], limit, *where)[0] in PASSED)
-        return found
 
     def seconds(self):
         """{file of Python tests: how long it took when `test` ran last}."""
@@ -175,11 +191,6 @@ class Tree:
         for case in xml.etree.ElementTree.parse(self.report).iter("testcase"):
             taken[case.attrib["file"]] += float(case.attrib["time"])
         return taken
-
-    def _configure(self, build, options):
-        ninja = (ROOT / ".venv/bin/ninja").resolve()
-        tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={self.python}"]
-        self._must([ROOT / ".venv/bin/cmake", "-S", self.folder, "-B", build, "-G", "Ninja", *tools, *options])
 
     def _git(self, folder, *arguments):
         return subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, text=True).stdout
@@ -191,6 +202,13 @@ class Tree:
 
 PASSED = (0, 5)  # pytest gives 5 where every test of a file was left out
 BATCH = 12.0  # seconds of tests that share a process
+LIKELY = 30.0  # seconds of tests that a mutant meets by itself
+TOGETHER = 6  # mutants that meet all tests together
+
+
+def unit_of(test):
+    """The program or file of a test that failed."""
+    return re.split("::| ", test)[0]
 
 
 def words(path):
@@ -228,16 +246,24 @@ def batches(units):
             yield batch
 
 
-class Campaign:
-    """Mutants, one after the other, and what became of them.
+def likely(units):
+    """The first of the units, in their order, about LIKELY seconds of them."""
+    total = 0.0
+    for number, (seconds, _) in enumerate(units):
+        total += seconds
+        if total >= LIKELY:
+            return units[: number + 1]
+    return units
 
-    `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json; `reach` (class Reach) says
-    which tests can notice a mutant, where there is one.
+
+class Campaign:
+    """Mutants and what became of them.
+
+    `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json.
     """
 
-    def __init__(self, tree, folder, limit):
-        self.tree, self.folder, self.limit = tree, folder, limit
-        self.reach = None
+    def __init__(self, tree, folder):
+        self.tree, self.folder = tree, folder
         self.results = {}  # of this commit
         self.noticed = []  # (path, unit) of all commits
         self.survivors = set()  # keys of what survived when it was judged last, at any commit
@@ -255,7 +281,7 @@ class Campaign:
 
     def learn(self, result):
         if result["outcome"] == "noticed":
-            self.noticed.append((result["path"], re.split("::| ", result["by"])[0]))
+            self.noticed.append((result["path"], unit_of(result["by"])))
 
     def measure(self, commit, chosen):
         """How long each unit takes without a change, in [(seconds, unit), ...], the fastest first; all must pass."""
@@ -268,7 +294,7 @@ class Campaign:
         scripts = [unit for unit in new if unit.endswith(".py")]
         for group in [*([unit] for unit in new if unit not in scripts), *([scripts] if scripts else [])]:
             begin = time.monotonic()
-            code, who, output = self.tree.test(group, self.limit)
+            code, who, output = self.tree.test(group, math.inf)
             if code not in PASSED:
                 raise SystemExit(f"mutate.py: {who} fails without a change:\n{output[-2000:]}")
             taken = self.tree.seconds() if group is scripts else {group[0]: time.monotonic() - begin}
@@ -276,57 +302,104 @@ class Campaign:
             path.write_text(json.dumps(known, indent=1))
         return sorted((known["seconds"][unit], unit) for unit in wanted)
 
-    def judge(self, mutant, units):
-        """What became of one mutant: ("refused", ""), ("noticed", who) or ("survived", "")."""
-        file = self.tree.folder / mutant.path
-        original = file.read_text()
-        deadline = time.monotonic() + self.limit
+    def judge(self, mutants, units):
+        """What becomes of mutants that are in the tree at once, none of them in the line of another: ("refused", ""),
+        ("noticed", the test) or ("survived", "").
+        """
+        originals = {path: (self.tree.folder / path).read_text() for path in {mutant.path for mutant in mutants}}
+        changed = dict(originals)
+        for mutant in mutants:
+            changed[mutant.path] = mutant.apply(changed[mutant.path])
         try:
-            file.write_text(mutant.apply(original))
-            if not self.tree.build(mutant.path, self.limit):
+            for path, text in changed.items():
+                (self.tree.folder / path).write_text(text)
+            if not self.tree.build():
                 return "refused", ""
-            if self.reach:
-                reached = self.reach.units(mutant.path, mutant.line + 1, [unit for _, unit in units])
-                units = [entry for entry in units if entry[1] in reached]
-            for batch in batches(ordered(units, mutant.path, self.noticed)):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return "unfinished", f"more than {self.limit} s"
-                allowed = min(left, 60.0 + 5.0 * sum(seconds for seconds, _ in batch))
-                code, who, _ = self.tree.test([unit for _, unit in batch], allowed)
-                if code is None and allowed < left:
+            for batch in batches(units):
+                limit = 60.0 + 5.0 * sum(seconds for seconds, _ in batch)
+                code, who, _ = self.tree.test([unit for _, unit in batch], limit)
+                if code is None:
                     return "noticed", f"{who} (it hangs)"
-                if code is not None and code not in PASSED:
+                if code not in PASSED:
                     return "noticed", who
-            return "survived", "" if units else "no test runs it"
+            return "survived", ""
         finally:
-            file.write_text(original)
+            for path, text in originals.items():
+                (self.tree.folder / path).write_text(text)
+
+    def judge_together(self, mutants, units):
+        """What becomes of mutants that are likely to survive, [(mutant, (outcome, test)), ...]: with all in the tree at
+        once, the tests run once for all of them.
+        """
+        found = []
+        while mutants:
+            outcome, by = self.judge(mutants, units)
+            if outcome == "survived":
+                return [*found, *((mutant, (outcome, by)) for mutant in mutants)]
+            (failed,) = [entry for entry in units if entry[1] == unit_of(by)] or [None]
+            guilty = failed and self.guilty(mutants, failed)
+            if not guilty:  # they do not compile together, or only together they make a test fail
+                return [*found, *((mutant, self.judge([mutant], units)) for mutant in mutants)]
+            found.append((guilty, (outcome, by)))
+            mutants = [mutant for mutant in mutants if mutant != guilty]
+            units = units[units.index(failed) :]  # the others have passed already
+        return found
+
+    def guilty(self, mutants, unit):
+        """The one of the mutants that makes a unit fail by itself, or None."""
+        while len(mutants) > 1:
+            half = mutants[: len(mutants) // 2]
+            mutants = half if self.judge(half, [unit])[0] == "noticed" else mutants[len(half) :]
+        return mutants[0] if self.judge(mutants, [unit])[0] == "noticed" else None
 
     def run(self, mutants, count, units, commit, report=print):
         """Judges mutants until `count` compiled; gives their results."""
-        done = []
+        names = sorted(unit for _, unit in units)
+        done, waiting = [], []
+
+        def tell(result):
+            done.append(result)
+            where = f"{result['path']}:{result['line']}: {result['kind']}: {result['before']!r} -> {result['after']!r}"
+            report(f"{len(done):3d} {result['outcome']:10s} {where} {result['by']}")
+
+        def keep(mutant, outcome, by):
+            result = {
+                "key": mutant.key, "commit": commit, "outcome": outcome, "by": by, "path": mutant.path,
+                "line": mutant.line + 1, "kind": mutant.kind, "before": mutant.before, "after": mutant.after,
+                "text": mutant.text.strip(), "tests": names if outcome == "survived" else [],
+            }  # fmt: skip
+            self.results[mutant.key] = result
+            self.learn(result)
+            with (self.folder / "results.jsonl").open("a") as out:
+                out.write(json.dumps(result) + "\n")
+            if outcome != "refused":
+                tell(result)
+
+        def decide():
+            for mutant, (outcome, by) in self.judge_together(waiting, units):
+                keep(mutant, outcome, by)
+            waiting.clear()
+
         for mutant in mutants:
-            if len(done) == count:
+            if len(done) + len(waiting) == count:
                 break
             result = self.results.get(mutant.key)
-            names = sorted(unit for _, unit in units)
             # Other tests may notice what those of an earlier run did not.
-            if result is None or (result["outcome"] in ("survived", "unfinished") and result["tests"] != names):
-                begin = time.monotonic()
-                outcome, by = self.judge(mutant, units)
-                result = {
-                    "key": mutant.key, "commit": commit, "outcome": outcome, "by": by, "path": mutant.path,
-                    "line": mutant.line + 1, "kind": mutant.kind, "before": mutant.before, "after": mutant.after,
-                    "text": mutant.text.strip(), "seconds": round(time.monotonic() - begin, 1),
-                    "tests": names if outcome in ("survived", "unfinished") else [],
-                }  # fmt: skip
-                self.results[mutant.key] = result
-                self.learn(result)
-                with (self.folder / "results.jsonl").open("a") as out:
-                    out.write(json.dumps(result) + "\n")
-            if result["outcome"] != "refused":
-                done.append(result)
-                report(f"{len(done):3d} {result['outcome']:10s} {mutant} {result['by']}")
+            if result and (result["outcome"] != "survived" or result["tests"] == names):
+                if result["outcome"] != "refused":
+                    tell(result)
+                continue
+            first = likely(ordered(units, mutant.path, self.noticed))
+            outcome, by = self.judge([mutant], first)
+            if outcome != "survived" or len(first) == len(units):
+                keep(mutant, outcome, by)
+                continue
+            if any((mutant.path, mutant.line) == (other.path, other.line) for other in waiting):
+                decide()
+            waiting.append(mutant)
+            if len(waiting) == TOGETHER:
+                decide()
+        decide()
         return done
 
 
@@ -343,13 +416,10 @@ def summary(results, equivalent):
     """The lines at the end of a run."""
     alive = [r for r in results if r["outcome"] == "survived" and r["key"] not in equivalent]
     counts = Counter(r["outcome"] for r in results)
-    counts["survived"] -= counts["survived"] - len(alive)
     lines = [f"{r['key']}  {r['path']}:{r['line']}  {r['before']!r} -> {r['after']!r}\n    {r['text']}" for r in alive]
-    unfinished = f", {counts['unfinished']} unfinished" if counts["unfinished"] else ""
     same = sum(r["outcome"] == "survived" and r["key"] in equivalent for r in results)
     lines.append(
-        f"{len(results)} mutants: {counts['noticed']} noticed, {same} that change nothing, "
-        f"{len(alive)} survived{unfinished}"
+        f"{len(results)} mutants: {counts['noticed']} noticed, {same} that change nothing, {len(alive)} survived"
     )
     return lines
 
@@ -369,10 +439,8 @@ def main():
     parser.add_argument(
         "--tests", default="", metavar="WORDS", help="tests whose name contains one of these, by commas"
     )
-    parser.add_argument("--limit", type=float, default=3600.0, help="seconds for one mutant (3600)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of the build")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/mutants", help="the worktree and the results")
-    parser.add_argument("--reach", action="store_true", help="find out first which tests run which lines")
     parser.add_argument("--survivors", action="store_true", help="only what survived earlier commits, again")
     parser.add_argument("--list", metavar="PATH", help="print what could be changed in a file")
     parser.add_argument("--show", metavar="KEY", help="print a change as a diff")
@@ -394,11 +462,9 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     tree = Tree(options.folder / "tree", options.jobs)
     commit = tree.prepare()
-    campaign = Campaign(tree, options.folder, options.limit)
+    campaign = Campaign(tree, options.folder)
     campaign.load(commit)
     units = campaign.measure(commit, [word for word in options.tests.split(",") if word])
-    if options.reach:
-        campaign.reach = tree.reach(commit, [unit for _, unit in units], options.limit)
     mutants = draws(candidates(tree.folder, options.only), options.seed)
     if options.survivors:
         mutants = (mutant for mutant in mutants if mutant.key in campaign.survivors)

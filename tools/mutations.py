@@ -235,7 +235,7 @@ NO_STATEMENT = re.compile(
 
 
 def cpp_statements(lines):
-    """The lines that are one statement, whole and by itself: {line: what stands in its place}."""
+    """The lines that are one statement, whole and by itself: {line: (where it ends, what stands in its place)}."""
     found, before = {}, ";"
     for number, line in enumerate(lines):
         code = line.strip()
@@ -246,7 +246,7 @@ def cpp_statements(lines):
             left = re.split(r" [-+*/|&^]?= ", code[:-1])[0]
             is_expression = len(top_level(left, 0, len(left), " ")) == 1 and (left != code[:-1] or left.endswith(")"))
             if balanced and (is_expression or code in ("break;", "continue;", "return;")):
-                found[number] = ";"
+                found[number] = (len(line.rstrip()), ";")
         if code:
             before = code
     return found
@@ -260,7 +260,7 @@ def python_statements(text, lines):
         if (simple or call) and node.lineno == node.end_lineno:
             line = lines[node.lineno - 1]
             if line[: node.col_offset].strip() == "" and line[node.end_col_offset :].strip() == "":
-                found[node.lineno - 1] = "pass"
+                found[node.lineno - 1] = (node.end_col_offset, "pass")
     return found
 
 
@@ -289,7 +289,7 @@ def mutations(path, text):
         changes += [("condition", c) for c in conditions(code, python)]
         if number in statements:
             begin = len(code) - len(code.lstrip())
-            changes.append(("statement", (begin, len(code.rstrip()), statements[number])))
+            changes.append(("statement", (begin, *statements[number])))
         for kind, (begin, end, after) in changes:
             if line[begin:end] != after:
                 found.append(Mutation(path, number, begin, end, line[begin:end], after, kind, line, occurrence))

@@ -17,22 +17,25 @@ class Tree:
 
     def __init__(self, folder, tests, refuses="~"):
         self.folder, self.tests, self.refuses = folder, tests, refuses
-        self.ran = []
+        self.ran, self.builds = [], 0
         for path, text in FILES.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
 
-    def build(self, path, limit):
-        return self.refuses not in (self.folder / path).read_text()
+    def text(self):
+        return "".join((self.folder / path).read_text() for path in FILES)
+
+    def build(self):
+        self.builds += 1
+        return self.refuses not in self.text()
 
     def units(self, chosen):
         return [name for name in self.tests if not chosen or any(word in name for word in chosen)]
 
     def test(self, units, limit):
-        text = "".join((self.folder / path).read_text() for path in FILES)
         for unit in units:
             self.ran.append(unit)
-            answer = self.tests[unit](text)
+            answer = self.tests[unit](self.text())
             code = (0 if answer else 1) if isinstance(answer, bool) else answer
             if code not in (0, 5):
                 break
@@ -48,7 +51,7 @@ def campaign(tool, tmp_path):
 
     def make(tests, **options):
         tree = Tree(tmp_path / "tree", tests, **options)
-        return mutate.Campaign(tree, tmp_path / "results", 100.0)
+        return mutate.Campaign(tree, tmp_path / "results")
 
     make.mutate, make.root = mutate, tmp_path / "tree"
     return make
@@ -86,11 +89,11 @@ def test_the_fastest_tests_run_first_until_one_fails(campaign):
     found = campaign.mutate.candidates(campaign.root, ["src/runtime"])["src/runtime/a.cpp"]
     (sign,) = [m for m in found if m.line == 0 and m.kind == "sign"]
     before = (campaign.root / sign.path).read_text()
-    assert runs.judge(sign, seconds) == ("survived", "")  # 19 other lines still have the word
+    assert runs.judge([sign], seconds) == ("survived", "")  # 19 other lines still have the word
     assert runs.tree.ran == ["quick", "slow"]
     runs.tree.tests["quick"] = lambda text: text.count("x = a + b") == 20
     runs.tree.ran.clear()
-    assert runs.judge(sign, seconds) == ("noticed", "quick") and runs.tree.ran == ["quick"]
+    assert runs.judge([sign], seconds) == ("noticed", "quick") and runs.tree.ran == ["quick"]
     assert (campaign.root / sign.path).read_text() == before
 
 
@@ -121,52 +124,74 @@ def test_python_tests_share_a_process_as_long_as_it_is_short(campaign):
 def test_a_test_that_hangs_has_noticed(campaign):
     runs = campaign({"stuck": lambda text: None})
     (mutant, *_) = drawn(campaign, 1)
-    assert runs.judge(mutant, [(1.0, "stuck")]) == ("noticed", "stuck (it hangs)")
+    assert runs.judge([mutant], [(1.0, "stuck")]) == ("noticed", "stuck (it hangs)")
 
 
-def test_a_mutant_meets_only_the_tests_that_run_its_function(campaign):
-    class Reach:
-        def units(self, path, line, units):
-            return [unit for unit in units if unit == f"of line {line}"]
-
-    runs = campaign({"of line 1": lambda text: False, "of line 2": lambda text: True, "other": lambda text: False})
-    runs.reach = Reach()
-    units = [(1.0, unit) for unit in runs.tree.tests]
+def marks(campaign, count):
+    """Mutants of `count` lines of src/runtime/a.cpp with a sum, and tests that each look at one of these lines."""
     found = campaign.mutate.candidates(campaign.root, ["src/runtime"])["src/runtime/a.cpp"]
-    first, second, third = (next(m for m in found if m.line == line) for line in (0, 1, 2))
-    assert runs.judge(first, units) == ("noticed", "of line 1") and runs.tree.ran == ["of line 1"]
-    assert runs.judge(second, units) == ("survived", "")
-    assert runs.judge(third, units) == ("survived", "no test runs it")
+    mutants = [m for m in found if m.kind == "sign"][:count]
+
+    def keeps(line):
+        return lambda text: "a + b" in text.split("\n")[line]
+
+    return mutants, {f"line{m.line}": keeps(m.line) for m in mutants}
 
 
-def test_functions_and_lines_that_tests_ran(tool, tmp_path):
-    reach = tool("reach").Reach(tmp_path, "commit", "ninja")
-    functions = {(3, 9), (5, 6), (20, 30)}
-    reach.lines["a.cpp"] = {"x": ({1, 4}, functions), "y": ({1, 5, 25}, functions), "z": (set(), set())}
-    answers = {4: ["x", "y"], 5: ["x", "y"], 9: ["x", "y"], 20: ["y"], 1: ["x", "y"], 15: ["x", "y"]}
-    for line, units in answers.items():
-        assert reach.units("a.cpp", line, ["x", "y", "z"]) == units
-    assert reach.units("a.py", 4, ["x", "y", "z"]) == ["x", "y", "z"]
-    reach.lines["b.cpp"] = {unit: (set(), set()) for unit in "xyz"}
-    assert reach.units("b.cpp", 4, ["x", "y", "z"]) == ["x", "y", "z"]  # nothing is known of it
+@pytest.mark.parametrize("noticed", [(), (0,), (5,), (1, 4), (0, 1, 2, 3, 4, 5)])
+def test_mutants_that_may_survive_meet_all_tests_together(campaign, noticed):
+    campaign({})
+    mutants, tests = marks(campaign, 6)
+    keen = {mutants[i].key: f"line{mutants[i].line}" for i in noticed}
+    runs = campaign({unit: tests[unit] for unit in keen.values()} | {"all": lambda text: True})
+    units = [(float(i), unit) for i, unit in enumerate(runs.tree.tests)]
+    expected = {m.key: ("noticed", keen[m.key]) if m.key in keen else ("survived", "") for m in mutants}
+    assert {m.key: outcome for m, outcome in runs.judge_together(mutants, units)} == expected
+    assert len(noticed) > 0 or runs.tree.builds == 1
+    assert runs.tree.ran.count("all") == (len(noticed) < 6)
 
 
-def test_counts_are_made_once(tool, tmp_path):
-    made, ran = [], []
+def test_mutants_that_only_together_make_a_test_fail_are_judged_one_by_one(campaign):
+    campaign({})
+    mutants, tests = marks(campaign, 3)
+    first, second, third = tests.values()
+    runs = campaign({"both": lambda text: first(text) or second(text), "third": third})
+    found = runs.judge_together(mutants, [(1.0, "both"), (2.0, "third")])
+    assert [outcome for _, outcome in found] == [("survived", ""), ("survived", ""), ("noticed", "third")]
 
-    def run(unit, build, environment):
-        ran.append(unit)
-        return environment["GCOV_PREFIX"].endswith(unit) and unit != "bad"
 
-    for commit in ("one", "one", "another"):
-        reach = tool("reach").Reach(tmp_path, commit, "ninja")
-        reach.measure(["x", "y"], lambda build, options: made.append(build), run)
-    assert ran == ["x", "y"] * 2 and len(made) == 2
-    del ran[:2], made[0]
-    assert ran == ["x", "y"] and len(made) == 1
-    with pytest.raises(SystemExit, match="bad fails in the build with coverage"):
-        reach.measure(["x", "bad"], lambda build, options: made.append(build), run)
-    assert ran == ["x", "y", "bad"] and len(made) == 2
+def test_what_the_likely_tests_do_not_notice_waits_for_others_like_it(campaign, monkeypatch):
+    campaign({})
+    mutants, tests = marks(campaign, 5)
+    last = tests.popitem()[1]
+    runs = campaign({"likely": last, "other": lambda text: True})
+    monkeypatch.setattr(campaign.mutate, "LIKELY", 1.0)
+    monkeypatch.setattr(campaign.mutate, "TOGETHER", 3)
+    done = runs.run(iter(mutants), 5, [(1.0, "likely"), (2.0, "other")], "commit", lambda text: None)
+    assert [r["outcome"] for r in done] == ["survived"] * 3 + ["noticed", "survived"]
+    assert runs.tree.ran.count("other") == 2
+    again = campaign({"likely": last, "other": lambda text: True})
+    again.load("commit")
+    known = again.run(iter(mutants), 5, [(1.0, "likely"), (2.0, "other")], "commit", lambda text: None)
+    assert [r["key"] for r in known] == [m.key for m in mutants] and all(r in done for r in known)
+    assert again.tree.builds == 0
+
+
+def test_two_changes_of_one_line_are_not_in_the_tree_together(campaign, monkeypatch):
+    runs = campaign({"likely": lambda text: True, "other": lambda text: True})
+    monkeypatch.setattr(campaign.mutate, "LIKELY", 1.0)
+    mutants = campaign.mutate.candidates(campaign.root, ["src/runtime"])["src/runtime/a.cpp"][:4]
+    assert len({m.line for m in mutants}) < 4
+    done = runs.run(iter(mutants), 4, [(1.0, "likely"), (2.0, "other")], "commit", lambda text: None)
+    assert [r["outcome"] for r in done] == ["survived"] * 4
+
+
+def test_a_process_hangs_that_works_too_much_or_not_at_all(tool):
+    run = tool("mutate").run
+    assert run(["sh", "-c", "echo hello; exit 3"], 60.0) == (3, "hello\n")
+    assert run(["sh", "-c", "echo hello; while :; do :; done"], 0.5) == (None, "hello\n")
+    assert run(["sh", "-c", "echo hello; (while :; do :; done)"], 0.5) == (None, "hello\n")
+    assert run(["sleep", "1000"], 60.0, idle=0.2) == (None, "")
 
 
 def test_what_does_not_compile_is_drawn_again_and_not_counted(campaign):
@@ -222,10 +247,10 @@ def test_the_summary_counts_survivors_that_are_not_known_to_change_nothing(campa
     common = {"path": "src/a.cpp", "line": 3, "before": " < ", "after": " <= ", "text": "if (a < b)"}
     results = [
         {"key": key, "outcome": outcome, **common}
-        for key, outcome in (("k1", "noticed"), ("k2", "survived"), ("k3", "survived"), ("k4", "unfinished"))
+        for key, outcome in (("k1", "noticed"), ("k2", "survived"), ("k3", "survived"))
     ]
     lines = campaign.mutate.summary(results, {"k3": "both sides are never equal"})
-    assert lines[-1] == "4 mutants: 1 noticed, 1 that change nothing, 1 survived, 1 unfinished"
+    assert lines[-1] == "3 mutants: 1 noticed, 1 that change nothing, 1 survived"
     assert [line.split()[0] for line in lines[:-1]] == ["k2"]
 
 
@@ -237,9 +262,8 @@ def test_equivalent_mutants_have_reasons_and_are_changes_of_today(tool):
         assert key in keys and len(reason) > 10, f"{key}: its line is gone or it has no reason"
 
 
-@pytest.mark.parametrize("path", ["src/runtime/a.cpp", "python/warp/c.py"])
-def test_each_mutant_is_built_so_that_the_one_before_is_gone(tool, monkeypatch, tmp_path, path):
-    mutate, ran = tool("mutate"), []
-    monkeypatch.setattr(mutate, "run", lambda command, limit: ran.append(command) or (0, ""))
-    assert mutate.Tree(tmp_path, 2).build(path, 5.0)
-    assert [str(command[0]).endswith("ninja") for command in ran] == [True]
+def test_each_mutant_is_built_so_that_the_one_before_is_gone(campaign):
+    runs = campaign({"all": lambda text: False})
+    python = [m for m in drawn(campaign, 1) if m.path.endswith(".py")]
+    runs.run(iter(python), 2, [(1.0, "all")], "commit", lambda text: None)
+    assert runs.tree.builds == 2

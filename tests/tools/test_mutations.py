@@ -89,6 +89,7 @@ def test_whole_statements_are_removed(changed):
     python = {"path": "python/warp/a.py", "before": "def f(x):"}
     assert changed("    x.append(1)", "statement", **python) == ["    pass"]
     assert changed("    x[0] = 1", "statement", **python) == ["    pass"]
+    assert changed('    x = f(1) + "text"  # why', "statement", **python) == ["    pass  # why"]
     assert changed("    return x", "statement", **python) == []
 
 
