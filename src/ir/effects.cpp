@@ -2,108 +2,11 @@
 #include <unordered_map>
 
 #include "ir/ir.h"
+#include "ir/origins.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
 
 namespace weft::ir {
-namespace {
-
-// Which parameters each array-holding value may lead to: a set of parameters per value, grown until nothing changes.
-// Arrays flow through views, structs, selections, branches and loops; a value made from several leads to all of theirs.
-// What was stored anywhere may come out of any memory again.
-class Origins {
-public:
-    explicit Origins(const Function& function)
-        : function_(function),
-          words_((function.parameters().size() + 63) / 64),
-          sets_(static_cast<std::size_t>(function.value_count()) * words_, 0),
-          stored_(words_, 0) {
-        for (std::size_t i = 0; i < function.parameters().size(); ++i) {
-            if (holds_array(function.parameters()[i]->type)) set(*function.parameters()[i])[i / 64] |= 1ull << (i % 64);
-        }
-        do {
-            changed_ = false;
-            for_each_operation(function.body, [&](const Operation& operation) { flow(operation); });
-        } while (changed_);
-    }
-
-    template <class Visit>
-    void for_each(const Value& value, Visit&& visit) const {
-        const std::uint64_t* bits = &sets_[static_cast<std::size_t>(value.id) * words_];
-        for (std::size_t i = 0; i < function_.parameters().size(); ++i)
-            if (bits[i / 64] >> (i % 64) & 1) visit(i);
-    }
-
-private:
-    std::uint64_t* set(const Value& value) { return &sets_[static_cast<std::size_t>(value.id) * words_]; }
-
-    void add(const Value& to, const Value& from) {
-        if (holds_array(to.type) && holds_array(from.type)) merge(set(to), set(from));
-    }
-
-    void merge(std::uint64_t* into, const std::uint64_t* from) {
-        for (std::size_t w = 0; w < words_; ++w) {
-            const std::uint64_t merged = into[w] | from[w];
-            changed_ |= merged != into[w];
-            into[w] = merged;
-        }
-    }
-
-    void flow(const Operation& operation) {
-        if (writes(operation.op) && holds_array(operation.operands.back()->type))
-            merge(stored_.data(), set(*operation.operands.back()));
-        if (operation.op == Op::load && holds_array(operation.result()->type))
-            merge(set(*operation.result()), stored_.data());
-        switch (operation.op) {
-            case Op::if_:
-                for (const Region* region : operation.regions) yields_to(operation.results, *region);
-                return;
-            case Op::for_:
-                carry(operation, operation.body(0), 3, 1);
-                yields_to(operation.results, operation.body(0));
-                return;
-            case Op::while_:
-                carry(operation, operation.body(0), 0, 0);
-                carry(operation, operation.body(1), 0, 0);
-                yields_to(operation.body(0).arguments, operation.body(1));
-                yields_to(operation.body(1).arguments, operation.body(1));
-                yields_to(operation.results, operation.body(1));
-                return;
-            default:
-                for (const Value* result : operation.results)
-                    for (const Value* operand : operation.operands) add(*result, *operand);
-        }
-    }
-
-    // A loop's carried arguments and its results come from the inits; what the body yields comes round again.
-    void carry(const Operation& loop, const Region& region, std::size_t first_init, std::size_t first_argument) {
-        for (std::size_t i = 0; i < loop.results.size(); ++i) {
-            add(*region.arguments[first_argument + i], *loop.operands[first_init + i]);
-            add(*loop.results[i], *loop.operands[first_init + i]);
-        }
-        if (loop.op != Op::for_) return;
-        const Operation* end = region.terminator();
-        for (std::size_t i = 0; end && i < end->operands.size(); ++i) {
-            add(*region.arguments[first_argument + i], *end->operands[i]);
-        }
-    }
-
-    void yields_to(const std::vector<Value*>& targets, const Region& region) {
-        const Operation* end = region.terminator();
-        for (std::size_t i = 0; end && i < end->operands.size() && i < targets.size(); ++i) {
-            add(*targets[i], *end->operands[i]);
-        }
-    }
-
-    const Function& function_;
-    std::size_t words_;
-    std::vector<std::uint64_t> sets_;
-    std::vector<std::uint64_t> stored_;  // what values that were stored lead to
-    bool changed_ = false;
-};
-
-}  // namespace
-
 bool only_speaks(Op op) { return op == Op::print || op == Op::raise || op == Op::require || op == Op::assert_; }
 
 bool has_effects(const Operation& operation) {
@@ -135,10 +38,10 @@ struct Depth {
     bool within = true;
 };
 
-Depth depth_of(const Value& array) {
+Depth depth_of(const Function& function, const Value& array) {
     const Value* origin = origin_of(&array);
-    if (!origin->definition) return {true, false};
-    if (origin->definition->op == Op::load) return {false, true};
+    if (is_parameter(function, origin)) return {true, false};
+    if (origin->definition && origin->definition->op == Op::load) return {false, true};
     return {};
 }
 
@@ -159,7 +62,7 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
     std::vector<ParameterEffects> result(function.parameters().size());
     const Origins origins(function);
     const auto mark = [&](const Value& array, bool reads, bool itself, bool within) {
-        const Depth depth = depth_of(array);
+        const Depth depth = depth_of(function, array);
         origins.for_each(array, [&](std::size_t parameter) {
             ParameterEffects& of = result[parameter];
             of.reads |= reads;

@@ -111,6 +111,10 @@ const Value* origin_of(const Value* array) {
     return root;
 }
 
+bool is_parameter(const Function& function, const Value* value) {
+    return !value->definition && value->region == &function.body;
+}
+
 const Value* gradient_holding(const Value* array) {
     while (array->definition && array->definition->op != Op::grad_of) {
         if (array->definition->operands.empty()) return nullptr;

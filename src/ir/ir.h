@@ -207,6 +207,8 @@ const Region* region_of(const Value* value);
 const Value* root_of(const Value* array);
 // The same, and further to the struct that an array is a field of.
 const Value* origin_of(const Value* array);
+// Whether it is a parameter of the function: values without a definition are arguments of loops, too.
+bool is_parameter(const Function& function, const Value* value);
 // The gradient that an array was taken from, by whatever operations; null where it is no part of one.
 Value* gradient_holding(Value* array);
 const Value* gradient_holding(const Value* array);

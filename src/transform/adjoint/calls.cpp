@@ -66,9 +66,9 @@ Value* Reverser::as_after(const Operation& use, const Value* array) {
     bool writes_unknown = false;
     const auto mark = [&](const Value* target) {
         const Value* origin = ir::origin_of(target);
-        if (!origin->definition)
+        if (ir::is_parameter(source_, origin))
             written.push_back(origin);
-        else if (origin->definition->op != Op::local_array)
+        else if (!origin->definition || origin->definition->op != Op::local_array)
             writes_unknown = true;
     };
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
@@ -77,13 +77,14 @@ Value* Reverser::as_after(const Operation& use, const Value* array) {
     const Value* const root = ir::root_of(array);
     const Value* const origin = ir::origin_of(array);
     const bool is_local = origin->definition && origin->definition->op == Op::local_array;
-    const bool is_parameter = !root->definition && root->type.is_array();
+    const bool is_array = ir::is_parameter(source_, root) && root->type.is_array();
     const bool is_written = std::find(written.begin(), written.end(), origin) != written.end();
-    const bool may_be_written = is_written || writes_unknown || (!options_.noalias && !written.empty());
+    const bool is_known = ir::is_parameter(source_, origin);
+    const bool may_be_written = is_written || writes_unknown || (!(options_.noalias && is_known) && !written.empty());
     const std::string need = use.op == Op::call ? "a function with a derivative of its own" : "this atomic";
     if (is_local) fail(use, need + " is given an array made in the kernel");
     if (!may_be_written) return copy(array);
-    if (!is_parameter || !source_.is_kernel) {
+    if (!is_array || !source_.is_kernel) {
         fail(use, need +
                       " needs an array as it is after the launch, and the array lies in memory or in a struct, or is "
                       "chosen at run time");

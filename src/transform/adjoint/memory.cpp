@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "ir/origins.h"
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
@@ -246,14 +247,17 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
         Contents& of = read[static_cast<std::size_t>(extra ? extra->of : parameter->index)];
         (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;
     };
+    const ir::Origins origins(adjoint);
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (operation.op != Op::load || ir::gradient_holding(operation.operands[0])) return;
         const Value* origin = ir::origin_of(operation.operands[0]);
+        if (ir::is_parameter(adjoint, origin)) return mark(origin);
+        // Where it was chosen at run time.
+        origins.for_each(*origin, [&](std::size_t parameter) { mark(adjoint.parameters()[parameter]); });
+        // What came out of memory may lead anywhere but to the parameters that are arrays.
         for (const Value* parameter : adjoint.parameters()) {
-            if (parameter == origin) mark(parameter);
-            // What came out of memory, or was chosen at run time, may lead anywhere but to the parameters.
             const Type type = parameter->type;
-            if (!origin->definition || !ir::holds_array(type.is_array() ? type.element() : type)) continue;
+            if (!ir::holds_array(type.is_array() ? type.element() : type)) continue;
             if (!type.is_array()) mark(parameter);
             if (!adjoint.extra(parameter)) read[static_cast<std::size_t>(parameter->index)].within = true;
         }

@@ -16,19 +16,27 @@ using ir::Value;
 
 namespace {
 
+// Whether branches or loops say which array it is.
+bool is_chosen(const ir::Function& kernel, const Value* root) {
+    if (!root->definition) return !ir::is_parameter(kernel, root);
+    const Op op = root->definition->op;
+    return op == Op::if_ || op == Op::for_ || op == Op::while_ || op == Op::select;
+}
+
 // Whether one of the two may show memory of the other.
-bool may_overlap(const Value* a, const Value* b, bool noalias) {
+bool may_overlap(const ir::Function& kernel, const Value* a, const Value* b, bool noalias) {
     if (a == b) return true;
     const auto is_local = [](const Value* v) { return v->definition && v->definition->op == Op::local_array; };
-    if (is_local(a) || is_local(b)) return false;
-    return !noalias || a->definition || b->definition;
+    if (is_local(a)) return is_chosen(kernel, b);
+    if (is_local(b)) return is_chosen(kernel, a);
+    return !noalias || !ir::is_parameter(kernel, a) || !ir::is_parameter(kernel, b);
 }
 
 // The parameter that an array comes from: itself, or the struct that it is a field of. Null where it came out of
-// memory.
-const Value* parameter_of(const Value* array) {
+// memory, or is chosen at run time.
+const Value* parameter_of(const ir::Function& kernel, const Value* array) {
     const Value* origin = ir::origin_of(array);
-    return origin->definition ? nullptr : origin;
+    return ir::is_parameter(kernel, origin) ? origin : nullptr;
 }
 
 // An opaque function whose values are computed again, or whose gradient has been derived, must find in memory what it
@@ -61,7 +69,7 @@ std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, boo
     };
     const auto is_written = [&](const Value* root) {
         return std::any_of(written.begin(), written.end(),
-                           [&](const Value* other) { return may_overlap(other, root, noalias); });
+                           [&](const Value* other) { return may_overlap(kernel, other, root, noalias); });
     };
     const auto find_written = [&](const auto& self, const Region& region) -> void {
         for (const Operation* operation : region.operations) {
@@ -147,14 +155,14 @@ private:
         for (const Operation* load : stale_) {
             const Value* root = ir::root_of(load->operands[0]);
             if (root->definition && root->definition->op == Op::local_array) continue;
-            const Value* parameter = parameter_of(load->operands[0]);
+            const Value* parameter = parameter_of(source_, load->operands[0]);
             if (!parameter) fail(*load);
             copied_.insert(parameter);
         }
         if (copied_.empty()) return;
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
             if (!ir::writes(operation.op) && (noalias_ || operation.op != Op::load)) return;
-            const Value* parameter = parameter_of(operation.operands[0]);
+            const Value* parameter = parameter_of(source_, operation.operands[0]);
             if (parameter && source_.extra(parameter)) return;
             if (parameter && !noalias_) copied_.insert(parameter);
             const Value* root = ir::root_of(operation.operands[0]);
@@ -265,7 +273,7 @@ private:
     bool is_private(const Operation& write) const {
         const Value* root = ir::root_of(write.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) return true;
-        const Value* parameter = parameter_of(write.operands[0]);
+        const Value* parameter = parameter_of(source_, write.operands[0]);
         return parameter && copied_.contains(parameter);
     }
 
