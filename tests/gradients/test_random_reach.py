@@ -1,129 +1,35 @@
 """Random programs whose kernels reach arrays in every way: as arguments, in structs, in structs that lie in arrays, two
-levels deep, by views that overlap, and in functions with derivatives of their own. They are recorded on one tape or on
-several, that are reset and used again. Against central differences."""
+levels deep, by views that overlap, in lambdas and lists, and in functions with derivatives of their own.
+They are recorded on one tape or on several, that are reset and used again. Against central differences."""
 
 import numpy as np
 import pytest
 import warp as wp
 from differences import numeric
+from reaching import (
+    Box,
+    Pair,
+    add_in_array,
+    cross,
+    cross_in_struct,
+    from_argument_to_array,
+    from_array_to_argument,
+    mix,
+    mix_by_functions,
+    mix_in_array,
+    mix_in_box,
+    mix_in_boxes,
+    mix_in_struct,
+    mix_what_matches,
+    spread,
+    sum_in_array,
+    sum_in_struct,
+    swap_in_rounds,
+    sweep,
+)
 from tapes import doubles
 
 SIZE = 4
-
-
-@wp.struct
-class Pair:
-    x: wp.array[wp.float64]
-    y: wp.array[wp.float64]
-    factor: wp.float64
-
-
-@wp.struct
-class Box:
-    pairs: wp.array[Pair]
-    at: int
-
-
-@wp.func
-def mixed(x: wp.float64, y: wp.float64, factor: wp.float64):
-    return wp.sin(x) * y + factor * x * x
-
-
-@wp.kernel
-def mix(x: wp.array[wp.float64], y: wp.array[wp.float64], factor: wp.float64):
-    i = wp.tid()
-    y[i] = mixed(x[i], y[i], factor)
-
-
-@wp.kernel
-def mix_in_struct(p: Pair):
-    i = wp.tid()
-    p.y[i] = mixed(p.x[i], p.y[i], p.factor)
-
-
-@wp.kernel
-def mix_in_array(pairs: wp.array[Pair], at: int):
-    i = wp.tid()
-    p = pairs[at]
-    p.y[i] = mixed(p.x[i], p.y[i], p.factor)
-
-
-@wp.kernel
-def mix_in_box(box: Box):
-    i = wp.tid()
-    box.pairs[box.at].y[i] = mixed(box.pairs[box.at].x[i], box.pairs[box.at].y[i], box.pairs[box.at].factor)
-
-
-@wp.kernel
-def mix_in_boxes(boxes: wp.array2d[Box]):
-    i = wp.tid()
-    b = boxes[0, 1]
-    b.pairs[b.at].y[i] = mixed(b.pairs[b.at].x[i], b.pairs[b.at].y[i], b.pairs[b.at].factor)
-
-
-@wp.kernel
-def from_array_to_argument(pairs: wp.array[Pair], y: wp.array[wp.float64]):
-    i = wp.tid()
-    y[i] = mixed(pairs[0].x[i], y[i], pairs[0].factor)
-
-
-@wp.kernel
-def from_argument_to_array(x: wp.array[wp.float64], pairs: wp.array[Pair]):
-    i = wp.tid()
-    pairs[0].y[i] = mixed(x[i], pairs[0].y[i], pairs[0].factor)
-
-
-@wp.kernel
-def add_in_array(x: wp.array[wp.float64], pairs: wp.array[Pair]):
-    i = wp.tid()
-    wp.atomic_add(pairs[0].y, (i + 1) % 4, wp.cos(x[i]) * pairs[0].factor)
-
-
-@wp.kernel
-def sweep(x: wp.array[wp.float64], y: wp.array[wp.float64], rounds: int):
-    """One thread; where the two overlap, it reads what it wrote."""
-    s = wp.float64(0.0)
-    for r in range(rounds):
-        for i in range(x.shape[0]):
-            s = wp.float64(0.5) * x[i] + wp.float64(0.25) * s
-            y[(i + r) % y.shape[0]] = wp.sin(s) + wp.float64(0.1) * y[i % y.shape[0]]
-
-
-@wp.func
-def crossed(v: wp.array2d[wp.float64], r: int):
-    return wp.sin(v[r, 0]) * v[r, 1]
-
-
-@wp.func_grad(crossed)
-def crossed_gradient(v: wp.array2d[wp.float64], r: int, adj: wp.float64):
-    wp.adjoint[v][r, 0] += wp.cos(v[r, 0]) * v[r, 1] * adj
-    wp.adjoint[v][r, 1] += wp.sin(v[r, 0]) * adj
-
-
-@wp.func
-def crossed_in(box: Pair, i: int):
-    return box.factor * box.x[i] * box.x[i]
-
-
-@wp.func_grad(crossed_in)
-def crossed_in_gradient(box: Pair, i: int, adj: wp.float64):
-    wp.adjoint[box].x[i] += wp.float64(2.0) * box.factor * box.x[i] * adj
-
-
-@wp.kernel
-def cross(v: wp.array2d[wp.float64], y: wp.array[wp.float64], n: int):
-    """The function's derivative sees the array after the launch, which writes another column of it."""
-    i = wp.tid()
-    c = crossed(v, i % v.shape[0])
-    if i < v.shape[0]:
-        v[i, 2] = wp.float64(0.5) * c
-    wp.atomic_add(y, i % y.shape[0], c / wp.float64(n))
-
-
-@wp.kernel
-def cross_in_struct(p: Pair, y: wp.array[wp.float64]):
-    i = wp.tid()
-    y[i] = crossed_in(p, i) - wp.float64(0.5) * y[i]
 
 
 class Program:
@@ -150,6 +56,7 @@ class Program:
         pairs = wp.array([pair, other], dtype=Pair)
         alone = Pair()
         alone.x, alone.factor = x, factor
+        both = wp.array([pair, pair], dtype=Pair)
         box = Box()
         box.pairs, box.at = pairs, d % 2
         empty = Box()
@@ -178,6 +85,12 @@ class Program:
             lambda: wp.copy(y, x, dest_offset=c % 2, src_offset=d % 2, count=2),
             lambda: y[1:3].assign(x[::2]),
             lambda: y[:2].fill_(0.25),
+            lambda: wp.launch(mix_by_functions, dim=SIZE, inputs=[pair, both, d % 2]),
+            lambda: wp.launch(mix_what_matches, dim=SIZE, inputs=[x, alone, y, d % 3]),
+            lambda: wp.launch(sum_in_struct, dim=SIZE, inputs=[alone, y, d % 2]),
+            lambda: wp.launch(sum_in_array, dim=SIZE, inputs=[wp.array([alone, alone], dtype=Pair), y, d % 2]),
+            lambda: wp.launch(spread, dim=1, inputs=[x, both]),
+            lambda: wp.launch(swap_in_rounds, dim=SIZE, inputs=[x, y]),
         ]
         operations[kind % len(operations)]()
 
