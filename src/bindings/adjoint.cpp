@@ -151,7 +151,9 @@ bool run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         scattered.push_back({arguments.view(plan), plan.type, additions});
     }
     variant.single = grid.count == 1;
-    variant.exclusive = !variant.serial && !variant.finite && program::pays_to_own(scattered, grid.count);
+    // Which worker adds what to a gradient of its own differs from run to run.
+    variant.exclusive = !variant.serial && !variant.finite && !program::settings().deterministic &&
+                        program::pays_to_own(scattered, grid.count);
     const program::CompiledKernel* compiled = &kernel.adjoint(variant, arguments.gradients);
     check_records(kernel, *compiled, recorded);
     Block block = arguments.with_extras(*compiled, block_after, recorded);

@@ -12,6 +12,7 @@
 #include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "codegen/lane_count.h"
+#include "codegen/order.h"
 #include "ir/walk.h"
 #include "support/error.h"
 
@@ -55,22 +56,6 @@ bool lower_callees(const ir::Module& module, const Machine& machine, const Optio
     return all.meets;
 }
 
-// Sums of integers, extremes and bits are the same in any order; sums of floats are rounded, and what an atomic gave
-// tells what came before. Functions in C++ may do anything.
-bool depends_on_order(const ir::Function& function) {
-    const std::unordered_set<const ir::Value*> used = ir::used_values(function);
-    bool depends = false;
-    ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
-        if (operation.op == ir::Op::call_library) depends |= operation.library->native && !operation.library->pure;
-        if (!ir::is_atomic(operation.op)) return;
-        const bool sums = operation.op == ir::Op::atomic_add || operation.op == ir::Op::atomic_sub;
-        const bool takes_the_last = operation.op == ir::Op::atomic_exch || operation.op == ir::Op::atomic_cas;
-        const bool is_float = info(operation.operands.back()->type.scalar()).is_float();
-        depends |= takes_the_last || (sums && is_float) || used.contains(operation.result());
-    });
-    return depends;
-}
-
 }  // namespace
 
 Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
@@ -96,7 +81,7 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.cost = estimate_cost(kernel, plan);
         entry.meets = meets;
         entry.ordered = std::ranges::any_of(module.functions, [&](const auto& function) {
-            return (!function->is_kernel || function.get() == &kernel) && depends_on_order(*function);
+            return (!function->is_kernel || function.get() == &kernel) && depends_on_order(*function, options.noalias);
         });
         Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);
         emitter.emit(entry);

@@ -8,7 +8,8 @@
 //   the
 //      range in halves and lets idle threads steal the largest half, so that each thread walks through memory in order.
 //   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its
-//   steps.
+//   steps. In order (on one thread, where that was asked for) the steps are always the same: sums that a chunk puts
+//   together are rounded by where it ends.
 //
 // Each calling thread has an arena of its own: with a shared one, a caller that finds it full would hand its work over
 // and could no longer be the thread that asks about interrupts. The workers behind all arenas are the same.
@@ -58,6 +59,8 @@ constexpr std::int64_t kWidestGroup = 16;
 // Interrupts: asked about this often, by launches that are expected to take longer.
 constexpr std::chrono::milliseconds kPollInterval{20};
 constexpr double kStepNs = 2'000'000;
+// In order, no step has more threads: an estimate may be far too low.
+constexpr double kMostInStep = 4096;
 
 constexpr int kMaxThreads = 4096;
 
@@ -218,6 +221,17 @@ public:
         }
     }
 
+    // In steps that depend on the estimate alone.
+    void run_in_order(std::int64_t count, double cost_ns) {
+        const double step = std::min(kStepNs / std::max(cost_ns, 1e-3), kMostInStep);
+        for (std::int64_t begin = 0; begin < count && !is_stopped();) {
+            const std::int64_t cut = cut_after(begin, step, row_, count);
+            run(begin, cut);
+            begin = cut;
+            if (can_stop()) poll();
+        }
+    }
+
     bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
     bool can_stop() const { return interrupted_ != nullptr; }
 
@@ -304,8 +318,12 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
         entry(arguments, &context, 0, count);
         return true;
     }
-    if (threads == 0) threads = cpu_threads();
     Launch launch(entry, arguments, context, row, interrupted);
+    if (threads == 1) {
+        launch.run_in_order(count, cost_ns);
+        return !launch.is_stopped();
+    }
+    if (threads == 0) threads = cpu_threads();
     if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads, least);
 
     // The probe: one part in sixteen, and no more than the estimate allows it to be worth a microsecond or two.

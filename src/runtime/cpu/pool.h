@@ -16,7 +16,7 @@ void set_cpu_threads(int count);
 // they can be. Callable from many threads at once, and again after fork. Returns early where `interrupted` (may be
 // null) answers true; it is asked on the calling thread only, every few tens of milliseconds. Returns false where it
 // was interrupted. Chunks have at least `least` threads, as far as the work is enough for more than one. It runs on so
-// many CPU threads; 0 is all. On one, chunks follow each other in order.
+// many CPU threads; 0 is all. On one, chunks follow each other in order and are the same in each run.
 bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
                      std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, std::int64_t least = 0,
                      int threads = 0);

@@ -45,11 +45,11 @@ void work_kernel(const void* arguments, const LaunchContext*, std::int64_t begin
     work.threads.insert(std::this_thread::get_id());
 }
 
-bool launch(Work& work, std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr) {
+bool launch(Work& work, std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, int threads = 0) {
     const Work* const arguments = &work;
     const LaunchContext context{{static_cast<std::int64_t>(work.runs.size()), 1, 1, 1}, nullptr};
     return parallel_launch(work_kernel, &arguments, context, static_cast<std::int64_t>(work.runs.size()), row, cost_ns,
-                           interrupted);
+                           interrupted, /*least=*/0, threads);
 }
 
 class Pool : public ::testing::Test {
@@ -89,6 +89,25 @@ TEST_F(Pool, one_thread_runs_in_order_on_the_caller) {
     launch(work, 1000, 50.0);
     EXPECT_TRUE(std::is_sorted(work.pieces.begin(), work.pieces.end()));
     EXPECT_EQ(work.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+}
+
+TEST_F(Pool, in_order_the_pieces_are_the_same_however_long_they_take_and_whoever_asks) {
+    set_cpu_threads(4);
+    for (const double cost_ns : {0.01, 3.0, 1e4}) {
+        std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> pieces;
+        for (const auto each : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(800)}) {
+            for (bool (*interrupted)() : {static_cast<bool (*)()>(nullptr), +[] { return false; }}) {
+                Work work(30'000);
+                work.each = each;
+                EXPECT_TRUE(launch(work, 30'000, cost_ns, interrupted, /*threads=*/1));
+                EXPECT_EQ(work.threads.size(), 1U);
+                EXPECT_TRUE(std::is_sorted(work.pieces.begin(), work.pieces.end()));
+                EXPECT_TRUE(work.all_ran_once());
+                pieces.push_back(work.pieces);
+            }
+        }
+        for (const auto& others : pieces) EXPECT_EQ(others, pieces.front());
+    }
 }
 
 TEST_F(Pool, long_work_uses_several_threads_even_where_the_estimate_is_far_too_low) {
