@@ -7,7 +7,7 @@
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
 there without a change: they have to pass, and how long each takes is kept. Then for each mutant: one line is changed,
-the tree is built, the tests run until one fails, and the line is restored. By itself a mutant meets half a minute of
+the tree is built, the tests run until one fails, and the line is restored. By itself a mutant meets a few seconds of
 tests: those that noticed earlier changes near this line and those named like its file, then the fastest. What they do
 not notice meets all tests together with the next few of that kind; where one fails, halves of them tell whose it is. A
 mutant that does not compile is replaced by another. A test that uses much more of the processors than it should, or
@@ -158,16 +158,17 @@ class Tree:
         return code == 0
 
     def units(self, chosen):
-        """The tests: C++ programs, and files of Python tests, whose names contain one of `chosen`."""
+        """The tests whose names contain one of `chosen`: C++ programs, folders of IR, and files of Python tests."""
         programs = sorted(p for p in (self.folder / "build").glob("test_*") if os.access(p, os.X_OK) and p.is_file())
         names = [f"build/{p.name}" for p in programs]
+        names += sorted({p.parent.relative_to(self.folder).as_posix() for p in self.folder.glob("tests/ir/*/*.ir")})
         names += sorted(p.relative_to(self.folder).as_posix() for p in (self.folder / "tests").rglob("test_*.py"))
         names.remove(NO_WITNESS)
         return [name for name in names if not chosen or any(word in name for word in chosen)]
 
     def test(self, units, limit):
-        """Runs C++ programs, or files of Python tests in one process, until one fails: (exit code, who, output), where
-        `who` ran last.
+        """Runs C++ programs and folders of IR, or files of Python tests in one process, until one fails: (exit code,
+        test that ran last, output).
         """
         build = self.folder / "build"
         environment = {k: v for k, v in os.environ.items() if k != "WARP_CACHE_PATH"}
@@ -179,8 +180,11 @@ class Tree:
             ran = re.findall(r"^(?:FAILED |ERROR )?(tests/\S+?\.py(?:::\S+)?)(?= |$)", output, re.MULTILINE)
             return code, ran[-1] if ran else units[0], output
         for unit in units:
-            program = build / Path(unit).name
-            code, output = run([program, "--gtest_brief=1"], limit, cwd=self.folder, env=environment)
+            if unit.startswith("tests/ir/"):
+                command = [build / "tools/weft-opt", "--check", *sorted((self.folder / unit).glob("*.ir"))]
+            else:
+                command = [build / Path(unit).name, "--gtest_brief=1"]
+            code, output = run(command, limit, cwd=self.folder, env=environment)
             if code != 0:
                 break
         return code, unit, output
@@ -202,8 +206,8 @@ class Tree:
 
 PASSED = (0, 5)  # pytest gives 5 where every test of a file was left out
 BATCH = 12.0  # seconds of tests that share a process
-LIKELY = 30.0  # seconds of tests that a mutant meets by itself
-TOGETHER = 6  # mutants that meet all tests together
+LIKELY = 15.0  # seconds of tests that a mutant meets by itself
+TOGETHER = 8  # mutants that meet all tests together
 
 
 def unit_of(test):

@@ -262,6 +262,24 @@ def test_equivalent_mutants_have_reasons_and_are_changes_of_today(tool):
         assert key in keys and len(reason) > 10, f"{key}: its line is gone or it has no reason"
 
 
+def test_the_tests_are_programs_folders_of_ir_and_python_files(tool, tmp_path, monkeypatch):
+    mutate, ran = tool("mutate"), []
+    monkeypatch.setattr(mutate, "run", lambda command, limit, **options: ran.append(command) or (0, "out"))
+    for path in ("build/test_a", "build/a.txt", "tests/ir/own/x.ir", "tests/ir/own/y.ir", "tests/b/test_b.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    (tmp_path / "build/test_a").chmod(0o755)
+    (tmp_path / mutate.NO_WITNESS).parent.mkdir()
+    (tmp_path / mutate.NO_WITNESS).write_text("")
+    tree = mutate.Tree(tmp_path, 1)
+    assert tree.units([]) == ["build/test_a", "tests/ir/own", "tests/b/test_b.py"]
+    assert tree.units(["own"]) == ["tests/ir/own"]
+    assert tree.test(["build/test_a", "tests/ir/own"], 5.0) == (0, "tests/ir/own", "out")
+    files = [tmp_path / f"tests/ir/own/{name}.ir" for name in "xy"]
+    weft_opt = tmp_path / "build/tools/weft-opt"
+    assert ran == [[tmp_path / "build/test_a", "--gtest_brief=1"], [weft_opt, "--check", *files]]
+
+
 def test_each_mutant_is_built_so_that_the_one_before_is_gone(campaign):
     runs = campaign({"all": lambda text: False})
     python = [m for m in drawn(campaign, 1) if m.path.endswith(".py")]
