@@ -64,6 +64,16 @@ def test_balancing_evens_out_the_groups():
     assert wp.utils.graph_coloring_balance(a, colors, count, 1.0, max_iterations=0) == ratio
 
 
+def test_the_ratio_is_infinite_where_a_colour_has_no_nodes():
+    edges, colors = wp.array([[0, 1]], dtype=int), wp.array([0, 1, 0, 0], dtype=int)
+    assert wp.utils.graph_coloring_balance(edges, colors, 3, 1.0, max_iterations=0) == np.inf
+    assert wp.utils.graph_coloring_balance(edges, colors, 2, 1.0, max_iterations=0) == 3.0
+    assert wp.utils.graph_coloring_balance(edges, colors, 3, 1.0) == 2.0
+    none = wp.empty((0, 2), dtype=int), wp.empty(0, dtype=int)
+    assert wp.utils.graph_coloring_balance(*none, 2, 1.0) == np.inf
+    assert wp.utils.graph_coloring_balance(*none, 0, 1.0) == np.inf
+
+
 def test_groups_have_each_node_once():
     colors = wp.array([1, 0, 2, 1, 1], dtype=int)
     groups = wp.utils.graph_coloring_get_groups(colors, 4)

@@ -211,18 +211,35 @@ TEST_F(Pool, launches_again_in_a_child_after_fork) {
 }
 
 TEST_F(Pool, ranges_cover_every_index_once) {
-    for (const int threads : {1, 4}) {
+    struct Ranges {
+        std::vector<std::atomic<int>> seen;
+        std::atomic<int> pieces{0}, empty{0}, small{0};
+        std::int64_t grain;
+    };
+    const auto body = [](void* state, std::int64_t begin, std::int64_t end) {
+        auto& ranges = *static_cast<Ranges*>(state);
+        ++ranges.pieces;
+        ranges.empty += begin >= end;
+        ranges.small += end - begin < ranges.grain && end < static_cast<std::int64_t>(ranges.seen.size());
+        for (std::int64_t i = begin; i < end; ++i) ++ranges.seen.at(static_cast<std::size_t>(i));
+    };
+    for (const int threads : {1, 2, 4}) {
         set_cpu_threads(threads);
-        for (const std::int64_t count : {0, 1, 99, 100, 12'345}) {
-            std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
-            parallel_range(
-                count, 10,
-                [](void* state, std::int64_t begin, std::int64_t end) {
-                    auto& counts = *static_cast<std::vector<std::atomic<int>>*>(state);
-                    for (std::int64_t i = begin; i < end; ++i) ++counts[static_cast<std::size_t>(i)];
-                },
-                &seen);
-            for (const auto& times : seen) EXPECT_EQ(times.load(), 1);
+        for (const std::int64_t grain : {0, 1, 10}) {
+            std::vector<std::int64_t> counts = {-1, 0, 12'345, 12'799, 12'800};
+            for (std::int64_t count = 1; count < 200; ++count) counts.push_back(count);
+            for (const std::int64_t count : counts) {
+                Ranges ranges{
+                    std::vector<std::atomic<int>>(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)))};
+                ranges.grain = std::max<std::int64_t>(grain, 1);
+                parallel_range(count, grain, body, &ranges);
+                for (const auto& times : ranges.seen) EXPECT_EQ(times.load(), 1) << count;
+                EXPECT_EQ(ranges.empty, 0) << count;
+                EXPECT_EQ(ranges.small, 0) << count;
+                if (count <= 0) EXPECT_EQ(ranges.pieces, 0);
+                if (threads == 1 || count < 2 * ranges.grain) EXPECT_LE(ranges.pieces, 1) << count;
+                if (threads > 1 && count >= 2 * ranges.grain) EXPECT_GT(ranges.pieces, 1) << count;
+            }
         }
     }
 }
