@@ -1,0 +1,97 @@
+// What code is chosen where results are the same either way: each choice made, and not made where it does not hold.
+#include <gtest/gtest.h>
+
+#include "codegen/harness.h"
+
+namespace weft::test {
+namespace {
+
+constexpr const char* kParameters =
+    "%x: array<f32, 1>, %y: array<f32, 1>, %n: array<i32, 1>, %v: array<vec3<f32>, 1>, %w: array<vec3<f32>, 1>";
+
+std::string lowered(const std::string& body, codegen::Options options = {}, codegen::TargetInfo target = host(),
+                    const std::string& word = "") {
+    if (options.lanes == 0) options.lanes = 8;
+    const std::string text = "kernel @k(" + std::string(kParameters) + ") " + word +
+                             "tid 1 {\n  %i = tid 0\n  %zero = constant 0 : i32\n  %one = constant 1 : f32\n" + body +
+                             "  return\n}\n";
+    return Compiled(text, options, target).llvm_text();
+}
+
+int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+bool has(const std::string& text, const std::string& part) { return count(text, part) > 0; }
+
+const std::string kLookedAt = "  store %y[%i], %s\n";
+
+codegen::TargetInfo with_gathers(bool are_fast) {
+    codegen::TargetInfo target = host();
+    target.fast_gathers = target.fast_scatters = are_fast;
+    return target;
+}
+
+TEST(Choices, what_all_threads_add_to_one_place_arrives_at_once) {
+    const std::string total = "  %a = load %y[%i]\n  %s = atomic.add %x[%zero], %a\n";
+    EXPECT_EQ(count(lowered(total), "atomicrmw"), 1);
+    EXPECT_TRUE(has(lowered(total), "\ncontribute:"));
+    codegen::Options options;
+    options.noalias = false;
+    for (const std::string& each : {lowered(total + kLookedAt), lowered(total, options)}) {
+        EXPECT_FALSE(has(each, "\ncontribute:"));
+        EXPECT_EQ(count(each, "atomicrmw"), 2) << "one in full groups, one in the last";
+    }
+}
+
+TEST(Choices, bins_of_a_small_array_have_a_private_copy) {
+    const std::string bins = "  %q = load %n[%i]\n  %s = atomic.add %x[%q], %one\n";
+    EXPECT_TRUE(has(lowered(bins), "\nprivate:"));
+    EXPECT_FALSE(has(lowered(bins + kLookedAt), "\nprivate:"));
+    codegen::Options options;
+    options.noalias = false;
+    EXPECT_FALSE(has(lowered(bins, options), "\nprivate:"));
+}
+
+TEST(Choices, gradients_of_neighbours_are_added_plainly_in_the_middle) {
+    const std::string own = "  %g = grad_of %x\n  %s = atomic.add %g[%i], %one\n";
+    EXPECT_TRUE(has(lowered(own, {}, host(), "adjoint "), "\nmiddle:"));
+    EXPECT_FALSE(has(lowered(own + kLookedAt, {}, host(), "adjoint "), "\nmiddle:"));
+    EXPECT_FALSE(has(lowered(own), "\nmiddle:"));
+}
+
+TEST(Choices, neighbouring_vectors_are_shuffled_and_not_gathered) {
+    const std::string vectors = "  %a = load %v[%i]\n  store %w[%i], %a\n";
+    for (const bool are_fast : {false, true}) {
+        const std::string text = lowered(vectors, {}, with_gathers(are_fast));
+        EXPECT_GT(count(text, "shufflevector"), 12);
+        EXPECT_FALSE(has(text, "masked.gather") || has(text, "masked.scatter") || has(text, "extractelement"));
+        const bool is_x86 = host().triple.rfind("x86_64", 0) == 0;
+        EXPECT_EQ(has(text, "weft_copy_lanes"), is_x86) << "where some lanes are off";
+    }
+    codegen::Options options;
+    options.dense = false;  // components that may lie apart
+    EXPECT_LE(count(lowered(vectors, options, with_gathers(false)), "shufflevector"), 4);
+}
+
+TEST(Choices, gathers_are_the_processors_own_where_these_are_fast) {
+    const std::string scalars = "  %q = load %n[%i]\n  %a = load %x[%q]\n  store %y[%q], %a\n";
+    const std::string vectors = "  %q = load %n[%i]\n  %a = load %v[%q]\n  store %w[%q], %a\n";
+    for (const std::string& body : {scalars, vectors}) {
+        const std::string fast = lowered(body, {}, with_gathers(true)), slow = lowered(body, {}, with_gathers(false));
+        EXPECT_TRUE(has(fast, "masked.gather") && has(fast, "masked.scatter") && !has(fast, "extractelement"));
+        EXPECT_TRUE(!has(slow, "masked.gather") && !has(slow, "masked.scatter") && has(slow, "extractelement"));
+    }
+}
+
+TEST(Choices, numbers_side_by_side_are_one_access) {
+    const std::string text = lowered("  %a = load %x[%i]\n  store %y[%i], %a\n", {}, with_gathers(false));
+    EXPECT_TRUE(has(text, "load <8 x float>") && has(text, "store <8 x float>"));
+    EXPECT_TRUE(has(text, "masked.load") && has(text, "masked.store")) << "where some lanes are off";
+    EXPECT_FALSE(has(text, "extractelement"));
+}
+
+}  // namespace
+}  // namespace weft::test
