@@ -89,7 +89,9 @@ def _of_assembly(listing: str) -> str:
     return "\n".join(lines.text)
 
 
-def inspect(kernel: Kernel, stage: str = "ir", device: Any = None) -> str:
+def inspect(
+    kernel: Kernel, stage: str = "ir", device: Any = None, *, adjoint: bool = False, tangents: bool = False
+) -> str:
     """A kernel after a stage of the compiler, as text with the lines of its Python source above what became of them.
 
     Args:
@@ -98,11 +100,13 @@ def inspect(kernel: Kernel, stage: str = "ir", device: Any = None) -> str:
             ``"optimized_llvm"``; ``"assembly"``. The code is the one a launch would run, and carries lines as under
             ``wp.config.lineinfo``.
         device: the CPU.
+        adjoint: the kernel that carries gradients back, for gradients of all arrays of floats.
+        tangents: forward mode, of the kernel or of that adjoint.
     Returns:
         The text, for ``print``.
     Raises:
         UsageError: there is no such stage, or it is that of a CUDA device; ``kernel`` is no kernel.
-        CompileError: the kernel has a mistake.
+        CompileError: the kernel has a mistake, or no derivative where one is asked for.
     """
     from warp import _weft
 
@@ -122,7 +126,7 @@ def inspect(kernel: Kernel, stage: str = "ir", device: Any = None) -> str:
             f"wp.inspect(wp.overload({kernel.__name__}, [types]))",
             TypeError,
         )
-    listing = kernel.listing(stage, True)
+    listing = kernel.listing(stage, True, adjoint, tangents)
     if stage in ("sema", "ir"):
         return _of_ir(listing)
     return _of_assembly(listing) if stage == "assembly" else _of_llvm(listing)

@@ -37,9 +37,6 @@ struct KernelEntry {
     std::int32_t lanes = 1;
     std::vector<Remark> remarks;      // why it was not vectorised, where it was not
     std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
-    // Numbers of the array parameters whose innermost stride this code takes to be the size of an element. A launch
-    // that passes another stride needs the binary compiled with codegen::Options::dense = false, where this is empty.
-    std::vector<std::int32_t> dense_parameters;
     // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
     // that passes others needs the binary compiled without that.
     std::vector<std::int32_t> own_parameters;

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN6"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN7"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       text
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN6";
+constexpr std::string_view kMagic = "WEFTBIN7";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -31,7 +31,6 @@ public:
         write(kernel.lanes);
         write(kernel.remarks);
         write(kernel.sites);
-        write(kernel.dense_parameters);
         write(kernel.own_parameters);
         write(kernel.seam);
         write(kernel.cost);
@@ -56,7 +55,6 @@ public:
         read(kernel.lanes);
         read(kernel.remarks);
         read(kernel.sites);
-        read(kernel.dense_parameters);
         read(kernel.own_parameters);
         read(kernel.seam);
         read(kernel.cost);

@@ -178,7 +178,8 @@ Dimensions read_dimensions(PyObject* dim) {
 
 // A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
 static Dimensions infer_dimensions(PyKernel& kernel, const std::byte* block) {
-    const int tid_rank = kernel.compiled(kernel.configured()).description.tid_rank;
+    program::Kernel& core = kernel.core();
+    const int tid_rank = core.code(core.configured().debug).tid_rank();
     auto fail = [&](const std::string& why) {
         throw UsageError("launch()",
                          "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +

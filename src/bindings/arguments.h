@@ -11,23 +11,6 @@
 
 namespace weft::bindings {
 
-constexpr std::size_t kInlineBlockBytes = 2048;
-
-// ---- the argument block ----
-
-// Bytes for the arguments of one launch: on the stack unless there are dozens of arrays.
-class Block {
-public:
-    explicit Block(std::size_t size_bytes) {
-        if (size_bytes > kInlineBlockBytes) heap_.reset(new std::byte[size_bytes]);
-    }
-    std::byte* data() { return heap_ ? heap_.get() : inline_; }
-
-private:
-    alignas(64) std::byte inline_[kInlineBlockBytes];
-    std::unique_ptr<std::byte[]> heap_;
-};
-
 // Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive.
 // Throws UsageError where the value does not fit the parameter.
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,

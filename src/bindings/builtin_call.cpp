@@ -15,6 +15,7 @@
 #include "bindings/values.h"
 #include "frontend/frontend.h"
 #include "frontend/objects.h"
+#include "program/run.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -317,7 +318,7 @@ nb::object HostBuiltin::run(const Plan& plan, PyObject* const* arguments, std::b
         program::HostFunction::set_target(block, changed.place, value_pointer(argument)->data());
     }
     function.run(block);
-    flush_prints();
+    program::flush_prints();
     const auto taken = [&](std::size_t i) {
         Outcome& result = outcome(i);
         const Type type = function.results()[i].type;
@@ -368,7 +369,7 @@ nb::object HostBuiltin::call_printf(PyObject* const* arguments, std::size_t coun
         WEFT_CHECK(write_value(arguments[i], place.type, block.data() + place.offset), "a number of another type");
     }
     function->run(block.data());
-    flush_prints();
+    program::flush_prints();
     return nb::none();
 }
 

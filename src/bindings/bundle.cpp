@@ -18,11 +18,13 @@ namespace {
 constexpr const char* kApi = "compile_aot_module()";
 
 BundledKernel bundled(PyKernel& kernel, const std::string& name) {
-    Variant dense = kernel.configured(), general = kernel.configured();
-    dense.debug = general.debug = false;  // a fault would have no source to point at
-    dense.finite = general.finite = false;
-    general.strided = general.overlapping = general.repeating = general.nulls = true;
-    const program::CompiledKernel& first = kernel.compiled(dense);
+    program::Kernel& core = kernel.core();
+    program::Variant dense = core.configured();
+    dense.debug = false;  // a fault would have no source to point at
+    dense.finite = false;
+    program::Variant general = dense;
+    general.nulls = true;
+    const program::CompiledKernel& first = core.compiled(dense);
     BundledKernel result;
     result.name = name;
     const std::vector<ParameterPlan>& parameters = kernel.parameters();
@@ -30,7 +32,7 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name) {
         result.parameters.push_back(
             {parameters[i].name, parameters[i].type, first.effects[i].reads, first.effects[i].writes});
     result.dense = first.executable->binary();
-    result.general = kernel.compiled(general).executable->binary();
+    result.general = core.compiled(general, {.strided = true, .overlapping = true, .repeating = true}).executable->binary();
     return result;
 }
 

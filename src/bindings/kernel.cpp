@@ -4,20 +4,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstdio>
 
 #include "bindings/array_object.h"
-#include "bindings/log.h"
 #include "bindings/types.h"
 #include "frontend/frontend.h"
-#include "jit/cache.h"
+#include "ir/typing.h"
 #include "jit/jit.h"
-#include "program/reuse.h"
-#include "program/settings.h"
-#include "sema/sema.h"
 #include "support/error.h"
-#include "transform/pipeline.h"
 
 namespace weft::bindings {
 namespace {
@@ -43,66 +38,39 @@ nb::bytes digest_bytes(const Digest& digest) {
     return nb::bytes(digest.bytes.data(), digest.bytes.size());
 }
 
-// What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
-void log_compile(const program::CompiledKernel& compiled) {
-    using Cache = program::CompiledKernel::Cache;
-    const KernelEntry& entry = compiled.description;
-    if (is_logged(LogLevel::debug)) {
-        char took[32];
-        std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
-        log(LogLevel::debug, "kernel '" + entry.name + "' " +
-                                 (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " +
-                                 took + ", " + std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
-    }
-    for (const std::string& remark : compiled.remarks) log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
-    static bool has_warned = false;
-    if (compiled.cache == Cache::refused && !has_warned) {
-        has_warned = true;
-        log(LogLevel::warning, "the folder of the kernel cache, " +
-                                   jit::cache_folder(program::settings().cache_folder).string() +
-                                   ", cannot be written: every process compiles its kernels anew. help: set "
-                                   "wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
-    }
-}
-
-// A copy of the module with all passes run: what the listings show.
-std::unique_ptr<ir::Module> lowered(PyKernel& kernel, Variant variant) {
-    auto module = kernel.analyze(variant.debug);
-    transform::PipelineOptions options;
-    options.shares = !variant.debug && kernel.options.lanes.value_or(0) <= 1;
-    transform::run_pipeline(*module, options);
-    return module;
-}
-
-std::string listing(PyKernel& kernel, const std::string& stage, bool line_info) {
-    Variant variant = kernel.configured();
-    if (stage == "sema") return ir::print(*kernel.analyze(variant.debug));
-    if (stage == "ir") return ir::print(*lowered(kernel, variant));
-    jit::Options options;
-    options.codegen.debug = variant.debug;
-    options.codegen.fast_math = variant.fast_math;
-    options.codegen.line_info = variant.line_info || line_info;
-    options.optimization_level = kernel.optimization_level(variant);
-    options.codegen.lanes = kernel.options.lanes.value_or(0);
-    jit::Listing which;
-    if (stage == "llvm") {
-        which = jit::Listing::llvm;
-    } else if (stage == "optimized_llvm") {
-        which = jit::Listing::optimized_llvm;
-    } else if (stage == "assembly") {
-        which = jit::Listing::assembly;
-    } else {
+// The code of the kernel that wp.config and its options ask for, or of its adjoint for all gradients that there can be,
+// with tangents of all that can have them.
+std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, bool adjoint, bool tangents) {
+    constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},
+                                                                     {"optimized_llvm", jit::Listing::optimized_llvm},
+                                                                     {"assembly", jit::Listing::assembly}};
+    const auto which = std::ranges::find(kStages, stage, &std::pair<std::string_view, jit::Listing>::first);
+    if (stage != "sema" && stage != "ir" && which == std::end(kStages)) {
         throw UsageError("Kernel.listing()",
                          "there is no stage '" + stage + "'; expected sema, ir, llvm, optimized_llvm or assembly",
                          ErrorCategory::value);
     }
-    return jit::listing(*lowered(kernel, variant), options, which);
+    program::Kernel& core = kernel.core();
+    program::Variant variant = core.configured();
+    variant.line_info |= line_info;
+    if (stage == "sema") return ir::print(core.code(variant.debug).analysed());
+    program::Derivation derivation;
+    for (const Type type : core.types()) {
+        const bool has_gradient = type.is_array() && ir::is_smooth(type.element());
+        if (adjoint)
+            derivation.gradients.push_back(has_gradient ? transform::Gradient::used : transform::Gradient::none);
+        if (tangents) derivation.tangents.push_back(has_gradient || ir::is_smooth(type));
+    }
+    const program::LoweredKernel& lowered = core.lowered(variant, {}, derivation);
+    if (stage == "ir") return ir::print(*lowered.module);
+    return jit::listing(*lowered.module, program::jit_options(core.compile_options(variant, {}, derivation)),
+                        which->second);
 }
 
 // The options that shape code, by the names that python/warp/modules.py gives them; what is missing is as wp.config
 // says.
-KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") {
-    KernelOptions options;
+program::KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") {
+    program::KernelOptions options;
     for (auto [name, value] : given) {
         const std::string option = nb::str(name).c_str();
         const auto number = [&](int low, int high) {
@@ -149,7 +117,7 @@ KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") 
 
 }  // namespace
 
-PyKernel::PyKernel(nb::object function, std::string key, nb::object module, KernelOptions options)
+PyKernel::PyKernel(nb::object function, std::string key, nb::object module, program::KernelOptions options)
     : function(std::move(function)), key(std::move(key)), module(std::move(module)), options(options) {}
 
 void PyKernel::read_early() { source_ = frontend::read_when_declared(function); }
@@ -160,7 +128,7 @@ const sema::FunctionSource& PyKernel::source() {
 }
 
 const std::vector<ParameterPlan>& PyKernel::parameters() {
-    if (block_bytes_ >= 0) return parameters_;
+    if (core_) return parameters_;
     if (is_generic()) {
         throw UsageError("kernel '" + key + "'",
                          "is generic: " + signature() + ". help: launch it with arguments, or choose the types with " +
@@ -171,225 +139,27 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
     std::vector<Type> types = types_;
     if (types.empty())
         for (const TypePattern& pattern : read.annotations) types.push_back(pattern.type);
-    ArgumentLayout layout = argument_layout(types);
+    auto core = std::make_unique<program::Kernel>(key, source_, std::move(types), options);
     std::vector<ParameterPlan> plans;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-        plans.push_back(plan_parameter(read.tree->parameters[i].name, types[i], layout.offsets[i]));
-    }
+    for (std::size_t i = 0; i < core->types().size(); ++i)
+        plans.push_back(plan_parameter(read.tree->parameters[i].name, core->types()[i], core->layout().offsets[i]));
     parameters_ = std::move(plans);
-    arrays_ = program::array_places(layout, types);
-    block_bytes_ = layout.size_bytes;
+    core_ = std::move(core);
+    redefinitions_ = frontend::function_redefinitions();
     return parameters_;
 }
 
-std::int64_t PyKernel::block_bytes() {
+void PyKernel::update_core() {
     parameters();
-    return block_bytes_;
-}
-
-Variant PyKernel::configured() const {
-    const program::Settings& settings = program::settings();
-    Variant variant;
-    variant.debug = options.debug.value_or(settings.debug);
-    variant.fast_math = options.fast_math.value_or(settings.fast_math);
-    variant.line_info = options.line_info.value_or(settings.line_info || variant.debug);
-    variant.finite = settings.verify_fp;
-    variant.serial = settings.serial || variant.debug;
-    return variant;
-}
-
-int PyKernel::optimization_level(Variant variant) const {
-    if (options.optimization_level) return *options.optimization_level;
-    return program::settings().optimization_level.value_or(variant.debug ? 0 : 3);
-}
-
-sema::Options PyKernel::sema_options(bool debug) const {
-    sema::Options result;
-    result.debug = debug;
-    result.max_unroll = options.max_unroll.value_or(program::settings().max_unroll);
-    return result;
-}
-
-program::CompileOptions PyKernel::compile_options(Variant variant) const {
-    program::CompileOptions result;
-    result.debug = variant.debug;
-    result.fast_math = variant.fast_math;
-    result.line_info = variant.line_info;
-    result.dense = !variant.strided;
-    result.noalias = !variant.overlapping;
-    result.distinct = !variant.repeating;
-    result.record = variant.records;
-    result.finite = variant.finite;
-    result.exclusive = variant.exclusive;
-    result.launch_rank = variant.launch_rank;
-    result.null_arrays = variant.nulls;
-    result.serial = variant.serial;
-    result.short_rows = variant.short_rows;
-    result.cache = program::settings().cache_kernels;
-    result.trail_bytes = program::settings().gradient_loop_bytes;
-    result.cache_folder = program::settings().cache_folder;
-    result.host_compiler = program::settings().host_compiler;
-    result.optimization_level = optimization_level(variant);
-    result.lanes = variant.single ? 1 : options.lanes.value_or(0);
-    return result;
-}
-
-std::unique_ptr<ir::Module> PyKernel::analyze(bool debug) {
-    parameters();
-    return sema::analyze(source(), sema_options(debug), types_);
-}
-
-// Everything of the analysed kernel, and the options that shape code: but not its name, nor where it stands.
-Digest PyKernel::hash_of(const ir::Module& module) const {
-    const program::CompileOptions shaping = compile_options(configured());
-    std::string text = ir::print(module, /*names=*/false);
-    for (const int option :
-         {static_cast<int>(shaping.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.line_info),
-          shaping.optimization_level, shaping.lanes, static_cast<int>(options.enable_backward)})
-        text += "\n" + std::to_string(option);
-    return jit::hash_bytes(text);
-}
-
-Digest PyKernel::hash() {
-    follow_redefinitions();
-    if (compiled_hash_) return *compiled_hash_;
-    const Digest digest = hash_of(*analyze(configured().debug));
-    keeps_hash_ = true;
-    return digest;
-}
-
-void PyKernel::forget_variants() {
-    compiled_hash_.reset();
-    for (auto& [index, variant] : variants_) retired_.push_back(std::move(variant));
-    variants_.clear();
-    tid_rank_ = -1;
-    for (auto& [key, adjoint] : adjoints_)
-        if (adjoint.compiled) retired_.push_back(std::move(adjoint.compiled));
-    adjoints_.clear();
-    for (auto& [key, compiled] : with_tangents_) retired_.push_back(std::move(compiled));
-    with_tangents_.clear();
-}
-
-void PyKernel::set_options(const KernelOptions& changed) {
-    options = changed;
-    forget_variants();
-    for (const auto& [types, made] : instances_) kernel_pointer(made)->set_options(changed);
-}
-
-void PyKernel::follow_redefinitions() {
     if (redefinitions_ == frontend::function_redefinitions()) return;
     redefinitions_ = frontend::function_redefinitions();
-    forget_variants();
+    core_->forget();
 }
 
-const program::CompiledKernel& PyKernel::newly_compiled(Variant variant) {
-    const std::size_t index = variant.index();
-    if (tid_rank_ >= 0) {  // launches of another rank may be served by the same code
-        const int rank = transform::fitted_rank(tid_rank_, variant.launch_rank);
-        Variant other = variant;
-        for (const auto& [at, compiled] : std::vector(variants_)) {
-            other.launch_rank = Variant::launch_rank_in(at);
-            if (at != other.index() || transform::fitted_rank(tid_rank_, other.launch_rank) != rank) continue;
-            variants_.emplace_back(index, compiled);
-            return *compiled;
-        }
-    }
-    if (variant.short_rows) {  // code for one lane serves rows of any length
-        Variant other = variant;
-        other.short_rows = false;
-        for (const auto& [at, compiled] : std::vector(variants_)) {
-            if (at != other.index() || compiled->description.lanes != 1) continue;
-            variants_.emplace_back(index, compiled);
-            return *compiled;
-        }
-    }
-    auto result = compile(variant, compile_options(variant));
-    for (const auto& [at, quicker] : variants_)
-        if (at == index) return *quicker;  // compiled by another thread, which may be running its code
-    return *variants_.emplace_back(index, std::move(result)).second;
-}
-
-// A closure of the same factory may have been compiled with the same captured values.
-std::shared_ptr<const program::CompiledKernel> PyKernel::compile(Variant variant,
-                                                                 const program::CompileOptions& options) {
-    parameters();
-    const sema::Options analysis = sema_options(variant.debug);
-    // First as for a launch with as many dimensions as names, which most are.
-    program::CompileOptions usual = options;
-    usual.launch_rank = 0;
-    std::string key = program::reuse_key(*source_, types_, analysis, usual);
-    std::shared_ptr<const program::CompiledKernel> result = program::find_compiled(source_, key);
-    const auto is_usual = [&](int names) { return transform::fitted_rank(names, options.launch_rank) == names; };
-    if (!result || !is_usual(result->description.tid_rank)) {
-        const std::string other = program::reuse_key(*source_, types_, analysis, options);
-        result = program::find_compiled(source_, other);
-    }
-    was_shared_ = result != nullptr;
-    if (result) {
-        if (keeps_hash_ && !compiled_hash_) compiled_hash_ = hash_of(*analyze(variant.debug));
-        return result;
-    }
-    program::Recording recording(source_);
-    auto module = sema::analyze(recording.kernel(), analysis, types_);
-    if (keeps_hash_ && !compiled_hash_) compiled_hash_ = hash_of(*module);
-    tid_rank_ = module->functions.front()->tid_rank;
-    if (!is_usual(tid_rank_)) key = program::reuse_key(*source_, types_, analysis, options);
-    {
-        nb::gil_scoped_release release;
-        result = program::compile(std::move(module), options);
-    }
-    recording.remember(key, result);
-    log_compile(*result);
-    return result;
-}
-
-void PyKernel::check_backward() const {
-    if (options.enable_backward) return;
-    throw UsageError("kernel '" + key + "'",
-                     "was declared with enable_backward=False, and a gradient is asked for. help: leave "
-                     "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
-}
-
-PyKernel::Adjoint& PyKernel::adjoint_slot(Variant variant, const std::vector<transform::Gradient>& gradients) {
-    follow_redefinitions();
-    check_backward();
-    return adjoints_[{variant.index(), program::settings().gradient_loop_bytes, gradients}];
-}
-
-const program::CompiledKernel& PyKernel::adjoint(Variant variant, const std::vector<transform::Gradient>& gradients) {
-    Adjoint& slot = adjoint_slot(variant, gradients);
-    if (slot.compiled) return *slot.compiled;
-    program::CompileOptions options = compile_options(variant);
-    options.gradients = gradients;
-    auto result = compile(variant, options);
-    Adjoint& after = adjoint_slot(variant, gradients);  // compiling lets other threads run
-    if (!after.compiled) after.compiled = std::move(result);
-    return *after.compiled;
-}
-
-const program::CompiledKernel& PyKernel::with_tangents(Variant variant,
-                                                       const std::vector<transform::Gradient>& gradients,
-                                                       const std::vector<bool>& tangents) {
-    follow_redefinitions();
-    if (!gradients.empty()) check_backward();
-    const auto key = std::make_tuple(variant.index(), program::settings().gradient_loop_bytes, gradients, tangents);
-    if (const auto found = with_tangents_.find(key); found != with_tangents_.end()) return *found->second;
-    program::CompileOptions options = compile_options(variant);
-    options.gradients = gradients;
-    options.tangents = tangents;
-    auto result = compile(variant, options);
-    return *with_tangents_.emplace(key, std::move(result)).first->second;
-}
-
-const program::AdjointReads& PyKernel::adjoint_reads(Variant variant,
-                                                     const std::vector<transform::Gradient>& gradients) {
-    Adjoint& slot = adjoint_slot(variant, gradients);
-    if (!slot.reads) {
-        program::CompileOptions options = compile_options(variant);
-        options.gradients = gradients;
-        slot.reads = program::adjoint_reads(analyze(variant.debug), options);
-    }
-    return *slot.reads;
+void PyKernel::set_options(const program::KernelOptions& changed) {
+    options = changed;
+    if (core_) core_->set_options(changed);
+    for (const auto& [types, made] : instances_) kernel_pointer(made)->set_options(changed);
 }
 
 nb::list PyKernel::instances() const {
@@ -483,11 +253,11 @@ void bind_kernels(nb::module_& m) {
             "hash",
             [](PyKernel& self) -> nb::object {
                 if (!self.knows_hash()) return nb::none();
-                return digest_bytes(self.hash());
+                return digest_bytes(self.core().hash());
             },
             "Tells what the kernel compiles to, as bytes; None while it is not known.")
         .def(
-            "_content_hash", [](PyKernel& self) { return digest_bytes(self.hash()); },
+            "_content_hash", [](PyKernel& self) { return digest_bytes(self.core().hash()); },
             "The same, analysing the kernel where it has not been compiled.")
         .def_ro("func", &PyKernel::function, "The Python function.")
         .def_ro("key", &PyKernel::module_key, "The kernel's name in its module.")
@@ -504,11 +274,11 @@ void bind_kernels(nb::module_& m) {
         .def(
             "compile",
             [](PyKernel& self) {
-                const auto& compiled = self.compiled(self.configured());
+                const auto& compiled = self.core().compiled(self.core().configured());
                 nb::dict report;
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
-                report["shared"] = self.was_shared();
+                report["shared"] = self.core().was_shared();
                 report["lanes"] = compiled.description.lanes;
                 nb::list remarks;
                 for (const std::string& remark : compiled.remarks) remarks.append(remark.c_str());
@@ -519,14 +289,16 @@ void bind_kernels(nb::module_& m) {
             "from_cache, shared (with another closure of the same function), lanes, remarks (why it was not "
             "vectorised, where it was not).")
         .def(
-            "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false,
+            "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
+            nb::arg("tangents") = false,
             "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly, with debug "
-            "information where asked for. wp.inspect() shows it beside the source.")
+            "information where asked for. `adjoint` shows the kernel that carries gradients back, for gradients of all "
+            "arrays of floats; `tangents` forward mode, of the kernel or of that adjoint. wp.inspect() shows it beside "
+            "the source.")
         .def(
             "_result_of",
             [](PyKernel& self, const std::string& name) -> nb::object {
-                auto module = self.analyze(false);
-                const ir::Function* function = module->find(name);
+                const ir::Function* function = self.core().code(false).analysed().find(name);
                 if (!function || function->result.is_none()) return nb::none();
                 if (!function->result.is_tuple()) return dtype_to_python(function->result);
                 nb::list types;

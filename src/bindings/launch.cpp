@@ -3,7 +3,7 @@
 //
 // Steps, in the order of launch():
 //   1. sort positional and keyword arguments into slots (fastcall.h)
-//   2. dimensions; where missing, from the first array, once the kernel is compiled
+//   2. dimensions; where missing, from the first array, once the kernel is analysed
 //   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in
 //   `holders`
 //   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
@@ -26,25 +26,20 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/fastcall.h"
-#include "bindings/finite.h"
 #include "bindings/kernel.h"
 #include "bindings/log.h"
 #include "bindings/nested_arrays.h"
 #include "bindings/recording.h"
-#include "bindings/records.h"
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
-#include "codegen/codegen.h"
+#include "program/host.h"
+#include "program/launch.h"
 #include "program/settings.h"
-#include "runtime/print.h"
 #include "support/error.h"
 
 namespace weft::bindings {
 namespace {
-
-// Shorter launches keep the GIL: releasing and taking it again costs more than others could do meanwhile.
-constexpr double kReleaseGilNs = 5000.0;
 
 // ---- running ----
 
@@ -61,25 +56,15 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
-// The machine code for this block: the plain variant, or the one that its strides and overlaps need.
-const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims,
-                                      bool records = false) {
-    Variant variant = kernel.configured();
-    variant.launch_rank = program::launch_rank(dims.span());
-    variant.nulls = kernel.has_null(block);
-    variant.short_rows = variant.launch_rank > 1 && dims.extents[variant.launch_rank - 1] <= codegen::kShortRow;
-    variant.records = records;
-    const program::CompiledKernel* compiled = &kernel.compiled(variant);
-    variant.strided = program::needs_strided(*compiled, block);
-    variant.overlapping = program::has_overlap(*compiled, block);
-    variant.repeating = program::repeats_elements(*compiled, block);
-    if (variant.strided || variant.overlapping || variant.repeating) compiled = &kernel.compiled(variant);
-    return *compiled;
+// The machine code for this block.
+const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
+    program::Kernel& core = kernel.core();
+    return core.choose(core.variant_of(dims.span(), block), block);
 }
 
 // What verify_fp looks at: the arrays that the kernel writes, before it does.
-FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values) {
-    FiniteCheck check;
+program::FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values) {
+    program::FiniteCheck check;
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         if (!compiled.effects[i].writes) continue;
         const std::string& name = kernel.parameters()[i].name;
@@ -93,25 +78,25 @@ FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& comp
 void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const std::byte* block,
                 const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
-        const FiniteCheck check = written_arrays(kernel, compiled, values);
-        Fault not_finite{};
-        execute(compiled, block, grid, &not_finite);
-        check.check("launch()", "kernel '" + kernel.key + "'", "", culprit_of(compiled, not_finite));
+        const program::FiniteCheck check = written_arrays(kernel, compiled, values);
+        program::launch(kernel.core(), compiled, block, grid, &check);
     } else {
-        execute(compiled, block, grid);
+        program::run(compiled, block, grid);
     }
     count_writes(compiled, {values, compiled.effects.size()});
 }
 
 // The same with what its atomics give kept in `records`, for the adjoint.
-void run_recording(PyKernel& kernel, const std::byte* block, const program::Grid& grid, const Dimensions& dims,
-                   PyObject* const* values, nb::list records) {
-    const program::CompiledKernel& compiled = choose(kernel, block, dims, /*records=*/true);
-    Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
-    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.block_bytes()));
-    program::point_extras(compiled, larger.data(), block, views_of(records));
-    run_launch(kernel, compiled, larger.data(), grid, values);
-    close_records(kernel, compiled, records);
+void run_recording(PyKernel& kernel, const program::CompiledKernel& plain, const std::byte* block,
+                   const Dimensions& dims, PyObject* const* values, nb::list records) {
+    std::vector<runtime::Array> kept;
+    for (nb::handle record : records) kept.push_back(array_pointer(record)->array);
+    program::FiniteCheck check;
+    if (program::settings().verify_fp) check = written_arrays(kernel, plain, values);
+    const program::CompiledKernel& compiled = program::launch_recording(
+        kernel.core(), dims.span(), block, kept, program::settings().verify_fp ? &check : nullptr);
+    for (std::size_t i = 0; i < kept.size(); ++i) records[i] = nb::steal(make_array(std::move(kept[i])));
+    count_writes(compiled, {values, compiled.effects.size()});
 }
 
 // ---- arrays of structs that hold arrays ----
@@ -171,7 +156,7 @@ void run_recorded(bool records, const nb::object& kernel_object, const program::
         if (nb::len(kept) == 0)
             run_launch(kernel, compiled, block, grid, values.data());
         else
-            run_recording(kernel, block, grid, dims, values.data(), kept);
+            run_recording(kernel, compiled, block, dims, values.data(), kept);
     } catch (...) {
         nb::error_scope keep;
         tape.attr("_forget_last")();
@@ -259,7 +244,7 @@ public:
         }
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
-            execute(*compiled_, block_.data(), grid_);
+            program::run(*compiled_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
             return;
@@ -440,7 +425,7 @@ nb::object launch(const Slots& slots) {
     const auto& parameters = kernel->parameters();
     if (values.count() != parameters.size()) check_count(*kernel, values.count());
     std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
-    Block block(block_bytes);
+    program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         pack_argument(*kernel, parameters[i], i, values.data()[i], device, block.data(), holders);
@@ -520,34 +505,20 @@ void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* c
     }
 }
 
-void execute(const program::CompiledKernel& compiled, const std::byte* block, const program::Grid& grid,
-             Fault* not_finite) {
-    if (grid.count == 0) return;
-    bool finished = true;
-    try {
-        if (compiled.description.cost * static_cast<double>(grid.count) > kReleaseGilNs) {
-            nb::gil_scoped_release release;
-            finished = program::run(compiled, block, grid, &interrupted, not_finite);
-        } else {
-            finished = program::run(compiled, block, grid, nullptr, not_finite);
-        }
-    } catch (...) {
-        flush_prints();
-        throw;
-    }
-    flush_prints();
-    if (!finished) throw nb::python_error();
-}
-
-void flush_prints() {
-    if (!runtime::has_prints()) return;
-    std::string text = runtime::take_prints();
+// What kernels print goes to sys.stdout.
+static void print_to_python(const std::string& text) {
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
     out.attr("write")(text);
 }
 
 void bind_launch(nb::module_& m) {
+    program::host() = {.interrupted = &interrupted,
+                       .stop = [] { throw nb::python_error(); },
+                       .leave = [] { return static_cast<void*>(PyEval_SaveThread()); },
+                       .enter = [](void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); },
+                       .print = &print_to_python,
+                       .log = [](int level, const std::string& text) { log(static_cast<LogLevel>(level), text); }};
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
     bind_adjoint(m);

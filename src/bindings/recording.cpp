@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "bindings/array_object.h"
-#include "bindings/finite.h"
 #include "bindings/nested_arrays.h"
 #include "bindings/structs.h"
+#include "program/finite.h"
 #include "program/settings.h"
 #include "runtime/array.h"
 #include "support/error.h"
@@ -65,7 +65,7 @@ nb::list keep_together(nb::list arrays) {
 nb::object run_verified(const std::string& api, const std::string& culprit, const std::string& what,
                         const nb::dict& arrays, const nb::callable& run) {
     if (!program::settings().verify_fp) return run();
-    FiniteCheck check;
+    program::FiniteCheck check;
     for (const auto& [name, array] : arrays)
         check.watch(nb::cast<std::string>(name), array_argument(array.ptr(), api.c_str(), "array").array);
     nb::object result = run();

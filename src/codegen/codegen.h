@@ -29,7 +29,7 @@ struct Options {
     bool line_info = false;    // debug information with the user's lines
     int lanes = 0;             // 0: what the target prefers
     bool short_rows = false;   // launches have at most kShortRow threads on the last of several axes
-    bool dense = true;         // the arrays named by KernelEntry::dense_parameters have packed innermost dimensions
+    bool dense = true;         // the innermost dimensions of array parameters are packed
     bool noalias = true;       // array parameters do not overlap each other
     bool null_arrays = false;  // array parameters may be None: each access asks, and a fault ends the launch
     bool exclusive = false;    // transform::scattered_gradients() are of this worker alone

@@ -171,7 +171,6 @@ void Emitter::load_arguments(llvm::Value* arguments) {
             if (options_.dense && types[i].ndim() > 0) {
                 std::size_t innermost = static_cast<std::size_t>(stride_leaf(types[i]) + types[i].ndim() - 1);
                 result.leaves[innermost] = Leaf::of_scalar(i64(types[i].element().size_bytes()));
-                entry_->dense_parameters.push_back(static_cast<std::int32_t>(i));
             }
         }
         set(kernel_.parameters()[i], std::move(result));

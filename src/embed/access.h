@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program/module.h"
+#include "program/compiled.h"
 #include "runtime/array.h"
 #include "weft/program.h"
 

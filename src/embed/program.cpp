@@ -1,6 +1,5 @@
 #include "weft/program.h"
 
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -11,7 +10,6 @@
 #include "program/launch.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/processor.h"
-#include "runtime/print.h"
 
 namespace weft {
 
@@ -53,8 +51,7 @@ program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
         of.writes = parameter.writes;
         effects.push_back(of);
     }
-    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, std::move(types),
-                            std::move(effects));
+    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, program::KernelFacts(std::move(types), std::move(effects)));
 }
 
 // ---- arguments ----
@@ -189,15 +186,9 @@ void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument>
             std::visit(Packer{*this, self.parameters[i], self.dense.parameter_types[i], to},
                        Access::value(arguments[i]));
         }
-        const bool is_general = program::needs_strided(self.dense, block.data()) ||
-                                program::has_overlap(self.dense, block.data()) ||
-                                program::repeats_elements(self.dense, block.data()) ||
+        const bool is_general = program::arrangement(self.dense, block.data()).index() != 0 ||
                                 program::has_null(self.dense.arrays, block.data());
         program::run(is_general ? self.general : self.dense, block.data(), grid);
-        if (runtime::has_prints()) {
-            const std::string text = runtime::take_prints();
-            std::fwrite(text.data(), 1, text.size(), stdout);
-        }
     });
 }
 

@@ -1,5 +1,9 @@
 #include "ir/walk.h"
 
+#include <unordered_map>
+
+#include "support/error.h"
+
 namespace weft::ir {
 
 std::unordered_set<const Value*> used_values(const Function& function) {
@@ -79,6 +83,40 @@ void clone_operations(Function& into, const Region& from, Region& to, ValueMap& 
         copy->parent = &to;
         to.operations.push_back(copy);
     }
+}
+
+std::unique_ptr<Module> clone(const Module& module) {
+    WEFT_CHECK(module.calls.empty(), "a module with inlined calls cannot be copied");
+    auto copy = std::make_unique<Module>();
+    copy->sources = module.sources;
+    std::unordered_map<const Function*, Function*> functions;
+    functions.emplace(nullptr, nullptr);
+    for (const auto& function : module.functions) functions.emplace(function.get(), copy->add(function->name));
+    for (const auto& from : module.functions) {
+        Function& to = *functions.at(from.get());
+        to.is_kernel = from->is_kernel;
+        to.is_adjoint = from->is_adjoint;
+        to.tid_rank = from->tid_rank;
+        to.extras = from->extras;
+        to.own_parameters = from->own_parameters;
+        to.result = from->result;
+        to.span = from->span;
+        to.gradient = functions.at(from->gradient);
+        to.replay = functions.at(from->replay);
+        to.sees_after = from->sees_after;
+        to.reverse_of = functions.at(from->reverse_of);
+        ValueMap map(*from);
+        for (const Value* parameter : from->parameters())
+            map.set(parameter, to.add_argument(&to.body, parameter->type, parameter->name));
+        to.body.operations.reserve(from->body.operations.size());
+        for (const Operation* operation : from->body.operations) {
+            Operation* made = clone(to, *operation, map);
+            made->parent = &to.body;
+            to.body.operations.push_back(made);
+        }
+        for_each_operation(to.body, [&](Operation& operation) { operation.function = functions.at(operation.function); });
+    }
+    return copy;
 }
 
 }  // namespace weft::ir

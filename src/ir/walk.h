@@ -1,6 +1,7 @@
 // Going over a function: visiting, replacing values, cloning. What every pass needs and none should write again.
 #pragma once
 
+#include <memory>
 #include <unordered_set>
 #include <vector>
 
@@ -77,5 +78,8 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map);
 
 // Appends copies of the operations of `from` (without its terminator) to `to`.
 void clone_operations(Function& into, const Region& from, Region& to, ValueMap& map);
+
+// A copy of the whole module, whose functions call each other as those of `module` do. Nothing may be inlined in it yet.
+std::unique_ptr<Module> clone(const Module& module);
 
 }  // namespace weft::ir

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "program/module.h"
+#include "program/compiled.h"
 #include "support/error.h"
 
 namespace weft::program {

@@ -206,10 +206,10 @@ void HostFunction::lay_out(const std::vector<Type>& parameters) {
 
 void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cache) {
     CompileOptions options;
-    options.debug = true;
-    options.cache = cache;
-    options.lanes = 1;
-    options.dense = options.noalias = options.distinct = false;
+    options.lowering = {.debug = true, .noalias = false, .distinct = false, .shares = true};
+    options.code.cache = cache;
+    options.code.lanes = 1;
+    options.code.dense = false;
     kernel_ = compile(std::move(module), options);
 }
 

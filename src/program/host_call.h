@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "builtins/registry.h"
-#include "program/module.h"
+#include "program/compiled.h"
 
 namespace weft::program {
 

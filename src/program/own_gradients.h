@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "program/launch.h"
+#include "program/run.h"
 
 namespace weft::program {
 
@@ -21,7 +21,7 @@ struct GradientView {
 // Whether these gradients are there, packed, and small beside a launch of so many threads.
 bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads);
 
-// run() of an adjoint with CompiledKernel::own_gradients.
+// The threads of run(), of an adjoint with CompiledKernel::own_gradients.
 bool run_with_own(const CompiledKernel& adjoint, const std::byte* block, const Grid& grid, bool (*interrupted)());
 
 }  // namespace weft::program

@@ -44,7 +44,7 @@ struct Node {
     bool has_question = false;
     Question question;
     std::unordered_map<std::string, std::unique_ptr<Node>> next;
-    std::weak_ptr<const CompiledKernel> compiled;                // of a leaf
+    std::weak_ptr<KernelCode> code;                              // of a leaf
     std::vector<std::shared_ptr<const syntax::Function>> trees;  // whose addresses the answers name
 };
 
@@ -58,7 +58,7 @@ struct State {
     std::size_t sweep_at = 64;
     // The latest ones live on without a kernel that uses them.
     static constexpr std::size_t kMostKept = 1024;
-    std::deque<std::shared_ptr<const CompiledKernel>> kept;
+    std::deque<std::shared_ptr<KernelCode>> kept;
 };
 State& state() {
     static auto* const instance = new State;  // leaked on purpose: Python objects may be gone at exit
@@ -178,27 +178,15 @@ void Answers::append_function(std::string& words, const std::shared_ptr<const Fu
     }
 }
 
-std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& sema,
-                      const CompileOptions& options) {
+std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& options) {
     std::string key;
     for (const TypePattern& pattern : kernel.annotations) append_pattern(key, pattern);
     for (const Type type : types) append_address(key, type.node());
-    // All but the folder and the compiler: neither changes what is computed.
-    const auto& [debug, fast_math, line_info, cache, level, lanes, short_rows, dense, noalias, null_arrays, distinct,
-                 gradients, launch_rank, trail_bytes, record, finite, exclusive, serial, tangents, folder, compiler] =
-        options;
-    for (const int option : {sema.max_unroll, int{sema.debug}, int{debug}, int{fast_math}, int{line_info}, int{cache},
-                             level, lanes, int{short_rows}, int{dense}, int{noalias}, int{null_arrays}, int{distinct},
-                             int{record}, int{finite}, int{exclusive}, int{serial}, launch_rank})
-        key += std::to_string(option) + " ";
-    key += std::to_string(trail_bytes) + " ";
-    for (const bool tangent : tangents) key += tangent ? 't' : '-';
-    for (const transform::Gradient gradient : gradients) key += std::to_string(static_cast<int>(gradient));
-    return key;
+    const auto& [max_unroll, debug] = options;
+    return key + std::to_string(max_unroll) + (debug ? " debug" : "");
 }
 
-std::shared_ptr<const CompiledKernel> find_compiled(const std::shared_ptr<const FunctionSource>& kernel,
-                                                    const std::string& key) {
+std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource>& kernel, const std::string& key) {
     Root& root = root_of(kernel->tree);
     const auto entry = root.by_key.find(key);
     if (entry == root.by_key.end()) return nullptr;
@@ -211,7 +199,7 @@ std::shared_ptr<const CompiledKernel> find_compiled(const std::shared_ptr<const 
         if (next == node->next.end()) return nullptr;
         node = next->second.get();
     }
-    return node->compiled.lock();
+    return node->code.lock();
 }
 
 // ---- recording ----
@@ -301,7 +289,7 @@ Binding Recording::note(Question question, Binding answer) {
     return answer;
 }
 
-void Recording::remember(const std::string& key, std::shared_ptr<const CompiledKernel> compiled) {
+void Recording::remember(const std::string& key, std::shared_ptr<KernelCode> code) {
     if (!is_complete_) return;
     std::unique_ptr<Node>& top = root_of(original_->tree).by_key[key];
     if (!top) top = std::make_unique<Node>();
@@ -315,11 +303,11 @@ void Recording::remember(const std::string& key, std::shared_ptr<const CompiledK
         if (!next) next = std::make_unique<Node>();
         node = next.get();
     }
-    node->compiled = compiled;
+    node->code = code;
     node->trees.clear();
     for (int i = 1; i < answers_.function_count(); ++i) node->trees.push_back(answers_.function(i).tree);
     State& s = state();
-    s.kept.push_back(std::move(compiled));
+    s.kept.push_back(std::move(code));
     if (s.kept.size() > State::kMostKept) s.kept.pop_front();
 }
 

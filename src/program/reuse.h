@@ -2,7 +2,7 @@
 //
 // What sema makes of a kernel is decided by its tree, its parameters' types, the options, and by the answers to its
 // questions about names: nothing else reaches it. So the analyses of one tree form a decision tree: each node is a
-// question, each edge an answer, each leaf a compiled kernel. A kernel that is asked the same questions and gives the
+// question, each edge an answer, each leaf an analysed kernel with its code. A kernel that is asked the same questions and gives the
 // same answers gets the code at the leaf, without being analysed. The next question depends on nothing but the answers
 // so far, so this is a proof and no heuristic.
 //
@@ -15,7 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "program/module.h"
+#include "program/code.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
 
@@ -52,13 +52,11 @@ struct Question {
     std::vector<sema::Environment::Local> constants;  // of an expression
 };
 
-// What identifies a kernel besides the answers: its types and options, as one text.
-std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& sema,
-                      const CompileOptions& options);
+// What identifies a kernel besides the answers: its types and what sema is asked for, as one text.
+std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& options);
 
 // Null where no kernel of this tree and key has given the same answers.
-std::shared_ptr<const CompiledKernel> find_compiled(const std::shared_ptr<const sema::FunctionSource>& kernel,
-                                                    const std::string& key);
+std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel, const std::string& key);
 
 // Notes the questions of one analysis.
 class Recording {
@@ -69,7 +67,7 @@ public:
     const sema::FunctionSource& kernel() const { return *recorded_; }
     // Keeps the code for kernels that give the same answers. A question that cannot be asked again (a wp.static that
     // uses objects found at compile time) keeps nothing.
-    void remember(const std::string& key, std::shared_ptr<const CompiledKernel> compiled);
+    void remember(const std::string& key, std::shared_ptr<KernelCode> code);
 
 private:
     friend class RecordingEnvironment;

@@ -155,3 +155,26 @@ def k(a: wp.array[{kind}], out: wp.array[wp.float64]):
         adjoint=True,
     )
     assert np.isfinite(adjoint.numpy()).all(), adjoint.numpy()
+
+
+SCALE = 2.0
+
+
+@wp.kernel
+def scale_by_global(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * SCALE
+
+
+def test_the_gradient_is_that_of_the_program_that_ran(monkeypatch):
+    x = wp.array([1.5], dtype=float, requires_grad=True)
+    y = wp.zeros(1, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(scale_by_global, dim=1, inputs=[x], outputs=[y])
+    monkeypatch.setitem(globals(), "SCALE", 3.0)  # what the name means by now plays no part
+    tape.backward(y)
+    assert y.numpy()[0] == 3.0 and x.grad.numpy()[0] == 2.0
+    dy = wp.zeros(1)
+    wp.jvp(scale_by_global, dim=1, inputs=[x], outputs=[y], input_tangents=[wp.ones(1)], output_tangents=[dy])
+    assert y.numpy()[0] == 3.0 and dy.numpy()[0] == 2.0

@@ -39,6 +39,32 @@ def test_each_stage_stands_below_the_lines_it_was_made_of(stage, what):
     assert "!dbg" not in text and ".loc" not in text
 
 
+@pytest.mark.parametrize("stage", ["ir", "llvm", "optimized_llvm", "assembly"])
+def test_derivatives_are_shown_as_the_kernel_is(stage):
+    plain = smooth.listing(stage)
+    adjoint, tangents = wp.inspect(smooth, stage, adjoint=True), wp.inspect(smooth, stage, tangents=True)
+    assert "# the kernel's line" in adjoint and "# the kernel's line" in tangents
+    both = smooth.listing(stage, adjoint=True, tangents=True)
+    assert len({plain, smooth.listing(stage, adjoint=True), smooth.listing(stage, tangents=True), both}) == 4
+    if stage == "ir":  # one parameter for each array and its tangent
+        headers = [
+            next(line for line in text.splitlines() if "kernel @" in line) for text in (plain, adjoint, tangents, both)
+        ]
+        assert [line.count("array<") for line in headers] == [2, 2, 4, 4]
+
+
+def test_a_derivative_that_there_is_not_is_an_error_at_its_line():
+    @wp.kernel
+    def copied(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i]
+        x[i] = y[i] * wp.atomic_max(y, 0, x[i]) * wp.atomic_min(y, 0, x[i])  # no order, no derivative
+
+    assert "atomic" in wp.inspect(copied)
+    with pytest.raises(wp.CompileError, match="# no order, no derivative"):
+        wp.inspect(copied, adjoint=True)
+
+
 @pytest.mark.parametrize("stage", ["ir", "llvm", "assembly"])
 def test_functions_of_other_files_keep_their_lines(tmp_path, monkeypatch, stage):
     text = "import warp as wp\n\n\n@wp.func\ndef cube(a: float):\n    return a * a * a\n"

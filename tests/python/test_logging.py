@@ -50,6 +50,35 @@ def test_what_is_logged_from_which_level_on(capfd):
     assert said[wp.LOG_INFO] == said[wp.LOG_WARNING] == said[wp.LOG_ERROR] == []
 
 
+def compilations(capfd):
+    return len(re.findall(r"kernel '\w+' (?:compiled|loaded)", capfd.readouterr().out))
+
+
+def test_a_launch_compiles_the_code_that_it_needs_and_no_other(capfd):
+    @wp.kernel
+    def shift(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = x[i] + 41.5
+
+    wp.config.log_level = wp.LOG_DEBUG
+    a = wp.zeros(64, requires_grad=True)
+    even, odd = a[::2], a[1::2]
+    wp.launch(shift, dim=32, inputs=[even], outputs=[odd])  # strided, and in one memory
+    assert compilations(capfd) == 1
+    wp.launch(shift, dim=64, inputs=[a], outputs=[a])
+    assert compilations(capfd) == 1
+    tape = wp.Tape()
+    out = wp.zeros(64, requires_grad=True)
+    with tape:
+        wp.launch(shift, dim=64, inputs=[a], outputs=[out])
+    assert compilations(capfd) == 1
+    tape.backward(grads={out: wp.ones(64)})
+    assert compilations(capfd) == 1
+    tape.backward(grads={out: wp.ones(64)})
+    wp.launch(shift, dim=64, inputs=[a], outputs=[out])
+    assert compilations(capfd) == 0
+
+
 def test_why_a_kernel_has_one_lane_is_logged(capfd):
     @wp.kernel
     def rows(first: wp.array[int], at: wp.array[int], a: wp.array[float], x: wp.array[float], y: wp.array[float]):

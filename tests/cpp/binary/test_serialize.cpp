@@ -20,7 +20,6 @@ Binary sample() {
     first.lanes = 8;
     first.remarks = {{3, "the loop is scalar"}, {-1, ""}};
     first.sites = {12, 4, -1};
-    first.dense_parameters = {0, 2, 5};
     first.cost = 1.25;
     KernelEntry second;
     second.name = "second \xc3\xa4";
@@ -43,7 +42,6 @@ void expect_equal(const Binary& a, const Binary& b) {
         EXPECT_EQ(x.tid_rank, y.tid_rank);
         EXPECT_EQ(x.lanes, y.lanes);
         EXPECT_EQ(x.remarks, y.remarks);
-        EXPECT_EQ(x.dense_parameters, y.dense_parameters);
         EXPECT_EQ(x.cost, y.cost);
         EXPECT_EQ(x.sites, y.sites);
     }

@@ -5,6 +5,7 @@
 #include "ir/builder.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
+#include "ir/random_module.h"
 #include "support/error.h"
 
 namespace weft::ir {
@@ -22,6 +23,43 @@ TEST(Ops, have_names_that_lead_back_to_them) {
     EXPECT_STREQ(op_name(Op::if_), "if");
     EXPECT_STREQ(op_name(Op::bit_count), "bit_count");
     EXPECT_EQ(parse_op("nothing"), std::nullopt);
+}
+
+TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const auto module = RandomModule(seed).make();
+        Function& kernel = *module->find("kernel");
+        Function& callee = *module->find("helper<f32>");
+        callee.gradient = module->add("gradient");
+        callee.gradient->reverse_of = &callee;
+        callee.gradient->sees_after = true;
+        kernel.own_parameters = {1};
+        kernel.extras = {{Extra::Kind::copy, 0}};
+        const auto copy = clone(*module);
+        EXPECT_EQ(print(*copy), print(*module));
+        EXPECT_EQ(copy->sources, module->sources);
+        ASSERT_EQ(copy->functions.size(), module->functions.size());
+        std::set<const Function*> own;
+        for (const auto& function : copy->functions) own.insert(function.get());
+        for (const auto& function : copy->functions)
+            for_each_operation(function->body, [&](const Operation& operation) {
+                EXPECT_TRUE(!operation.function || own.contains(operation.function));
+            });
+        const Function& same = *copy->find("kernel");
+        EXPECT_TRUE(same.is_kernel);
+        EXPECT_EQ(same.tid_rank, kernel.tid_rank);
+        EXPECT_EQ(same.own_parameters, kernel.own_parameters);
+        ASSERT_EQ(same.extras.size(), 1u);
+        EXPECT_EQ(same.span.line, kernel.span.line);
+        const Function& copied = *copy->find("helper<f32>");
+        EXPECT_EQ(copied.result, callee.result);
+        EXPECT_EQ(copied.gradient, copy->find("gradient"));
+        EXPECT_EQ(copied.gradient->reverse_of, &copied);
+        EXPECT_TRUE(copied.gradient->sees_after);
+        // What is done to one is not done to the other.
+        module->find("kernel")->body.operations.clear();
+        EXPECT_FALSE(same.body.operations.empty());
+    }
 }
 
 struct OneFunction : testing::Test {

@@ -1,16 +1,10 @@
 // What launches ask about the memory of their arguments, compared byte by byte.
+#include "program/arrangement.h"
+
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <mutex>
 #include <random>
-#include <set>
-#include <thread>
 #include <vector>
-
-#include "program/launch.h"
-#include "program/settings.h"
-#include "runtime/cpu/pool.h"
 
 namespace weft::program {
 namespace {
@@ -22,10 +16,9 @@ std::byte memory[kBytes];
 class Launched {
 public:
     Launched(const std::vector<Type>& types, const std::vector<bool>& written) {
-        kernel.parameter_types = types;
-        kernel.layout = argument_layout(types);
-        kernel.arrays = array_places(kernel.layout, types);
-        for (const bool writes : written) kernel.effects.push_back({.writes = writes});
+        std::vector<ir::ParameterEffects> effects;
+        for (const bool writes : written) effects.push_back({.writes = writes});
+        kernel = KernelFacts(types, std::move(effects));
         block.resize(static_cast<std::size_t>(kernel.layout.size_bytes));
     }
     ArrayView& view(std::size_t i) { return *reinterpret_cast<ArrayView*>(block.data() + kernel.arrays[i].offset); }
@@ -33,7 +26,7 @@ public:
         return kernel.effects[static_cast<std::size_t>(kernel.arrays[i].parameter)].writes;
     }
 
-    CompiledKernel kernel;
+    KernelFacts kernel;
     std::vector<std::byte> block;
 };
 
@@ -68,7 +61,7 @@ ArrayView random_view(std::mt19937& random, int room) {
     return view_of(begin, count, stride);
 }
 
-TEST(launch, places_of_arrays_are_those_in_structs_too) {
+TEST(arrangement, places_of_arrays_are_those_in_structs_too) {
     const Type inner = pair_of("Inner", floats(), i32_type());
     const Launched launched({i32_type(), floats(), pair_of("Outer", inner, floats()), floats()}, {});
     ASSERT_EQ(launched.kernel.arrays.size(), 4U);
@@ -83,7 +76,7 @@ TEST(launch, places_of_arrays_are_those_in_structs_too) {
     }
 }
 
-TEST(launch, arrays_share_memory_where_some_pair_with_a_written_one_does) {
+TEST(arrangement, arrays_share_memory_where_some_pair_with_a_written_one_does) {
     std::mt19937 random(7);
     const Type inner = pair_of("Inner", floats(), i32_type());
     const Type kinds[] = {floats(), pair_of("Two", floats(), floats()), pair_of("Deep", inner, floats())};
@@ -105,7 +98,7 @@ TEST(launch, arrays_share_memory_where_some_pair_with_a_written_one_does) {
             for (std::size_t b = 0; b < a; ++b)
                 expected |= (launched.writes(a) || launched.writes(b)) &&
                             share(whole(launched.view(a)), whole(launched.view(b)));
-        ASSERT_EQ(has_overlap(launched.kernel, launched.block.data()), expected) << "launch " << launch;
+        ASSERT_EQ(arrangement(launched.kernel, launched.block.data()).overlapping, expected) << "launch " << launch;
         met += expected;
         with_many += arrays > 16;
     }
@@ -114,7 +107,7 @@ TEST(launch, arrays_share_memory_where_some_pair_with_a_written_one_does) {
     EXPECT_GT(with_many, kLaunches / 10);
 }
 
-TEST(launch, gradients_share_memory_with_nothing) {
+TEST(arrangement, gradients_share_memory_with_nothing) {
     std::mt19937 random(8);
     const Type kinds[] = {floats(), pair_of("Two", floats(), floats())};
     int met = 0;
@@ -144,7 +137,7 @@ TEST(launch, gradients_share_memory_with_nothing) {
         for (std::size_t a = 0; a < touched.size(); ++a)
             for (std::size_t b = 0; b < a; ++b)
                 expected |= (touched[a].second || touched[b].second) && share(touched[a].first, touched[b].first);
-        ASSERT_EQ(has_gradient_overlap(launched.kernel, launched.block.data()), expected) << "launch " << launch;
+        ASSERT_EQ(arrangement(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping, expected) << "launch " << launch;
         met += expected;
     }
     EXPECT_GT(met, kLaunches / 5);
@@ -152,49 +145,13 @@ TEST(launch, gradients_share_memory_with_nothing) {
 }
 
 // What an adjoint gets besides the arguments (copies, arrays as they are after the launch) is apart.
-TEST(launch, extras_behind_the_arguments_are_not_looked_at) {
+TEST(arrangement, extras_behind_the_arguments_are_not_looked_at) {
     Launched launched({floats(), floats()}, {true});
     launched.view(0) = launched.view(1) = view_of(64, 4, 4);
-    EXPECT_FALSE(has_overlap(launched.kernel, launched.block.data()));
-    EXPECT_FALSE(has_gradient_overlap(launched.kernel, launched.block.data()));
+    EXPECT_FALSE(arrangement(launched.kernel, launched.block.data()).overlapping);
+    EXPECT_FALSE(arrangement(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping);
     launched.kernel.effects.push_back({});
-    EXPECT_TRUE(has_overlap(launched.kernel, launched.block.data()));
-}
-
-// The threads that run a launch of a kernel that takes a while, by wp.config.deterministic and KernelEntry::ordered.
-std::size_t threads_of_launch(bool deterministic, bool ordered) {
-    struct Seen {
-        std::mutex mutex;
-        std::set<std::thread::id> threads;
-    } seen;
-    CompiledKernel kernel;
-    kernel.description.tid_rank = 1;
-    kernel.description.cost = 1e6;
-    kernel.description.ordered = ordered;
-    const auto entry = [](const void* arguments, const LaunchContext*, std::int64_t, std::int64_t) {
-        Seen& into = *static_cast<Seen*>(const_cast<void*>(arguments));
-        {
-            const std::lock_guard lock(into.mutex);
-            into.threads.insert(std::this_thread::get_id());
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that others come to their pieces
-    };
-    Grid grid;
-    grid.dim[0] = grid.count = 1000;
-    const bool before = settings().deterministic;
-    settings().deterministic = deterministic;
-    run_entry(kernel, entry, &seen, nullptr, grid, nullptr);
-    settings().deterministic = before;
-    return seen.threads.size();
-}
-
-TEST(launch, what_depends_on_the_order_runs_on_one_thread_where_that_is_asked) {
-    const int before = runtime::cpu_threads();
-    runtime::set_cpu_threads(4);
-    EXPECT_EQ(threads_of_launch(/*deterministic=*/true, /*ordered=*/true), 1U);
-    EXPECT_GT(threads_of_launch(/*deterministic=*/true, /*ordered=*/false), 1U);
-    EXPECT_GT(threads_of_launch(/*deterministic=*/false, /*ordered=*/true), 1U);
-    runtime::set_cpu_threads(before);
+    EXPECT_TRUE(arrangement(launched.kernel, launched.block.data()).overlapping);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "program/fault.h"
 #include "runtime/array.h"
 
-namespace weft::bindings {
+namespace weft::program {
 
 // Remembers what arrays hold before something writes them; afterwards names the first element that has become NaN or
 // infinite. What was so before, and what came from the host, is nobody's fault here.
@@ -21,7 +21,7 @@ public:
     // Throws UsageError of `api`; `subject` is "kernel 'step'", `what` "" or "the gradient of ". Where it is known who
     // wrote such a number first, it says so.
     void check(const std::string& api, const std::string& subject, const std::string& what,
-               const std::optional<program::Culprit>& first = {}) const;
+               const std::optional<Culprit>& first = {}) const;
 
 private:
     struct Watched {
@@ -33,6 +33,6 @@ private:
 };
 
 // Nobody where the kernel noted nothing.
-std::optional<program::Culprit> culprit_of(const program::CompiledKernel& compiled, const Fault& not_finite);
+std::optional<Culprit> culprit_of(const CompiledKernel& compiled, const Fault& not_finite);
 
-}  // namespace weft::bindings
+}  // namespace weft::program

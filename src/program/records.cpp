@@ -1,13 +1,12 @@
-#include "bindings/records.h"
+#include "program/records.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "bindings/array_object.h"
 #include "program/settings.h"
 #include "support/error.h"
 
-namespace weft::bindings {
+namespace weft::program {
 namespace {
 
 std::int64_t threads_of(std::span<const std::int64_t> shape) {
@@ -18,11 +17,11 @@ std::int64_t threads_of(std::span<const std::int64_t> shape) {
 
 }  // namespace
 
-nb::list open_records(const std::vector<program::AdjointReads::Record>& kinds, std::span<const std::int64_t> shape,
-                      runtime::Device& device) {
+std::vector<runtime::Array> open_records(const std::vector<KernelFacts::Record>& kinds,
+                                         std::span<const std::int64_t> shape, runtime::Device& device) {
     std::int64_t entry_bytes = 0;
     for (const auto& kind : kinds) entry_bytes += kind.is_log ? kind.element.size_bytes() : 0;
-    nb::list records;
+    std::vector<runtime::Array> records;
     bool has_heads = false;
     for (const auto& kind : kinds) {
         runtime::Array array;
@@ -36,20 +35,20 @@ nb::list open_records(const std::vector<program::AdjointReads::Record>& kinds, s
             std::copy(shape.begin(), shape.end(), heads + 1);
             has_heads = true;
         } else {
-            const std::int64_t most = program::settings().gradient_log_bytes / entry_bytes;
+            const std::int64_t most = settings().gradient_log_bytes / entry_bytes;
             array = runtime::empty(kind.element, std::vector<std::int64_t>{threads_of(shape) + most}, device);
         }
-        records.append(nb::steal(make_array(std::move(array))));
+        records.push_back(std::move(array));
     }
     return records;
 }
 
-void close_records(const PyKernel& kernel, const program::CompiledKernel& compiled, nb::list records) {
+void close_records(const std::string& name, const CompiledKernel& compiled, std::span<runtime::Array> records) {
     std::int64_t used = -1, threads = 0;
     for (const ir::Extra& extra : compiled.extras) {
         if (extra.kind != ir::Extra::Kind::log) continue;
         const auto at = static_cast<std::size_t>(extra.of);
-        const runtime::Array& log = array_pointer(records[at])->array;
+        runtime::Array& log = records[at];
         if (used < 0) {
             const auto* const heads = static_cast<const std::int64_t*>(log.view.data);
             used = heads[0];
@@ -59,22 +58,16 @@ void close_records(const PyKernel& kernel, const program::CompiledKernel& compil
         if (used > log.view.shape[0]) {
             throw UsageError(
                 "launch()",
-                "the atomics of kernel '" + kernel.key + "' whose results the gradient needs were called " +
+                "the atomics of kernel '" + name + "' whose results the gradient needs were called " +
                     std::to_string(used - threads) +
                     " times in loops, which is more than the tape keeps of one launch (wp.config.gradient_log_bytes, " +
-                    std::to_string(program::settings().gradient_log_bytes) +
+                    std::to_string(settings().gradient_log_bytes) +
                     "). help: allow more bytes, or launch with record_tape=False");
         }
         runtime::Array needed = runtime::empty(log.dtype, std::vector<std::int64_t>{used}, *log.device);
         std::memcpy(needed.view.data, log.view.data, static_cast<std::size_t>(needed.size_bytes()));
-        records[at] = nb::steal(make_array(std::move(needed)));
+        log = std::move(needed);
     }
 }
 
-std::vector<ArrayView> views_of(nb::list arrays) {
-    std::vector<ArrayView> views;
-    for (nb::handle array : arrays) views.push_back(array_pointer(array)->array.view);
-    return views;
-}
-
-}  // namespace weft::bindings
+}  // namespace weft::program

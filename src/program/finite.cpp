@@ -1,14 +1,13 @@
-#include "bindings/finite.h"
+#include "program/finite.h"
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
-#include "bindings/values.h"
 #include "support/error.h"
 
-namespace weft::bindings {
+namespace weft::program {
 namespace {
 
 using runtime::Array;
@@ -70,7 +69,7 @@ void FiniteCheck::watch(std::string name, const Array& array) {
 }
 
 void FiniteCheck::check(const std::string& api, const std::string& subject, const std::string& what,
-                        const std::optional<program::Culprit>& first) const {
+                        const std::optional<Culprit>& first) const {
     for (const Watched& watched : watched_) {
         std::vector<Part> parts;
         add_parts(watched.array.dtype, 0, "", parts);
@@ -96,9 +95,9 @@ void FiniteCheck::check(const std::string& api, const std::string& subject, cons
     }
 }
 
-std::optional<program::Culprit> culprit_of(const program::CompiledKernel& compiled, const Fault& not_finite) {
+std::optional<Culprit> culprit_of(const CompiledKernel& compiled, const Fault& not_finite) {
     if (!not_finite.claimed) return std::nullopt;
-    return program::culprit(compiled, not_finite);
+    return culprit(compiled, not_finite);
 }
 
-}  // namespace weft::bindings
+}  // namespace weft::program

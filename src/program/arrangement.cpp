@@ -1,0 +1,146 @@
+#include "program/arrangement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace weft::program {
+
+Extent extent(const ArrayView& view, Type array) {
+    auto low = reinterpret_cast<std::intptr_t>(view.data);
+    auto high = low;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        if (view.shape[axis] == 0) return {};
+        std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
+        (reach < 0 ? low : high) += reach;
+    }
+    if (view.data == nullptr) return {};
+    return {reinterpret_cast<const std::byte*>(low),
+            reinterpret_cast<const std::byte*>(high + array.element().size_bytes())};
+}
+
+namespace {
+
+const ArrayView& view_at(const std::byte* block, std::int64_t offset) {
+    return *reinterpret_cast<const ArrayView*>(block + offset);
+}
+
+// Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
+// stride on, a step has to lead past all that the axes before reach.
+bool shows_twice(const ArrayView& view, Type array) {
+    std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
+    std::size_t count = 0;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        if (view.shape[axis] <= 1) continue;
+        const std::pair added{std::abs(view.strides[axis]), view.shape[axis]};
+        std::size_t at = count++;
+        for (; at > 0 && added < axes[at - 1]; --at) axes[at] = axes[at - 1];
+        axes[at] = added;
+    }
+    std::int64_t reach = array.element().size_bytes();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto [stride, extent] = axes[i];
+        if (stride < reach) return true;
+        reach += stride * (extent - 1);
+    }
+    return false;
+}
+
+bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
+    for (const int parameter : kernel.array_parameters) {
+        const Type type = kernel.parameter_types[static_cast<std::size_t>(parameter)];
+        const ArrayView& view = view_at(block, kernel.layout.offsets[static_cast<std::size_t>(parameter)]);
+        int last = type.ndim() - 1;
+        if (view.strides[last] != type.element().size_bytes() && view.shape[last] > 1) return true;
+    }
+    return false;
+}
+
+bool repeats_elements(const KernelFacts& kernel, const std::byte* block) {
+    const std::vector<int>& own = kernel.own_parameters;
+    return !own.empty() && std::ranges::any_of(kernel.arrays, [&](const ArrayPlace& place) {
+        return std::ranges::find(own, place.parameter) != own.end() && shows_twice(view_at(block, place.offset), place.type);
+    });
+}
+
+// Memory that a launch may touch.
+struct Touched {
+    const std::byte* begin;
+    const std::byte* end;
+    bool changes;
+};
+
+// Whether two of them show the same bytes and one of the two changes them. Sorts them.
+bool any_meet(std::span<Touched> touched) {
+    std::ranges::sort(touched, {}, &Touched::begin);
+    // The ends of what came before in memory: of all, and of what is changed.
+    const std::byte *end = nullptr, *changed_end = nullptr;
+    for (const Touched& one : touched) {
+        if (one.begin < (one.changes ? end : changed_end)) return true;
+        end = std::max(end, one.end);
+        if (one.changes) changed_end = std::max(changed_end, one.end);
+    }
+    return false;
+}
+
+// The same, which takes longer where many are changed and is quicker where few are.
+bool any_pair_meets(std::span<const Touched> touched) {
+    for (const Touched& one : touched) {
+        if (!one.changes) continue;
+        for (const Touched& other : touched)
+            if (&one != &other && one.begin < other.end && other.begin < one.end) return true;
+    }
+    return false;
+}
+
+// Whether memory that the launch changes is shown by another array or, with gradients, by another gradient.
+template <bool kWithGradients>
+bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::span<Touched> room) {
+    std::size_t count = 0, changed = 0;
+    const auto add = [&](const ArrayView& view, Type array, bool changes) {
+        const Extent memory = extent(view, array);
+        if (memory.begin == memory.end) return;
+        room[count++] = {memory.begin, memory.end, changes};
+        changed += changes;
+    };
+    for (const ArrayPlace& place : kernel.arrays) {
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        if (parameter >= kernel.effects.size()) break;  // extras: copies, which are apart, and what is read only
+        const ArrayView& view = view_at(block, place.offset);
+        add(view, place.type, kernel.effects[parameter].writes);
+        if (!kWithGradients || !view.grad) continue;
+        if (shows_twice(view, place.type)) return true;
+        ArrayView of_gradient = view;
+        of_gradient.data = view.grad;
+        add(of_gradient, place.type, true);
+    }
+    constexpr std::size_t kFewPairs = 100;
+    return changed * count <= kFewPairs ? any_pair_meets(room.first(count)) : any_meet(room.first(count));
+}
+
+template <bool kWithGradients>
+bool has_shared_memory(const KernelFacts& kernel, const std::byte* block) {
+    constexpr std::size_t kFew = 64;  // that many need no allocation
+    const std::size_t most = kernel.arrays.size() * (kWithGradients ? 2 : 1);
+    if (most < 2) return false;
+    if (most <= kFew) {
+        Touched few[kFew];  // not cleared
+        return has_shared_memory<kWithGradients>(kernel, block, few);
+    }
+    std::vector<Touched> many(most);
+    return has_shared_memory<kWithGradients>(kernel, block, many);
+}
+
+}  // namespace
+
+Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
+    const bool writes = std::ranges::any_of(kernel.effects, &ir::ParameterEffects::writes);
+    return {.strided = needs_strided(kernel, block),
+            .overlapping = with_gradients ? has_shared_memory<true>(kernel, block)
+                                          : writes && has_shared_memory<false>(kernel, block),
+            .repeating = repeats_elements(kernel, block)};
+}
+
+}  // namespace weft::program

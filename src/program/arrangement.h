@@ -1,0 +1,43 @@
+// How the arrays of a launch lie in memory, which decides about its code.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "program/lowered.h"
+
+namespace weft::program {
+
+// Most arrays are packed, do not overlap, and show each element once.
+struct Arrangement {
+    bool strided = false;      // the innermost dimension of some array is not packed
+    bool overlapping = false;  // an array that the kernel writes shares memory with another one
+    // Some array shows one element at several indices, as one that is broadcast does, and threads take its elements to
+    // be different (KernelFacts::own_parameters).
+    bool repeating = false;
+
+    static constexpr std::size_t kCount = 8;
+    std::size_t index() const { return strided | overlapping << 1 | repeating << 2; }
+};
+
+// Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or
+// another gradient are overlapping too.
+Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false);
+
+// Whether some array of the block has no memory: it is None, or empty.
+inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {
+    for (const ArrayPlace& place : arrays) {
+        const auto& view = *reinterpret_cast<const ArrayView*>(block + place.offset);
+        if (!view.data) return true;
+    }
+    return false;
+}
+
+// The memory that one array argument touches.
+struct Extent {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+};
+Extent extent(const ArrayView& view, Type array);
+
+}  // namespace weft::program

@@ -1,0 +1,38 @@
+// All that has been made of one analysed kernel: its lowered forms and their machine code. Kernels that one `def` made
+// more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that ran, also
+// where the names that the kernel uses mean something else by now.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ir/ir.h"
+#include "program/compiled.h"
+#include "program/options.h"
+
+namespace weft::program {
+
+class KernelCode {
+public:
+    explicit KernelCode(std::unique_ptr<ir::Module> analysed) : analysed_(std::move(analysed)) {}
+
+    // As sema gives it, no pass run.
+    const ir::Module& analysed() const { return *analysed_; }
+    // How many coordinates the kernel itself asks of tid().
+    int tid_rank() const { return analysed_->functions.front()->tid_rank; }
+
+    // Each made at its first call, and kept. The caller holds the host's lock (host.h), which is given up while they are
+    // made. Throws CompileError.
+    std::shared_ptr<const LoweredKernel> lowered(const LoweringOptions& options);
+    std::shared_ptr<const CompiledKernel> compiled(const CompileOptions& options);
+    // Null where it has not been compiled.
+    std::shared_ptr<const CompiledKernel> find(const CompileOptions& options) const;
+
+private:
+    const std::unique_ptr<const ir::Module> analysed_;
+    std::vector<std::pair<LoweringOptions, std::shared_ptr<const LoweredKernel>>> lowered_;
+    std::vector<std::pair<CompileOptions, std::shared_ptr<const CompiledKernel>>> compiled_;
+};
+
+}  // namespace weft::program

@@ -1,0 +1,174 @@
+// The way from a lowered kernel to code that runs: the key, then the disk cache or the compiler, the linker.
+//
+// Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for
+// it. A finished kernel leaves the map; who keeps it is the caller's business.
+#include "program/compiled.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+
+#include "ir/walk.h"
+#include "jit/cache.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Compiled = std::shared_ptr<const CompiledKernel>;
+
+void dump_code(const std::string& kernel, const ir::Module& module, const jit::Options& options) {
+    constexpr std::pair<std::string_view, jit::Listing> kStages[] = {
+        {"llvm", jit::Listing::llvm}, {"optimized", jit::Listing::optimized_llvm}, {"asm", jit::Listing::assembly}};
+    for (const auto& [stage, listing] : kStages)
+        if (is_dumped(stage)) dump(stage, kernel, jit::listing(module, options, listing));
+}
+
+double since_ms(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// From the disk cache where it is there and links; compiled otherwise.
+std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, const jit::Options& options,
+                                                    const Digest& key, const CodeOptions& chosen,
+                                                    CompiledKernel::Cache& use) {
+    use = CompiledKernel::Cache::unused;
+    if (!chosen.cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
+    jit::Cache cache(jit::cache_folder(chosen.cache_folder));
+    if (std::optional<Binary> binary = cache.load(key)) {
+        use = CompiledKernel::Cache::found;
+        return std::make_shared<runtime::Executable>(std::move(*binary));
+    }
+    Binary binary = jit::compile(module, options, key);
+    use = cache.store(binary) ? CompiledKernel::Cache::stored : CompiledKernel::Cache::refused;
+    return std::make_shared<runtime::Executable>(std::move(binary));
+}
+
+std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const CompileOptions& options,
+                                          const jit::Options& jit, const Digest& key) {
+    const std::string& name = lowered.module->functions.front()->name;
+    auto use = CompiledKernel::Cache::unused;
+    auto executable = executable_for(*lowered.module, jit, key, options.code, use);
+    auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, lowered));
+    compiled->cache = use;
+    compiled->serial = options.code.serial;
+    if (options.code.exclusive)
+        for (const transform::Scattered& scattered : lowered.scattered)
+            compiled->own_gradients.push_back(scattered.parameter);
+    return compiled;
+}
+
+// ---- the same key from several threads ----
+
+struct InFlight {
+    std::mutex mutex;
+    std::map<Digest, std::shared_future<Compiled>> kernels;
+};
+
+// A child of fork() starts with an empty map: the threads that would fill the promises of the old one are not in it.
+InFlight*& in_flight() {
+    static InFlight* state = new InFlight;
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { in_flight() = new InFlight; });
+    WEFT_CHECK(registered == 0, "cannot register the handler for fork");
+    return state;
+}
+
+template <typename Build>
+Compiled build_once(const Digest& key, const Build& build) {
+    InFlight& state = *in_flight();
+    std::promise<Compiled> promise;
+    {
+        std::unique_lock lock(state.mutex);
+        if (const auto found = state.kernels.find(key); found != state.kernels.end()) {
+            const std::shared_future<Compiled> theirs = found->second;
+            lock.unlock();
+            return theirs.get();  // or the error that they ran into
+        }
+        state.kernels.emplace(key, promise.get_future().share());
+    }
+    const auto leave = [&] {
+        const std::lock_guard lock(state.mutex);
+        state.kernels.erase(key);
+    };
+    try {
+        Compiled compiled = build();
+        promise.set_value(compiled);
+        leave();
+        return compiled;
+    } catch (...) {
+        promise.set_exception(std::current_exception());
+        leave();
+        throw;
+    }
+}
+
+// The kernel as it was asked for: with the places of `lowered`, which may not be those of the kernel that the code was
+// first made for, and with what the key does not know.
+Compiled as_asked(Compiled compiled, const LoweredKernel& lowered, const CodeOptions& options) {
+    const KernelEntry& entry = compiled->description;
+    if (entry.remarks.empty() && entry.sites.empty() && compiled->serial == options.serial) return compiled;
+    auto own = std::make_shared<CompiledKernel>(*compiled);
+    own->serial = options.serial;
+    own->remarks.clear();
+    const std::vector<const ir::Operation*> operations = ir::numbered_operations(*lowered.module->functions.front());
+    for (const Remark& remark : entry.remarks) {
+        const Span span = operations.at(static_cast<std::size_t>(remark.operation))->span;
+        own->remarks.push_back(span ? span.place() + ": " + remark.text : remark.text);
+    }
+    if (!entry.sites.empty()) own->module = lowered.module;
+    return own;
+}
+
+}  // namespace
+
+CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name, KernelFacts facts) {
+    CompiledKernel kernel{std::move(facts)};
+    kernel.entry = executable->entry(name);
+    kernel.description = executable->kernel(name);
+    kernel.tid_rank = kernel.description.tid_rank;
+    kernel.own_parameters.assign(kernel.description.own_parameters.begin(), kernel.description.own_parameters.end());
+    kernel.executable = std::move(executable);
+    return kernel;
+}
+
+jit::Options jit_options(const CompileOptions& options) {
+    const auto& [lowering, code] = options;
+    jit::Options result;
+    result.codegen.debug = lowering.debug;
+    result.codegen.fast_math = code.fast_math;
+    result.codegen.line_info = code.line_info;
+    result.codegen.lanes = lowering.finite || code.serial ? 1 : code.lanes;  // a fault names the thread of a lane only there
+    result.codegen.short_rows = code.short_rows;
+    result.codegen.dense = code.dense;
+    result.codegen.noalias = lowering.noalias;
+    result.codegen.null_arrays = code.null_arrays;
+    result.codegen.exclusive = code.exclusive;
+    result.optimization_level = code.optimization_level;
+    result.native.compiler = code.host_compiler;
+    if (code.cache) result.native.cache = jit::cache_folder(code.cache_folder);
+    return result;
+}
+
+Compiled build(const LoweredKernel& lowered, const CompileOptions& options) {
+    const Clock::time_point start = Clock::now();
+    const ir::Module& module = *lowered.module;
+    const jit::Options jit = jit_options(options);
+    const Digest key = jit::cache_key(module, jit);
+    Compiled compiled = build_once(key, [&] {
+        dump_code(module.functions.front()->name, module, jit);
+        auto fresh = build_now(lowered, options, jit, key);
+        fresh->compile_ms = lowered.lowering_ms + since_ms(start);
+        return Compiled(std::move(fresh));
+    });
+    return as_asked(std::move(compiled), lowered, options.code);
+}
+
+Compiled compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
+    return build(lower(std::move(module), options.lowering), options);
+}
+
+}  // namespace weft::program

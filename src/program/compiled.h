@@ -1,0 +1,58 @@
+// Kernels as machine code: from the disk cache where it is there, compiled otherwise.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "jit/jit.h"
+#include "program/lowered.h"
+#include "program/options.h"
+#include "runtime/cpu/executable.h"
+
+namespace weft::program {
+
+// How long one thread takes, in nanoseconds, as launches measure it; 0 before the first.
+class MeasuredCost {
+public:
+    MeasuredCost() = default;
+    MeasuredCost(const MeasuredCost& other) : ns_(other.get()) {}
+    MeasuredCost& operator=(const MeasuredCost& other) {
+        set(other.get());
+        return *this;
+    }
+    double get() const { return ns_.load(std::memory_order_relaxed); }
+    void set(double ns) { ns_.store(ns, std::memory_order_relaxed); }
+
+private:
+    std::atomic<double> ns_{0.0};
+};
+
+// One kernel ready to run.
+struct CompiledKernel : KernelFacts {
+    std::shared_ptr<runtime::Executable> executable;
+    KernelEntryPoint entry = nullptr;
+    KernelEntry description;
+    std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
+    std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
+    std::vector<int> own_gradients;            // of which parameters each worker has its own (own_gradients.h)
+    bool serial = false;                       // one thread after the other
+    mutable MeasuredCost cost_alone;           // in place of the estimate in the description
+    double compile_ms = 0.0;
+    enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
+};
+
+// What launches follow, from an executable and what is known of its kernel `name`.
+CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name, KernelFacts facts);
+
+// A lowered kernel through codegen and the cache; `options.lowering` are those that it was lowered with.
+std::shared_ptr<const CompiledKernel> build(const LoweredKernel& lowered, const CompileOptions& options);
+
+// Both steps, for an analysed module (the kernel first).
+std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options = {});
+
+jit::Options jit_options(const CompileOptions& options);
+
+}  // namespace weft::program

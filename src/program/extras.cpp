@@ -1,0 +1,76 @@
+#include "program/extras.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "program/arrangement.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+ArrayView& view_at(std::byte* block, const ArrayPlace& place) {
+    return *reinterpret_cast<ArrayView*>(block + place.offset);
+}
+
+}  // namespace
+
+void point_extras(const KernelFacts& kernel, std::byte* block, const std::byte* after,
+                  std::span<const ArrayView> records) {
+    const std::size_t own = kernel.own_count();
+    for (std::size_t i = 0; i < kernel.extras.size(); ++i) {
+        const ir::Extra& extra = kernel.extras[i];
+        std::byte* const to = block + kernel.layout.offsets[own + i];
+        const Type type = kernel.parameter_types[own + i];
+        std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
+        if (extra.of < 0) continue;
+        if (extra.is_recorded()) {
+            WEFT_CHECK(static_cast<std::size_t>(extra.of) < records.size(), "a record of the launch is missing");
+            std::memcpy(to, &records[static_cast<std::size_t>(extra.of)], static_cast<std::size_t>(type.size_bytes()));
+            continue;
+        }
+        const std::byte* from = extra.kind == ir::Extra::Kind::after ? after : block;
+        from += kernel.layout.offsets[static_cast<std::size_t>(extra.of)];
+        std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
+    }
+    // What is shown besides the arguments has no gradient.
+    for (const ArrayPlace& place : kernel.arrays)
+        if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place).grad = nullptr;
+}
+
+std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte* block, runtime::Device& device) {
+    struct Copied {
+        ArrayView* view;
+        Extent extent;
+    };
+    std::vector<Copied> all;
+    const std::size_t own = kernel.own_count();
+    for (const ArrayPlace& place : kernel.arrays) {
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        if (parameter < own) continue;
+        const ir::Extra& extra = kernel.extras[parameter - own];
+        if (extra.of < 0 || extra.kind != ir::Extra::Kind::copy) continue;
+        ArrayView& view = view_at(block, place);
+        const Extent memory = extent(view, place.type);
+        if (memory.begin != memory.end) all.push_back({&view, memory});
+    }
+    std::sort(all.begin(), all.end(), [](const Copied& a, const Copied& b) { return a.extent.begin < b.extent.begin; });
+    std::vector<runtime::BufferPtr> buffers;
+    for (std::size_t first = 0; first < all.size();) {
+        std::size_t last = first;
+        const std::byte* end = all[first].extent.end;
+        while (last < all.size() && all[last].extent.begin < end) end = std::max(end, all[last++].extent.end);
+        const std::byte* const begin = all[first].extent.begin;
+        runtime::BufferPtr buffer = runtime::allocate(end - begin, device);
+        std::memcpy(buffer->data, begin, static_cast<std::size_t>(end - begin));
+        for (; first < last; ++first) {
+            auto* const data = static_cast<std::byte*>(all[first].view->data);
+            all[first].view->data = static_cast<std::byte*>(buffer->data) + (data - begin);
+        }
+        buffers.push_back(std::move(buffer));
+    }
+    return buffers;
+}
+
+}  // namespace weft::program

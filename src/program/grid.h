@@ -1,0 +1,32 @@
+// The extents of a launch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "transform/pipeline.h"
+#include "types/layout.h"
+
+namespace weft::program {
+
+// Those of a launch as the kernel sees it.
+struct Grid {
+    std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
+    std::int64_t count = 0;  // threads in all; 0 where any extent is 0
+};
+
+// Fits `dims` (1 to 4 extents) to machine code for launches of `tid_rank` dimensions: missing trailing axes have extent
+// 1, and a kernel that does not ask for coordinates counts all threads. Throws UsageError for negative extents, for
+// more axes than the code takes (but extents of 1), for products past 2^63, and for an extent that an int32 coordinate
+// cannot count.
+Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
+
+// The rank of such a launch (transform::fit_to_launch()).
+inline int launch_rank(std::span<const std::int64_t> dims) {
+    std::size_t rank = dims.size();
+    while (rank > 1 && dims[rank - 1] == 1) --rank;
+    return static_cast<int>(rank);
+}
+
+}  // namespace weft::program

@@ -1,0 +1,39 @@
+// What this room asks of the program that Weft runs in: Python, through bindings/, or one in C++, through embed/.
+#pragma once
+
+#include <string>
+
+namespace weft::program {
+
+void print_to_stdout(const std::string& text);
+
+// All but `print` may be null: then nothing is asked and nothing is told.
+struct Host {
+    // A long launch asks now and then whether it should end; where it does, `stop` throws what the caller gets.
+    bool (*interrupted)() = nullptr;
+    void (*stop)() = nullptr;
+    // Between these two other threads of the program may call in. `leave` gives what `enter` takes.
+    void* (*leave)() = nullptr;
+    void (*enter)(void*) = nullptr;
+    // What kernels print; to C's stdout where nobody says otherwise.
+    void (*print)(const std::string& text) = print_to_stdout;
+    // What Weft says about its own work, at a level of program::Settings::log_level.
+    void (*log)(int level, const std::string& text) = nullptr;
+};
+Host& host();
+
+// While it lives, other threads of the program may call in.
+class WithoutHost {
+public:
+    WithoutHost() : state_(host().leave ? host().leave() : nullptr) {}
+    ~WithoutHost() {
+        if (host().enter) host().enter(state_);
+    }
+    WithoutHost(const WithoutHost&) = delete;
+    WithoutHost& operator=(const WithoutHost&) = delete;
+
+private:
+    void* state_;
+};
+
+}  // namespace weft::program

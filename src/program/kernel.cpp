@@ -1,0 +1,223 @@
+#include "program/kernel.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "codegen/codegen.h"
+#include "jit/cache.h"
+#include "program/host.h"
+#include "program/grid.h"
+#include "program/reuse.h"
+#include "program/settings.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+// What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
+void log_compile(const CompiledKernel& compiled) {
+    using Cache = CompiledKernel::Cache;
+    const auto log = [](int level, const std::string& text) {
+        if (host().log && level >= settings().log_level) host().log(level, text);
+    };
+    const KernelEntry& entry = compiled.description;
+    constexpr int kDebug = 10, kWarning = 30;  // Settings::log_level
+    if (settings().log_level <= kDebug) {
+        char took[32];
+        std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
+        log(kDebug, "kernel '" + entry.name + "' " +
+                        (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " + took + ", " +
+                        std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
+        for (const std::string& remark : compiled.remarks) log(kDebug, "kernel '" + entry.name + "': " + remark);
+    }
+    static bool has_warned = false;
+    if (compiled.cache == Cache::refused && !has_warned) {
+        has_warned = true;
+        log(kWarning, "the folder of the kernel cache, " + jit::cache_folder(settings().cache_folder).string() +
+                          ", cannot be written: every process compiles its kernels anew. help: set "
+                          "wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+    }
+}
+
+}  // namespace
+
+Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
+               KernelOptions options)
+    : name_(std::move(name)),
+      source_(std::move(source)),
+      types_(std::move(types)),
+      layout_(argument_layout(types_)),
+      arrays_(array_places(layout_, types_)),
+      options_(std::move(options)) {}
+
+// ---- options ----
+
+Variant Kernel::configured() const {
+    const Settings& set = settings();
+    Variant variant;
+    variant.debug = options_.debug.value_or(set.debug);
+    variant.fast_math = options_.fast_math.value_or(set.fast_math);
+    variant.line_info = options_.line_info.value_or(set.line_info || variant.debug);
+    variant.finite = set.verify_fp;
+    variant.serial = set.serial || variant.debug;
+    return variant;
+}
+
+Variant Kernel::variant_of(std::span<const std::int64_t> dims, const std::byte* block) const {
+    Variant variant = configured();
+    variant.launch_rank = launch_rank(dims);
+    variant.nulls = has_null(arrays_, block);
+    variant.short_rows =
+        variant.launch_rank > 1 && dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
+    return variant;
+}
+
+int Kernel::optimization_level(Variant variant) const {
+    if (options_.optimization_level) return *options_.optimization_level;
+    return settings().optimization_level.value_or(variant.debug ? 0 : 3);
+}
+
+sema::Options Kernel::sema_options(bool debug) const {
+    sema::Options result;
+    result.debug = debug;
+    result.max_unroll = options_.max_unroll.value_or(settings().max_unroll);
+    return result;
+}
+
+CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+    CompileOptions result;
+    CodeOptions& code_options = result.code;
+    code_options.fast_math = variant.fast_math;
+    code_options.line_info = variant.line_info;
+    code_options.optimization_level = optimization_level(variant);
+    code_options.lanes = variant.single ? 1 : options_.lanes.value_or(0);
+    code_options.short_rows = variant.short_rows;
+    code_options.dense = !arrangement.strided;
+    code_options.null_arrays = variant.nulls;
+    code_options.exclusive = variant.exclusive;
+    code_options.serial = variant.serial;
+    code_options.cache = settings().cache_kernels;
+    code_options.cache_folder = settings().cache_folder;
+    code_options.host_compiler = settings().host_compiler;
+
+    LoweringOptions& lowering = result.lowering;
+    const int names = code(variant.debug).tid_rank(), rank = transform::fitted_rank(names, variant.launch_rank);
+    lowering.launch_rank = rank == names ? 0 : rank;
+    lowering.debug = variant.debug;
+    lowering.noalias = !arrangement.overlapping;
+    lowering.distinct = !arrangement.repeating;
+    lowering.record = variant.records;
+    lowering.finite = variant.finite;
+    lowering.shares = code_options.lanes <= 1 && !variant.nulls;
+    lowering.gradients = derivation.gradients;
+    lowering.tangents = derivation.tangents;
+    lowering.trail_bytes = settings().gradient_loop_bytes;
+    return result;
+}
+
+// ---- from the source to code ----
+
+// A closure of the same factory may have been analysed with the same captured values.
+KernelCode& Kernel::code(bool debug) {
+    std::shared_ptr<KernelCode>& slot = code_[debug];
+    if (slot) return *slot;
+    const sema::Options options = sema_options(debug);
+    const std::string key = reuse_key(*source_, types_, options);
+    slot = find_code(source_, key);
+    if (slot) return *slot;
+    Recording recording(source_);
+    auto made = std::make_shared<KernelCode>(sema::analyze(recording.kernel(), options, types_));
+    recording.remember(key, made);
+    slot = std::move(made);
+    return *slot;
+}
+
+Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation& derivation) {
+    if (!options_.enable_backward && !derivation.gradients.empty())
+        throw UsageError("kernel '" + name_ + "'",
+                         "was declared with enable_backward=False, and a gradient is asked for. help: leave "
+                         "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
+    std::unique_ptr<Specialization>& slot =
+        specializations_[{variant.index(), settings().gradient_loop_bytes, derivation}];
+    if (!slot) slot = std::make_unique<Specialization>();
+    const bool is_plain = derivation == Derivation();
+    if (is_plain && std::ranges::none_of(plain_, [&](const auto& one) { return one.first == variant.index(); }))
+        plain_.emplace_back(variant.index(), slot.get());
+    return *slot;
+}
+
+const LoweredKernel& Kernel::newly_lowered(Specialization& into, Variant variant, Arrangement arrangement,
+                                           const Derivation& derivation) {
+    const CompileOptions options = compile_options(variant, arrangement, derivation);
+    const std::shared_ptr<KernelCode> from = code_[variant.debug];
+    auto made = from->lowered(options.lowering);
+    auto& to = into.lowered[arrangement.index()];
+    if (!to) to = std::move(made);  // else another thread was quicker
+    return *to;
+}
+
+const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant variant, Arrangement arrangement,
+                                             const Derivation& derivation) {
+    const CompileOptions options = compile_options(variant, arrangement, derivation);
+    const std::shared_ptr<KernelCode> from = code_[variant.debug];
+    auto made = from->find(options);
+    was_shared_ = made != nullptr;
+    if (!made) {
+        made = from->compiled(options);
+        log_compile(*made);
+    }
+    auto& to = into.compiled[arrangement.index()];
+    if (!to) to = std::move(made);
+    return *to;
+}
+
+const LoweredKernel& Kernel::lowered(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+    Specialization& one = specialization(variant, derivation);
+    const auto& found = one.lowered[arrangement.index()];
+    return found ? *found : newly_lowered(one, variant, arrangement, derivation);
+}
+
+const CompiledKernel& Kernel::compiled(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+    Specialization& one = specialization(variant, derivation);
+    const auto& found = one.compiled[arrangement.index()];
+    return found ? *found : newly_compiled(one, variant, arrangement, derivation);
+}
+
+const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
+    Specialization& one = plain(variant);
+    const KernelFacts& facts = one.lowered[0] ? *one.lowered[0] : newly_lowered(one, variant, {}, {});
+    const Arrangement arranged = arrangement(facts, block);
+    const auto& found = one.compiled[arranged.index()];
+    return found ? *found : newly_compiled(one, variant, arranged, {});
+}
+
+// ---- change ----
+
+// Everything of the analysed kernel, and the options that shape code: but not its name, nor where it stands.
+Digest Kernel::hash() {
+    const Variant variant = configured();
+    const CodeOptions shaping = compile_options(variant, {}, {}).code;
+    std::string text = ir::print(code(variant.debug).analysed(), /*names=*/false);
+    for (const int option :
+         {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.line_info),
+          shaping.optimization_level, shaping.lanes, static_cast<int>(options_.enable_backward)})
+        text += "\n" + std::to_string(option);
+    return jit::hash_bytes(text);
+}
+
+void Kernel::set_options(const KernelOptions& changed) {
+    options_ = changed;
+    forget();
+}
+
+void Kernel::forget() {
+    for (auto& code : code_)
+        if (code) retired_code_.push_back(std::move(code));
+    code_ = {};
+    plain_.clear();
+    for (auto& [key, made] : specializations_) retired_.push_back(std::move(made));
+    specializations_.clear();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,107 @@
+// A kernel as launches know it: where it comes from, its parameters, its options, and the machine code for each way in
+// which it has been launched.
+//
+// Three questions lead to code. What the options and the grid ask for (Variant) decides what the kernel is lowered to;
+// with that is known what its parameters are and which of them it writes; and how the arrays of a launch lie in memory
+// (Arrangement), which is looked at then, decides about the code. So nothing is compiled that no launch needs.
+//
+// Not for several threads at once: the caller has a lock (of Python, the GIL). It is given up while code is made, so that
+// another thread may ask meanwhile; what has been handed out stays valid as long as the kernel lives.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "program/arrangement.h"
+#include "program/code.h"
+#include "program/options.h"
+#include "sema/environment.h"
+#include "sema/sema.h"
+
+namespace weft::program {
+
+class Kernel {
+public:
+    // `types` are the parameters'; `name` is for messages. A generic kernel's instances are kernels of their own, whose
+    // source leaves the types open.
+    Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
+           KernelOptions options);
+
+    const std::string& name() const { return name_; }
+    const std::vector<Type>& types() const { return types_; }
+    const std::string& parameter_name(std::size_t i) const { return source_->tree->parameters[i].name; }
+    const ArgumentLayout& layout() const { return layout_; }
+    const std::vector<ArrayPlace>& arrays() const { return arrays_; }
+    const KernelOptions& options() const { return options_; }
+
+    // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does.
+    Variant configured() const;
+    Variant variant_of(std::span<const std::int64_t> dims, const std::byte* block) const;
+    int optimization_level(Variant variant) const;
+
+    // All throw CompileError where the kernel has a mistake, or no derivative, and UsageError for a derivative where
+    // it was declared with enable_backward=False.
+    KernelCode& code(bool debug);
+    const LoweredKernel& lowered(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
+    const CompiledKernel& compiled(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
+    // The code for a launch with this block.
+    const CompiledKernel& choose(Variant variant, const std::byte* block);
+    CompileOptions compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation);
+
+    // What decides about the machine code, and the options: equal for kernels that do the same.
+    Digest hash();
+    bool knows_hash() const { return code_[0] || code_[1]; }
+    // Whether the latest code was made for another kernel of the same `def`.
+    bool was_shared() const { return was_shared_; }
+
+    // Other options; or functions that it calls may have been defined anew: everything is made again. What was handed
+    // out stays valid.
+    void set_options(const KernelOptions& changed);
+    void forget();
+
+private:
+    // One derivation in one variant, by Arrangement::index().
+    struct Specialization {
+        std::array<std::shared_ptr<const LoweredKernel>, Arrangement::kCount> lowered;
+        std::array<std::shared_ptr<const CompiledKernel>, Arrangement::kCount> compiled;
+    };
+    sema::Options sema_options(bool debug) const;
+    Specialization& plain(Variant variant) {
+        const std::size_t index = variant.index();
+        for (const auto& [at, found] : plain_)
+            if (at == index) return *found;
+        return specialization(variant, {});
+    }
+    Specialization& specialization(Variant variant, const Derivation& derivation);
+    const LoweredKernel& newly_lowered(Specialization& into, Variant variant, Arrangement arrangement,
+                                       const Derivation& derivation);
+    const CompiledKernel& newly_compiled(Specialization& into, Variant variant, Arrangement arrangement,
+                                         const Derivation& derivation);
+
+    std::string name_;
+    std::shared_ptr<const sema::FunctionSource> source_;
+    std::vector<Type> types_;
+    ArgumentLayout layout_;
+    std::vector<ArrayPlace> arrays_;
+    KernelOptions options_;
+
+    std::array<std::shared_ptr<KernelCode>, 2> code_;  // by `debug`
+    // By Variant::index(), the bytes that loops may keep, and the derivation.
+    using Key = std::tuple<std::size_t, std::int64_t, Derivation>;
+    std::map<Key, std::unique_ptr<Specialization>> specializations_;
+    // Those of the kernel itself, by Variant::index(): few, so that looking through them is quick.
+    std::vector<std::pair<std::size_t, Specialization*>> plain_;
+    // From before forget(): launches and recorded launches may still use them.
+    std::vector<std::shared_ptr<KernelCode>> retired_code_;
+    std::vector<std::unique_ptr<Specialization>> retired_;
+    bool was_shared_ = false;
+};
+
+}  // namespace weft::program

@@ -1,0 +1,143 @@
+#include "program/lowered.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "ir/walk.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+bool is_dumped(std::string_view stage) {
+    const char* const list = std::getenv("WEFT_DUMP");
+    if (list == nullptr || *list == '\0') return false;
+    std::string_view rest = list;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view word = rest.substr(0, comma);
+        if (word == stage || word == "all") return true;
+        rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    }
+    return false;
+}
+
+void dump(std::string_view stage, const std::string& kernel, const std::string& text) {
+    const std::string all = "---- " + std::string(stage) + " of kernel " + kernel + " ----\n" + text + "\n";
+    std::fwrite(all.data(), 1, all.size(), stderr);
+}
+
+namespace {
+
+void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module& module) {
+    if (is_dumped(stage)) dump(stage, kernel, ir::print(module, /*names=*/true));
+}
+
+void add_arrays(Type type, std::int64_t offset, int parameter, std::vector<ArrayPlace>& places) {
+    if (type.is_array()) {
+        places.push_back({offset, type, parameter});
+    } else if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) add_arrays(field.type, offset + field.offset, parameter, places);
+    }
+}
+
+std::vector<ir::Extra> used_extras(const ir::Function& kernel) {
+    std::vector<bool> used(static_cast<std::size_t>(kernel.value_count()), false);
+    ir::for_each_operation(kernel.body, [&](const ir::Operation& operation) {
+        for (const ir::Value* operand : operation.operands) used[static_cast<std::size_t>(operand->id)] = true;
+    });
+    std::vector<ir::Extra> extras = kernel.extras;
+    const std::size_t own = kernel.parameters().size() - extras.size();
+    for (std::size_t i = 0; i < extras.size(); ++i)
+        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) extras[i].of = -1;
+    return extras;
+}
+
+std::vector<KernelFacts::Record> records_of(const ir::Function& adjoint, const std::vector<ir::Extra>& extras) {
+    std::vector<KernelFacts::Record> records;
+    bool any_used = false;
+    const std::size_t own = adjoint.parameters().size() - extras.size();
+    for (std::size_t i = 0; i < extras.size(); ++i) {
+        if (!extras[i].is_recorded()) continue;
+        records.push_back({adjoint.parameters()[own + i]->type.element(), extras[i].kind == ir::Extra::Kind::log});
+        any_used |= extras[i].of >= 0;
+    }
+    if (!any_used) records.clear();
+    return records;
+}
+
+transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
+    transform::PipelineOptions pipeline;
+    pipeline.launch_rank = options.launch_rank;
+    if (!options.gradients.empty())
+        pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
+    if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
+    pipeline.record = options.record;
+    pipeline.noalias = options.noalias;
+    pipeline.distinct = options.distinct;
+    pipeline.finite = options.finite;
+    pipeline.checks_parts = options.debug;
+    pipeline.shares = options.shares;
+    return pipeline;
+}
+
+}  // namespace
+
+std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types) {
+    std::vector<ArrayPlace> places;
+    for (std::size_t i = 0; i < types.size(); ++i) add_arrays(types[i], layout.offsets[i], static_cast<int>(i), places);
+    return places;
+}
+
+KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ir::ParameterEffects> effects_of)
+    : parameter_types(std::move(types)),
+      layout(argument_layout(parameter_types)),
+      arrays(array_places(layout, parameter_types)),
+      effects(std::move(effects_of)) {
+    for (std::size_t i = 0; i < parameter_types.size(); ++i)
+        if (parameter_types[i].is_array() && parameter_types[i].ndim() > 0) array_parameters.push_back(static_cast<int>(i));
+    for (const ir::ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
+}
+
+LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& options) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
+               "the first function of a module to compile must be its kernel");
+    const std::string name = module->functions.front()->name;
+    dump_ir("sema", name, *module);
+
+    // What the kernel itself does, also where the passes make it its adjoint.
+    std::vector<ir::ParameterEffects> effects;
+    std::vector<std::vector<int>> overwritten;
+    bool is_known = false;
+    transform::PipelineOptions pipeline = pipeline_options(options);
+    pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
+        dump_ir(pass, name, after);
+        if (pass != "simplify" || is_known) return;
+        is_known = true;
+        effects = ir::effects(*after.functions.front());
+        overwritten = transform::overwritten(*after.functions.front());
+    };
+    transform::run_pipeline(*module, pipeline);
+
+    const ir::Function& kernel = *module->functions.front();
+    std::vector<Type> types;
+    for (const ir::Value* parameter : kernel.parameters()) types.push_back(parameter->type);
+    LoweredKernel lowered{{std::move(types), std::move(effects)}, nullptr, 0.0};
+    lowered.tid_rank = kernel.tid_rank;
+    lowered.overwritten = std::move(overwritten);
+    lowered.own_parameters = kernel.own_parameters;
+    lowered.extras = used_extras(kernel);
+    if (!options.gradients.empty() && options.tangents.empty()) {
+        lowered.contents = transform::contents_read(kernel);
+        lowered.records = records_of(kernel, lowered.extras);
+        lowered.scattered = transform::scattered_gradients(kernel);
+    }
+    lowered.module = std::move(module);
+    lowered.lowering_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    return lowered;
+}
+
+}  // namespace weft::program

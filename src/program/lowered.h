@@ -1,0 +1,71 @@
+// A kernel after the passes, before there is machine code: what launches have to know of it, and the IR that the code is
+// made from. The listing, the adjoint and the launch all come this way.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ir.h"
+#include "program/options.h"
+#include "transform/vectorize/combined.h"
+#include "types/layout.h"
+
+namespace weft::program {
+
+// An array in an argument block: by itself or in a struct.
+struct ArrayPlace {
+    std::int64_t offset;
+    Type type;
+    int parameter;
+};
+
+// The arrays of an argument block in order, those in structs too.
+std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types);
+
+// What is known of a kernel for one set of LoweringOptions, whatever device it will run on.
+struct KernelFacts {
+    KernelFacts() = default;
+    KernelFacts(std::vector<Type> types, std::vector<ir::ParameterEffects> effects);
+
+    std::vector<Type> parameter_types;  // the user's, then those that the compiler added
+    ArgumentLayout layout;
+    std::vector<ArrayPlace> arrays;
+    std::vector<int> array_parameters;          // numbers of those that are arrays
+    std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
+    bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
+    int tid_rank = 0;
+    std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the kernel itself
+    std::vector<int> own_parameters;            // ir::Function::own_parameters
+    std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
+
+    // Of adjoints without tangents.
+    std::vector<transform::Contents> contents;  // which it looks at, by parameter
+    struct Record {
+        Type element;
+        bool is_log;
+    };
+    std::vector<Record> records;  // what the launch has to keep of its atomics; empty where nothing
+    std::vector<transform::Scattered> scattered;
+
+    // How many of the parameters are the user's.
+    std::size_t own_count() const { return parameter_types.size() - extras.size(); }
+};
+
+struct LoweredKernel : KernelFacts {
+    std::shared_ptr<const ir::Module> module;  // the kernel first
+    double lowering_ms = 0.0;
+};
+
+// Runs the passes on an analysed module. Throws CompileError, at the user's line, where the program has no derivative
+// that could be computed here.
+LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& options);
+
+// $WEFT_DUMP is a list of stages, with commas: "sema", the name of any pass of transform/pipeline.cpp, "llvm",
+// "optimized", "asm", or "all". Each is printed to stderr when it is reached.
+bool is_dumped(std::string_view stage);
+void dump(std::string_view stage, const std::string& kernel, const std::string& text);
+
+}  // namespace weft::program

@@ -1,0 +1,93 @@
+// What decides about the machine code of a kernel besides the kernel itself: options of its own and of wp.config, and
+// how it is launched. How the arrays of a launch lie in memory does, too: arrangement.h.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transform/adjoint/adjoint.h"
+#include "transform/pipeline.h"
+
+namespace weft::program {
+
+// What the passes on the IR depend on.
+struct LoweringOptions {
+    int launch_rank = 0;  // transform::fit_to_launch(); 0 where it is as many as tid() has names
+    bool debug = false;
+    bool noalias = true;   // false: for launches whose arrays overlap
+    bool distinct = true;  // false: for launches with arrays that show an element at several indices
+    bool record = false;   // keep what atomics give, for the adjoint
+    bool finite = false;   // note who writes what is not finite
+    bool shares = false;   // transform::PipelineOptions::shares
+    // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
+    std::vector<transform::Gradient> gradients;
+    std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
+    // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
+    std::vector<bool> tangents;
+
+    bool operator==(const LoweringOptions&) const = default;
+};
+
+// What code generation depends on besides.
+struct CodeOptions {
+    bool fast_math = false;
+    bool line_info = false;
+    int optimization_level = 3;
+    int lanes = 0;
+    bool short_rows = false;   // codegen::Options::short_rows
+    bool dense = true;         // false: for launches with strided arrays
+    bool null_arrays = false;  // for launches that pass None for an array
+    bool exclusive = false;    // of an adjoint: each worker has scattered gradients of its own (own_gradients.h)
+    bool serial = false;       // one lane; launches run it on one CPU thread
+    bool cache = true;
+    std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
+    std::string host_compiler;           // of functions in C++; empty: one is looked for
+
+    bool operator==(const CodeOptions&) const = default;
+};
+
+struct CompileOptions {
+    LoweringOptions lowering;
+    CodeOptions code;
+
+    bool operator==(const CompileOptions&) const = default;
+};
+
+// Options of @wp.kernel and of its module; empty means "as wp.config says".
+struct KernelOptions {
+    std::optional<bool> debug, fast_math, line_info;
+    std::optional<int> optimization_level, max_unroll;
+    std::optional<int> lanes;  // threads per vector; 1 is the scalar code
+    bool enable_backward = true;
+};
+
+// What a launch asks for before it looks at where its arrays lie.
+struct Variant {
+    bool debug = false, fast_math = false, line_info = false;
+    bool records = false;     // keeps what its atomics give, for its adjoint
+    bool finite = false;      // notes who writes what is not finite
+    bool exclusive = false;   // adjoints only: scattered gradients are of one worker
+    bool nulls = false;       // some array is None or empty
+    bool short_rows = false;  // codegen::Options::short_rows
+    bool single = false;      // for a launch of one thread: not in lanes
+    bool serial = false;      // one thread after the other
+    int launch_rank = 0;      // transform::fit_to_launch()
+
+    std::size_t index() const {
+        return debug | fast_math << 1 | line_info << 2 | records << 3 | finite << 4 | exclusive << 5 | nulls << 6 |
+               short_rows << 7 | single << 8 | serial << 9 | launch_rank << 10;
+    }
+};
+
+// The kernel itself where both are empty; else its adjoint, forward mode, or forward mode of the adjoint.
+struct Derivation {
+    std::vector<transform::Gradient> gradients;  // one for each parameter
+    std::vector<bool> tangents;                  // which parameters have one
+
+    auto operator<=>(const Derivation&) const = default;
+};
+
+}  // namespace weft::program

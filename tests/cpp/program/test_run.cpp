@@ -1,0 +1,54 @@
+// How launches are spread over threads.
+#include "program/run.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "program/settings.h"
+#include "runtime/cpu/pool.h"
+
+namespace weft::program {
+namespace {
+
+// The threads that run a launch of a kernel that takes a while, by wp.config.deterministic and KernelEntry::ordered.
+std::size_t threads_of_launch(bool deterministic, bool ordered) {
+    struct Seen {
+        std::mutex mutex;
+        std::set<std::thread::id> threads;
+    } seen;
+    CompiledKernel kernel;
+    kernel.description.tid_rank = 1;
+    kernel.description.cost = 1e6;
+    kernel.description.ordered = ordered;
+    const auto entry = [](const void* arguments, const LaunchContext*, std::int64_t, std::int64_t) {
+        Seen& into = *static_cast<Seen*>(const_cast<void*>(arguments));
+        {
+            const std::lock_guard lock(into.mutex);
+            into.threads.insert(std::this_thread::get_id());
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that others come to their pieces
+    };
+    Grid grid;
+    grid.dim[0] = grid.count = 1000;
+    const bool before = settings().deterministic;
+    settings().deterministic = deterministic;
+    run_entry(kernel, entry, &seen, nullptr, grid, nullptr);
+    settings().deterministic = before;
+    return seen.threads.size();
+}
+
+TEST(run, what_depends_on_the_order_runs_on_one_thread_where_that_is_asked) {
+    const int before = runtime::cpu_threads();
+    runtime::set_cpu_threads(4);
+    EXPECT_EQ(threads_of_launch(/*deterministic=*/true, /*ordered=*/true), 1U);
+    EXPECT_GT(threads_of_launch(/*deterministic=*/true, /*ordered=*/false), 1U);
+    EXPECT_GT(threads_of_launch(/*deterministic=*/false, /*ordered=*/true), 1U);
+    runtime::set_cpu_threads(before);
+}
+
+}  // namespace
+}  // namespace weft::program
