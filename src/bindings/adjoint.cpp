@@ -184,7 +184,7 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
 void watch_written(program::FiniteCheck& check, Packed& packed, const std::vector<PyObject*>& values,
                    const std::string& of) {
     program::Kernel& core = packed.kernel.core();
-    const auto& effects = core.lowered(core.configured()).effects;
+    const auto& effects = core.facts(core.configured()).effects;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (!effects[i].writes) continue;
         const std::string name = of + packed.parameters[i].name;

@@ -61,10 +61,10 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, 
             derivation.gradients.push_back(has_gradient ? transform::Gradient::used : transform::Gradient::none);
         if (tangents) derivation.tangents.push_back(has_gradient || ir::is_smooth(type));
     }
-    const program::LoweredKernel& lowered = core.lowered(variant, {}, derivation);
-    if (stage == "ir") return ir::print(*lowered.module);
-    return jit::listing(*lowered.module, program::jit_options(core.compile_options(variant, {}, derivation)),
-                        which->second);
+    const program::CompileOptions options = core.compile_options(variant, {}, derivation);
+    const auto lowered = core.code(variant.debug).lowered(options.lowering);
+    if (stage == "ir") return ir::print(*lowered->module);
+    return jit::listing(*lowered->module, program::jit_options(options), which->second);
 }
 
 // The options that shape code, by the names that python/warp/modules.py gives them; what is missing is as wp.config

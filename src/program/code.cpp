@@ -5,28 +5,28 @@
 
 namespace weft::program {
 
-namespace {
-
-// The one that is there by now, where another thread was quicker.
-template <typename Table, typename Options, typename Made>
-Made kept(Table& table, const Options& options, Made made) {
-    for (const auto& [known, found] : table)
+std::shared_ptr<const KernelFacts> KernelCode::find_facts(const LoweringOptions& options) const {
+    for (const auto& [known, found] : facts_)
         if (known == options) return found;
-    table.emplace_back(options, made);
-    return made;
+    return nullptr;
 }
 
-}  // namespace
+std::shared_ptr<const KernelFacts> KernelCode::facts(const LoweringOptions& options) {
+    if (auto found = find_facts(options)) return found;
+    lowered(options);
+    return find_facts(options);
+}
 
 std::shared_ptr<const LoweredKernel> KernelCode::lowered(const LoweringOptions& options) {
-    for (const auto& [known, found] : lowered_)
-        if (known == options) return found;
+    if (latest_.second && latest_.first == options) return latest_.second;
     std::shared_ptr<const LoweredKernel> made;
     {
         const WithoutHost without;
         made = std::make_shared<const LoweredKernel>(lower(ir::clone(*analysed_), options));
     }
-    return kept(lowered_, options, std::move(made));
+    if (!find_facts(options)) facts_.emplace_back(options, std::make_shared<const KernelFacts>(*made));
+    latest_ = {options, made};
+    return made;
 }
 
 std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& options) const {
@@ -49,7 +49,10 @@ std::shared_ptr<const CompiledKernel> KernelCode::compiled(const CompileOptions&
         const WithoutHost without;
         made = build(*from, options);
     }
-    return kept(compiled_, options, std::move(made));
+    if (latest_.second == from) latest_.second.reset();
+    if (auto found = find(options)) return found;  // another thread was quicker
+    compiled_.emplace_back(options, made);
+    return made;
 }
 
 }  // namespace weft::program

@@ -22,8 +22,9 @@ public:
     // How many coordinates the kernel itself asks of tid().
     int tid_rank() const { return analysed_->functions.front()->tid_rank; }
 
-    // Each made at its first call, and kept. The caller holds the host's lock (host.h), which is given up while they are
-    // made. Throws CompileError.
+    // Each made at its first call. Facts and code are kept; of IR, which takes the most memory, the latest one until
+    // there is code. The caller holds the host's lock (host.h), which is given up meanwhile. Throws CompileError.
+    std::shared_ptr<const KernelFacts> facts(const LoweringOptions& options);
     std::shared_ptr<const LoweredKernel> lowered(const LoweringOptions& options);
     std::shared_ptr<const CompiledKernel> compiled(const CompileOptions& options);
     // Null where it has not been compiled.
@@ -31,7 +32,10 @@ public:
 
 private:
     const std::unique_ptr<const ir::Module> analysed_;
-    std::vector<std::pair<LoweringOptions, std::shared_ptr<const LoweredKernel>>> lowered_;
+    std::shared_ptr<const KernelFacts> find_facts(const LoweringOptions& options) const;
+
+    std::vector<std::pair<LoweringOptions, std::shared_ptr<const KernelFacts>>> facts_;
+    std::pair<LoweringOptions, std::shared_ptr<const LoweredKernel>> latest_;
     std::vector<std::pair<CompileOptions, std::shared_ptr<const CompiledKernel>>> compiled_;
 };
 

@@ -147,12 +147,12 @@ Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation
     return *slot;
 }
 
-const LoweredKernel& Kernel::newly_lowered(Specialization& into, Variant variant, Arrangement arrangement,
-                                           const Derivation& derivation) {
+const KernelFacts& Kernel::new_facts(Specialization& into, Variant variant, Arrangement arrangement,
+                                     const Derivation& derivation) {
     const CompileOptions options = compile_options(variant, arrangement, derivation);
     const std::shared_ptr<KernelCode> from = code_[variant.debug];
-    auto made = from->lowered(options.lowering);
-    auto& to = into.lowered[arrangement.index()];
+    auto made = from->facts(options.lowering);
+    auto& to = into.facts[arrangement.index()];
     if (!to) to = std::move(made);  // else another thread was quicker
     return *to;
 }
@@ -172,10 +172,10 @@ const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant varia
     return *to;
 }
 
-const LoweredKernel& Kernel::lowered(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+const KernelFacts& Kernel::facts(Variant variant, Arrangement arrangement, const Derivation& derivation) {
     Specialization& one = specialization(variant, derivation);
-    const auto& found = one.lowered[arrangement.index()];
-    return found ? *found : newly_lowered(one, variant, arrangement, derivation);
+    const auto& found = one.facts[arrangement.index()];
+    return found ? *found : new_facts(one, variant, arrangement, derivation);
 }
 
 const CompiledKernel& Kernel::compiled(Variant variant, Arrangement arrangement, const Derivation& derivation) {
@@ -186,8 +186,8 @@ const CompiledKernel& Kernel::compiled(Variant variant, Arrangement arrangement,
 
 const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     Specialization& one = plain(variant);
-    const KernelFacts& facts = one.lowered[0] ? *one.lowered[0] : newly_lowered(one, variant, {}, {});
-    const Arrangement arranged = arrangement(facts, block);
+    const KernelFacts& known = one.facts[0] ? *one.facts[0] : new_facts(one, variant, {}, {});
+    const Arrangement arranged = arrangement(known, block);
     const auto& found = one.compiled[arranged.index()];
     return found ? *found : newly_compiled(one, variant, arranged, {});
 }

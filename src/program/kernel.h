@@ -49,7 +49,7 @@ public:
     // All throw CompileError where the kernel has a mistake, or no derivative, and UsageError for a derivative where
     // it was declared with enable_backward=False.
     KernelCode& code(bool debug);
-    const LoweredKernel& lowered(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
+    const KernelFacts& facts(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
     const CompiledKernel& compiled(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
     // The code for a launch with this block.
     const CompiledKernel& choose(Variant variant, const std::byte* block);
@@ -69,7 +69,7 @@ public:
 private:
     // One derivation in one variant, by Arrangement::index().
     struct Specialization {
-        std::array<std::shared_ptr<const LoweredKernel>, Arrangement::kCount> lowered;
+        std::array<std::shared_ptr<const KernelFacts>, Arrangement::kCount> facts;
         std::array<std::shared_ptr<const CompiledKernel>, Arrangement::kCount> compiled;
     };
     sema::Options sema_options(bool debug) const;
@@ -80,8 +80,8 @@ private:
         return specialization(variant, {});
     }
     Specialization& specialization(Variant variant, const Derivation& derivation);
-    const LoweredKernel& newly_lowered(Specialization& into, Variant variant, Arrangement arrangement,
-                                       const Derivation& derivation);
+    const KernelFacts& new_facts(Specialization& into, Variant variant, Arrangement arrangement,
+                                 const Derivation& derivation);
     const CompiledKernel& newly_compiled(Specialization& into, Variant variant, Arrangement arrangement,
                                          const Derivation& derivation);
 

@@ -120,14 +120,14 @@ Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
 
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check) {
     Variant variant = variant_of(kernel, what);
-    const LoweredKernel& lowered = kernel.lowered(variant, {}, what.derivation);
-    check_records(kernel, what, lowered);
-    const Grid grid = make_grid(what.dims, lowered.tid_rank, kernel.name());
-    std::vector<std::byte> block = block_of(kernel, what, lowered);
-    const Arrangement arranged = arrangement(lowered, block.data(), what.of_adjoint());
+    const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
+    check_records(kernel, what, facts);
+    const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
+    std::vector<std::byte> block = block_of(kernel, what, facts);
+    const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint());
     if (!what.tangents) {
         variant.single = grid.count == 1;
-        variant.exclusive = !arranged.overlapping && is_exclusive(variant, lowered, block.data(), grid.count);
+        variant.exclusive = !arranged.overlapping && is_exclusive(variant, facts, block.data(), grid.count);
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
@@ -144,12 +144,12 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
 
 bool needs_launch(Kernel& kernel, const DerivedLaunch& what) {
     const Variant variant = variant_of(kernel, what);
-    const LoweredKernel* lowered = &kernel.lowered(variant, {}, what.derivation);
-    const std::vector<std::byte> block = block_of(kernel, what, *lowered);
-    const Arrangement arranged = arrangement(*lowered, block.data(), what.of_adjoint());
-    if (arranged.index() != 0) lowered = &kernel.lowered(variant, arranged, what.derivation);
-    if (what.of_adjoint()) check_after(kernel, *lowered);
-    return std::ranges::any_of(lowered->extras, [](const ir::Extra& extra) {
+    const KernelFacts* facts = &kernel.facts(variant, {}, what.derivation);
+    const std::vector<std::byte> block = block_of(kernel, what, *facts);
+    const Arrangement arranged = arrangement(*facts, block.data(), what.of_adjoint());
+    if (arranged.index() != 0) facts = &kernel.facts(variant, arranged, what.derivation);
+    if (what.of_adjoint()) check_after(kernel, *facts);
+    return std::ranges::any_of(facts->extras, [](const ir::Extra& extra) {
         return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy;
     });
 }
@@ -188,25 +188,25 @@ LaunchNeeds launch_needs(Kernel& kernel, std::span<const std::int64_t> dims, con
                          std::span<const std::int64_t> shape) {
     Variant variant = kernel.variant_of(dims, block);
     variant.short_rows = false;
-    const LoweredKernel& lowered = kernel.lowered(variant);
-    const Arrangement arranged{.overlapping = arrangement(lowered, block, /*with_gradients=*/true).overlapping};
-    const std::size_t count = lowered.effects.size();
+    const KernelFacts& facts = kernel.facts(variant);
+    const Arrangement arranged{.overlapping = arrangement(facts, block, /*with_gradients=*/true).overlapping};
+    const std::size_t count = facts.effects.size();
     std::vector<bool> leads_on;  // whether elements of it hold arrays
     for (const Type type : kernel.types()) leads_on.push_back(ir::holds_array(type.is_array() ? type.element() : type));
     const auto writes_gradients = [&](const std::vector<Gradient>& there) {
         for (std::size_t i = 0; i < count; ++i)
-            if (lowered.effects[i].writes && (leads_on[i] || there[i] != Gradient::none)) return true;
+            if (facts.effects[i].writes && (leads_on[i] || there[i] != Gradient::none)) return true;
         return false;
     };
 
     const bool any_leads_on = std::ranges::find(leads_on, true) != leads_on.end();
-    const std::vector<Gradient> expected = expected_gradients(lowered, gradients, any_leads_on, is_array);
-    const LoweredKernel* adjoint = nullptr;
+    const std::vector<Gradient> expected = expected_gradients(facts, gradients, any_leads_on, is_array);
+    const KernelFacts* adjoint = nullptr;
     const bool may_have_adjoint = kernel.options().enable_backward;
     if (may_have_adjoint && expected != gradients && writes_gradients(expected)) {
         // Only gradients that are there make an error of what has none, or have atomics recorded.
         try {
-            adjoint = &kernel.lowered(variant, arranged, {expected, {}});
+            adjoint = &kernel.facts(variant, arranged, {expected, {}});
             if (!adjoint->records.empty()) adjoint = nullptr;
         } catch (const CompileError&) {
         }
@@ -214,16 +214,16 @@ LaunchNeeds launch_needs(Kernel& kernel, std::span<const std::int64_t> dims, con
     if (adjoint)
         gradients = expected;
     else if (may_have_adjoint && writes_gradients(gradients))
-        adjoint = &kernel.lowered(variant, arranged, {gradients, {}});
+        adjoint = &kernel.facts(variant, arranged, {gradients, {}});
 
     LaunchNeeds needs;
     if (adjoint) needs.records = adjoint->records;
     for (std::size_t i = 0; i < count; ++i) {
         needs.contents.push_back(adjoint ? adjoint->contents[i] : transform::Contents());
-        needs.writes.push_back(lowered.effects[i].writes_itself);
-        needs.writes_within.push_back(lowered.effects[i].writes_within);
+        needs.writes.push_back(facts.effects[i].writes_itself);
+        needs.writes_within.push_back(facts.effects[i].writes_within);
         needs.overwrites.push_back(kernel.types()[i].is_array() && !arranged.overlapping &&
-                                   is_overwritten(view_at(block, kernel.layout().offsets[i]), lowered.overwritten[i], shape));
+                                   is_overwritten(view_at(block, kernel.layout().offsets[i]), facts.overwritten[i], shape));
     }
     needs.gradients = std::move(gradients);
     needs.has_adjoint = adjoint != nullptr;

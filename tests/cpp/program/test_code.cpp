@@ -30,7 +30,7 @@ TEST(KernelCode, is_made_once_for_the_same_options) {
     const auto compiled = code.compiled(options);
     EXPECT_EQ(code.compiled(options), compiled);
     EXPECT_EQ(code.find(options), compiled);
-    EXPECT_EQ(code.lowered(options.lowering), code.lowered(options.lowering));
+    EXPECT_EQ(code.facts(options.lowering), code.facts(options.lowering));
     CompileOptions strided = options;
     strided.code.dense = false;
     EXPECT_EQ(code.find(strided), nullptr);
