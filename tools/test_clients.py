@@ -1,8 +1,9 @@
 """`make test-clients`: programs of others, written for this API, against the Weft of this tree.
 
 Installs mujoco-warp, and newton where --newton is given, into .venv-clients; they never become a dependency. Compiles
-every kernel of theirs, compares step() of mujoco-warp with mujoco on small models, and writes docs/clients.md. Needs
-the package index, and a built Weft. What the programs need and Weft does not have is no failure: the page says it.
+every kernel of theirs, compares step() of mujoco-warp with mujoco, times it, and writes docs/clients.md. Needs the
+package index, and a built Weft. A kernel that needs what Weft does not have is no failure: the page says it. A step
+that differs from mujoco's is one.
 """
 
 import argparse
@@ -40,6 +41,9 @@ PACKAGES = {
     "newton": [f"newton=={VERSIONS['newton']}"],
 }
 SLOWEST = 10
+MOST_DIFFERENCE = 1e-4  # of a coordinate, in metres or radians, after the steps of compare_step.py
+WORLDS = (1, 256)
+PEER = ROOT / ".venv-peer" / "bin" / "python"  # bench/run.py makes it
 
 
 def install(packages):
@@ -56,10 +60,13 @@ def install(packages):
     Path(site, "weft_lang.pth").write_text(f"{BUILD / 'py'}\n")
 
 
-def lines_of(script, *arguments):
+def lines_of(script, *arguments, python=PYTHON, **variables):
     """The lines of JSON that a script prints; the last one tells how the process ended where that was not well."""
-    command = [PYTHON, SCRIPTS / script, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [python, SCRIPTS / script, *arguments]
+    environment = {**os.environ, **variables}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         output, errors = process.communicate()
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if process.returncode != 0:
@@ -132,20 +139,55 @@ def package_page(package, about, kernels):
 
 
 def step_page(results):
+    """The table, and what is wrong in it."""
     results = [result for result in results if "model" in result] or [{"model": "–", "stages": {}, **results[0]}]
-    rows = []
+    rows, wrong = [], []
     for result in results:
-        if "error" in result:
-            step = f"differs by {result['error']:.1e}, having moved by {result['moved']:.2g}"
+        if "errors" in result:
+            step = " / ".join(f"{error:.1e}" for error in result["errors"])
+            cells = [step, f"{result['moved']:.2g}", result["constraints"]]
+            if not max(result["errors"]) <= MOST_DIFFERENCE:
+                wrong.append(f"{result['model']}: step() differs from mujoco's by {max(result['errors']):.1e}")
         else:
-            step = "stops: " + (result.get("reason") or result["ended"])[:120].replace("|", "\\|")
-        rows.append((result["model"], *result["stages"].values(), step))
-    head = ["## mujoco-warp beside mujoco", ""]
-    head += [
-        "The largest difference of what each stage of a step computes, f32 against mujoco's f64, and of `qpos` after"
+            reason = (result.get("reason") or result["ended"])[:120]
+            cells = ["stops: " + reason.replace("|", "\\|"), "", ""]
+            wrong.append(f"{result['model']}: step() stops: {reason}")
+        rows.append((result["model"], *result["stages"].values(), *cells))
+    page = [
+        "## mujoco-warp beside mujoco",
+        "",
+        "The largest difference of what each stage of a step computes, f32 against f64 there, and of `qpos` after 50",
+        f"steps, in one world / in any of 16; {MOST_DIFFERENCE:g} is allowed. Then how far `qpos` moved, and the most",
+        "constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops in their place.",
+        "",
     ]
-    head += ["20 steps.", ""]
-    return head + table(["model", *results[0]["stages"], "step()"], rows)
+    titles = ["model", *results[0]["stages"], "step()", "moved", "constraints"]
+    return page + table(titles, rows), wrong
+
+
+def time_page():
+    """How long a step of the humanoid takes, here and in release 1.19."""
+    site = next(VENV.glob("lib/python*/site-packages"))
+    runs = [("Weft", PYTHON, {"WARP_CPU_THREADS": "1"}), ("Weft", PYTHON, {})]
+    runs += [("release 1.19, with its tiles", PEER, {"PYTHONPATH": str(site)})] if PEER.exists() else []
+    rows = []
+    for name, python, variables in runs:
+        threads = variables.get("WARP_CPU_THREADS", os.cpu_count() if name == "Weft" else 1)
+        for worlds in WORLDS:
+            lines = lines_of("time_step.py", str(worlds), python=python, **variables)
+            if "ended" in lines[-1]:
+                raise SystemExit(f"test_clients: a step of {name} with {worlds} worlds: {lines[-1]['ended']}")
+            found = lines[-1]
+            cells = [f"{found['step'] * 1e3:.2f}", f"{found['outside'] * 1e3:.2f}", f"{found['launches']:.0f}"]
+            rows.append((name, threads, worlds, *cells))
+    page = [
+        "## A step of a humanoid",
+        "",
+        "mujoco-warp's `test_data/humanoid`, from its squat on: milliseconds of a step as a program calls it, the mean",
+        "of 20 steps, of each the least of 12 rounds; what of it is spent outside of launches; and how many there are.",
+        "",
+    ]
+    return page + table(["implementation", "threads", "worlds", "ms", "outside", "launches"], rows)
 
 
 def main():
@@ -169,9 +211,12 @@ def main():
     if arguments.only:
         print("\n".join(page))
         return
-    page += step_page(lines_of("compare_step.py"))
+    compared, wrong = step_page(lines_of("compare_step.py"))
+    page += compared + time_page()
     PAGE.write_text("\n".join(page).rstrip() + "\n")
     print(f"test_clients: wrote {PAGE.relative_to(ROOT)}")
+    if wrong:
+        raise SystemExit("\n".join(wrong))
 
 
 if __name__ == "__main__":

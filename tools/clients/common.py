@@ -10,9 +10,13 @@ import pkgutil
 import sys
 import tempfile
 import types
+from pathlib import Path
 from typing import Any
 
 import warp as wp
+
+HUMANOID = "test_data/humanoid/humanoid.xml"  # in mujoco-warp's wheel
+ROOM = {"nconmax": 40, "njmax": 160}  # contacts and constraints that a world has room for
 
 
 def private_modules() -> dict:
@@ -75,3 +79,33 @@ def import_all(package: str, problems: dict) -> list:
         except (Exception, SystemExit) as error:
             problems[info.name] = f"{type(error).__name__}: {error}".splitlines()[0]
     return modules
+
+
+def import_mujoco() -> tuple:
+    """mujoco and mujoco-warp; where this API has no tiles, with stand-ins for the kernels that use them."""
+    if hasattr(wp, "tile"):
+        import mujoco
+        import mujoco_warp
+
+        return mujoco, mujoco_warp
+    import tile_stand_ins
+
+    with stand_ins(set()):
+        import mujoco
+        import mujoco_warp
+    tile_stand_ins.install()
+    return mujoco, mujoco_warp
+
+
+def start(mujoco, mujoco_warp, text: str) -> tuple:
+    """A model, from its text or its file in mujoco-warp, and data: moving, and in its first key where it has one."""
+    if text.startswith("<"):
+        model = mujoco.MjModel.from_xml_string(text)
+    else:
+        model = mujoco.MjModel.from_xml_path(str(Path(mujoco_warp.__file__).parent / text))
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    data.qvel[:] = 0.1
+    data.ctrl[:] = 0.1
+    return model, data

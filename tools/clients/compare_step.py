@@ -1,6 +1,7 @@
-"""compare_step.py: mujoco-warp and mujoco side by side on small models; a line of JSON for each.
+"""compare_step.py: mujoco-warp and mujoco side by side on small models and a humanoid; a line of JSON for each.
 
-First the stages of a step one by one, each on what the stage before left, then step() itself, as far as each goes.
+First the stages of a step one by one, each on what the stage before left, then step() itself, in one world and in
+several. Kernels that use tiles are replaced by those of tile_stand_ins.py.
 """
 
 import json
@@ -8,7 +9,8 @@ import json
 import common
 import numpy as np
 
-STEPS = 20
+STEPS = 50
+WORLDS = 16
 
 MODELS = {
     "pendulum": """<mujoco><worldbody><body><joint axis="0 1 0" damping="0.1"/>
@@ -25,6 +27,7 @@ MODELS = {
         <geom type="box" size="0.1 0.2 0.3" contype="0" conaffinity="0"/></body></worldbody></mujoco>""",
     "ball on a plane": """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 0.09"><freejoint/>
         <geom type="sphere" size="0.1"/></body></worldbody></mujoco>""",
+    "humanoid": common.HUMANOID,
 }
 
 
@@ -41,16 +44,13 @@ STAGES = {
 
 
 def difference(found, expected) -> float:
-    found, expected = found.numpy()[0].ravel(), np.ravel(expected)
-    return float(np.abs(found - expected).max()) if expected.size else 0.0
+    """The largest difference in any world."""
+    found = found.numpy().reshape(found.shape[0], -1)
+    return float(np.abs(found - np.ravel(expected)).max()) if found.size else 0.0
 
 
-def compare(mujoco, mujoco_warp, text: str) -> dict:
-    model = mujoco.MjModel.from_xml_string(text)
-    data = mujoco.MjData(model)
-    data.qvel[:] = 0.1
-    ours = (mujoco_warp.put_model(model), mujoco_warp.put_data(model, data))
-    start = data.qpos.copy()
+def compare_stages(mujoco, mujoco_warp, model, data) -> dict:
+    ours = (mujoco_warp.put_model(model), mujoco_warp.put_data(model, data, **common.ROOM))
     mujoco.mj_forward(model, data)
     stages = {}
     for stage, fields in STAGES.items():
@@ -60,24 +60,33 @@ def compare(mujoco, mujoco_warp, text: str) -> dict:
             stages[stage] = f"{max(errors):.1e}" if errors else "runs"
         except Exception as error:
             stages[stage] = f"stops: {type(error).__name__}: {error}".splitlines()[0]
+    return stages
+
+
+def compare_steps(mujoco, mujoco_warp, model, data) -> dict:
+    start = data.qpos.copy()
+    ours = mujoco_warp.put_model(model)
+    one, several = (mujoco_warp.put_data(model, data, nworld=n, **common.ROOM) for n in (1, WORLDS))
+    most = 0
     try:
-        ours = (ours[0], mujoco_warp.put_data(model, data))
         for _ in range(STEPS):
             mujoco.mj_step(model, data)
-            mujoco_warp.step(*ours)
+            mujoco_warp.step(ours, one)
+            mujoco_warp.step(ours, several)
+            most = max(most, data.nefc)
     except Exception as error:
-        return {"stages": stages, "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
-    moved = float(np.abs(data.qpos - start).max())
-    return {"stages": stages, "error": difference(ours[1].qpos, data.qpos), "moved": moved}
+        return {"reason": f"{type(error).__name__}: {error}".splitlines()[0]}
+    found = [difference(world.qpos, data.qpos) for world in (one, several)]
+    return {"errors": found, "moved": float(np.abs(data.qpos - start).max()), "constraints": most}
 
 
 def main() -> None:
-    with common.stand_ins(set()):
-        import mujoco
-        import mujoco_warp
+    mujoco, mujoco_warp = common.import_mujoco()
     for name, text in MODELS.items():
         try:
-            result = compare(mujoco, mujoco_warp, text)
+            model, data = common.start(mujoco, mujoco_warp, text)
+            result = {"stages": compare_stages(mujoco, mujoco_warp, model, data)}
+            result.update(compare_steps(mujoco, mujoco_warp, *common.start(mujoco, mujoco_warp, text)))
         except Exception as error:
             result = {"stages": {}, "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps({"model": name, **result}), flush=True)
