@@ -5,6 +5,7 @@ that are found through index arrays. 17 bodies in a tree, 27 degrees of freedom,
 * `search`: a thread for each world: Newton's method along a line over the world's constraints
 * `inertia`: a thread for each degree of freedom: products with those of its ancestors, up to the root
 * `solve`: a thread for each world: a sparse triangular system in place
+* `pairs`: a thread for each pair of bodies: their spheres, and where these meet, as few do, their boxes too
 """
 
 import sys
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
 
 WORLDS, BODIES, DOFS, ROWS, STEPS = 1024, 17, 27, 60, 6
-VARIANTS = ("tree", "search", "inertia", "solve")
+VARIANTS = ("tree", "search", "inertia", "solve", "pairs")
 
 
 def problem(variant):
@@ -40,6 +41,12 @@ def problem(variant):
         # Chains of three: each degree of freedom hangs on the one before, every third on one further up.
         ancestor = np.array([i - (3 if i % 3 == 0 else 1) for i in range(DOFS)]).clip(-1).astype(np.int32)
         return {"ancestor": ancestor, "axis": uniform(WORLDS, DOFS, 6), "force": uniform(WORLDS, DOFS, 6)}
+    if variant == "pairs":
+        pair = np.argwhere(np.tri(BODIES, k=-1)).astype(np.int32)
+        turn = uniform(WORLDS, BODIES, 4)
+        turn /= np.linalg.norm(turn, axis=2, keepdims=True)
+        size = random.uniform(0.1, 0.2, (BODIES, 3)).astype(np.float32)
+        return {"pair": pair, "place": uniform(WORLDS, BODIES, 3), "turn": turn, "size": size}
     lengths = [1 + 7 * i % 9 for i in range(DOFS)]
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     columns = np.concatenate([random.integers(0, max(i, 1), n) for i, n in enumerate(lengths)]).astype(np.int32)
@@ -78,6 +85,19 @@ def expected(variant, data):
                 matrix[:, i, j] = (data["force"][:, i] * data["axis"][:, j]).sum(axis=1)
                 j = data["ancestor"][j]
         return matrix
+    if variant == "pairs":
+        first, second = data["pair"].T
+        between = data["place"][:, second] - data["place"][:, first]
+        radius = np.linalg.norm(data["size"], axis=1)
+        room = (radius[first] + radius[second]) ** 2 - (between**2).sum(axis=2)
+        axes = lambda body: np.stack(  # noqa: E731
+            [rotated(data["turn"][:, body], np.broadcast_to(e, between.shape)) for e in np.eye(3)], axis=2
+        )
+        one, two = axes(first), axes(second)
+        cosines = np.abs(one @ two.swapaxes(2, 3))
+        gaps = np.abs(np.einsum("wpai,wpi->wpa", one, between)) - data["size"][first]
+        gaps -= np.einsum("wpab,pb->wpa", cosines, data["size"][second])
+        return np.where(room > 0.0, room * gaps.max(axis=2), 0.0)
     x = data["right"].copy()
     for i in reversed(range(DOFS)):
         for k in range(data["start"][i], data["start"][i + 1]):
@@ -158,7 +178,38 @@ def with_warp(wp, variant, data, options):
                 if columns[k] < i:
                     x[world, columns[k]] = x[world, columns[k]] - values[world, k] * s
 
-    types = {"place": wp.vec3, "offset": wp.vec3, "turn": wp.quat, "rest": wp.quat}
+    @wp.kernel
+    def pairs(
+        pair: wp.array(dtype=wp.vec2i),
+        place: wp.array2d(dtype=wp.vec3),
+        turn: wp.array2d(dtype=wp.quat),
+        size: wp.array(dtype=wp.vec3),
+        out: wp.array2d(dtype=float),
+    ):
+        world, number = wp.tid()
+        first = pair[number][0]
+        second = pair[number][1]
+        one = wp.quat_to_matrix(turn[world, first])
+        two = wp.quat_to_matrix(turn[world, second])
+        size1 = size[first]
+        size2 = size[second]
+        between = place[world, second] - place[world, first]
+        reach = wp.length(size1) + wp.length(size2)
+        room = reach * reach - wp.dot(between, between)
+        if room <= 0.0:
+            out[world, number] = 0.0
+            return
+        cosines = wp.transpose(one) * two
+        along = wp.transpose(one) * between
+        gap = wp.float32(-1.0e6)
+        for axis in range(3):
+            cover = size1[axis]
+            for other in range(3):
+                cover += wp.abs(cosines[axis, other]) * size2[other]
+            gap = wp.max(gap, wp.abs(along[axis]) - cover)
+        out[world, number] = room * gap
+
+    types = {"pair": wp.vec2i, "size": wp.vec3, "place": wp.vec3, "offset": wp.vec3, "turn": wp.quat, "rest": wp.quat}
     types |= {"axis": wp.spatial_vector, "force": wp.spatial_vector}
     arrays = {}
     for name, value in data.items():
@@ -174,6 +225,7 @@ def with_warp(wp, variant, data, options):
         "search": (search, WORLDS, (WORLDS,)),
         "inertia": (inertia, (WORLDS, DOFS), (WORLDS, DOFS, DOFS)),
         "solve": (solve, WORLDS, (WORLDS, DOFS)),
+        "pairs": (pairs, (WORLDS, len(data.get("pair", ()))), (WORLDS, len(data.get("pair", ())))),
     }[variant]
     result = wp.zeros(out, dtype=float, device="cpu")
     inputs = [*arrays.values(), result]

@@ -1,6 +1,7 @@
 #include "codegen/cost.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -88,12 +89,18 @@ double weight(Op op) {
 // register besides: several times a scalar one, whose address the processor has ready. Under a mask the pointers are
 // chosen before. bench/throughput/bodies.py has kernels where this decides.
 constexpr double kApart = 1.2, kMaskedApart = 2.0;
+// Vectors that lie side by side are loaded and stored as fast as numbers; but under a mask that some lanes are out of,
+// lane by lane (copied_access.cpp).
+constexpr double kMaskedVector = 0.6;
 // One after the other in lanes, an operation costs its loop too.
 constexpr double kOneByOne = 1.2;
 // Of the lanes of a loop that each leaves after its own number of iterations, this part works on average.
 constexpr double kBusyLanes = 0.6;
 // A branch that threads take in no order is predicted wrongly now and then.
 constexpr double kBranch = 1.5;
+// Of what both ways of a branch take, a thread that is alone takes this part where floats decide, which differ from
+// thread to thread. (Integers, as kinds of elements and places at borders, mostly send neighbours the same way.)
+constexpr double kOneWay = 0.5;
 // An addition to an element of one thread, of each lane.
 constexpr double kPlainAtomic = 0.5;
 
@@ -108,6 +115,7 @@ public:
             for (std::size_t i : {std::size_t{0}, std::size_t{1}})
                 if (const Operation* part = operation.operands[i]->definition) from_end_.insert(part);
         });
+        if (lanes == 1) find_shares(kernel.body, 1.0);
     }
 
     // Of one group of lanes.
@@ -122,8 +130,8 @@ public:
                 if (!is_rare) nested += cost_of(*inner, masked || splits);
             }
             if (loops) nested = (nested + 0.5) * trips(*operation) / (splits && lanes_ > 1 ? kBusyLanes : 1.0);
-            if (splits && lanes_ == 1) nested += kBranch;
-            sum += nested + cost_of(*operation, masked);
+            const double itself = cost_of(*operation, masked) + (splits && lanes_ == 1 ? kBranch : 0.0);
+            sum += nested + itself * (lanes_ == 1 ? shares_.at(operation) : 1.0);
         }
         return sum;
     }
@@ -149,14 +157,65 @@ private:
         }
     }
 
+    // Which share of the threads that run alone come to each operation. LLVM moves what is needed in one way of a
+    // branch only into it, but no loops and branches. From the end on, so that users are known first.
+    void find_shares(const ir::Region& region, double share) {
+        for (const Operation* operation : std::views::reverse(region.operations)) {
+            double own = share;
+            if (operation->regions.empty() && !ir::has_effects(*operation)) {
+                double needed = 0.0;
+                for (const ir::Value* result : operation->results) needed = std::max(needed, needed_[result]);
+                if (needed > 0.0) own = needed;
+            }
+            shares_[operation] = own;
+            const bool by_floats = operation->op == Op::if_ && compares_floats(operation->operands[0]);
+            for (const ir::Region* inner : operation->regions) find_shares(*inner, own * (by_floats ? kOneWay : 1.0));
+            for (const ir::Value* operand : operation->operands) {
+                double& needed = needed_[operand];
+                needed = std::max(needed, own);
+            }
+        }
+    }
+
+    // Whether a condition comes from a comparison of floats that differ between threads.
+    bool compares_floats(const ir::Value* condition) const {
+        const Operation* operation = condition->definition;
+        if (!operation || !varying(condition)) return false;
+        switch (operation->op) {
+            case Op::and_:
+            case Op::or_:
+            case Op::invert: {
+                const auto [known, is_new] = compares_floats_.try_emplace(condition, false);
+                if (!is_new) return known->second;
+                const bool found = std::ranges::any_of(operation->operands,
+                                                       [&](const ir::Value* part) { return compares_floats(part); });
+                return compares_floats_[condition] = found;
+            }
+            case Op::if_: {  // `and` and `or` of Python
+                const auto at = std::ranges::find(operation->results, condition) - operation->results.begin();
+                return std::ranges::any_of(operation->regions, [&](const ir::Region* way) {
+                    return compares_floats(way->terminator()->operands[static_cast<std::size_t>(at)]);
+                });
+            }
+            case Op::cmp_lt:
+            case Op::cmp_le:
+            case Op::cmp_gt:
+            case Op::cmp_ge:
+            case Op::cmp_eq:
+            case Op::cmp_ne:
+                return operation->operands[0]->type.is_float();
+            default:
+                return false;
+        }
+    }
+
     // Whether the lanes' elements of a load or store do not lie side by side.
     bool is_apart(const Operation& access) const {
         constexpr int kMostPacked = 4;  // components that are loaded together (interleave.cpp)
         const ir::Value* array = access.operands[0];
         const int ndim = array->type.ndim();
         // A thread's own arrays lie interleaved: side by side where the lanes agree on the index.
-        const ir::Operation* made = ir::root_of(array)->definition;
-        const bool is_own = made && (made->op == Op::local_array || made->op == Op::trail);
+        const bool is_own = is_of_thread(array);
         if (varying(array) && !is_own) return true;
         bool differ = false;
         for (int axis = 1; axis <= ndim; ++axis) {
@@ -168,6 +227,19 @@ private:
             differ = true;
         }
         return differ && leaf_count(array->type.element()) > kMostPacked;
+    }
+
+    static bool is_of_thread(const ir::Value* array) {
+        const Operation* made = ir::root_of(array)->definition;
+        return made && (made->op == Op::local_array || made->op == Op::trail);
+    }
+
+    // Whether the lanes load or store vectors that lie side by side.
+    bool is_row_of_vectors(const Operation& access) const {
+        if (is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
+        return std::any_of(
+            access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
+            [&](const ir::Value* index) { return plan_.shape(index).kind != transform::LaneShape::Kind::uniform; });
     }
 
     // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
@@ -199,6 +271,8 @@ private:
         const bool accesses = operation.op == Op::load || operation.op == Op::store;
         if (accesses && lanes_ > 1 && is_apart(operation))
             each = lanes_ * (masked ? kMaskedApart : kApart);
+        else if (accesses && lanes_ > 1 && masked && is_row_of_vectors(operation))
+            each = lanes_ * kMaskedVector;
         else if (one_by_one && lanes_ > 1 && !is_summed(operation) && !is_side_by_side(operation))
             each *= kOneByOne * lanes_;
         return each * leaves;
@@ -217,6 +291,9 @@ private:
 
     const std::unordered_set<const ir::Value*> used_;
     mutable std::unordered_map<const ir::Function*, double> of_callees_;
+    mutable std::unordered_map<const ir::Value*, bool> compares_floats_;
+    std::unordered_map<const Operation*, double> shares_;
+    std::unordered_map<const ir::Value*, double> needed_;  // the share of threads that need a value
     std::unordered_set<const Operation*> from_end_;  // what makes an index count from the end: it waits for nothing
     const transform::VectorPlan& plan_;
     int lanes_;

@@ -117,6 +117,38 @@ TEST(LaneCount, one_where_lanes_would_gather_and_wait) {
     EXPECT_EQ(choice(arithmetic(9), 256, false).why, "");
 }
 
+// Loads elements that lie apart, and does something where a comparison says so.
+std::string after_a_test(const std::string& condition) {
+    return "  %q = load %p[%i]\n  %a = load %m[%q, %zero]\n  %b = load %m[%q, %one]\n  %c = load %m[%q, %n]\n"
+           "  %e2 = load %m[%n, %q]\n  %f2 = load %m[%zero, %q]\n  %small = constant 0.1 : f32\n  %which = " +
+           condition + "\n  if %which {\n  %v0 = mul %b, %c\n" + repeated(7, "%v#+ = mul %v#, %e2") +
+           "  %v8 = mul %v7, %f2\n  store %y[%i], %v8\n  } else {\n  }\n";
+}
+
+TEST(LaneCount, a_thread_goes_one_way_where_floats_decide_and_lanes_go_both) {
+    EXPECT_EQ(lanes(after_a_test("cmp.lt %a, %small")), (std::vector<int>{1, 1, 1}));
+    EXPECT_EQ(lanes(after_a_test("cmp.lt %q, %n")), kOneRegister) << "integers mostly send neighbours the same way";
+    EXPECT_GT(choice("  %u = load %x[%zero]\n" + after_a_test("cmp.lt %u, %small"), 256, false).lanes, 1)
+        << "all go one way";
+}
+
+TEST(LaneCount, vectors_that_some_lanes_need_are_taken_one_by_one) {
+    const auto of_vectors = [](const std::string& trips) {
+        const std::string text =
+            "kernel @k(%x: array<vec3<f32>, 1>, %y: array<vec3<f32>, 1>, %p: array<i32, 1>, %n: i32) tid 1 {\n"
+            "  %i = tid 0\n  %one = constant 1 : i32\n  %zero = constant 0 : i32\n  %a = load %x[%i]\n"
+            "  %q = load %p[%i]\n  %last = add %i, %" +
+            trips + "\n" +
+            "  %b = for %k = %i to %last step %one carry (%c = %a) {\n"
+            "  %l = load %x[%k]\n  %v = add %c, %l\n  yield %v\n  }\n  store %y[%i], %b\n  return\n}\n";
+        TargetInfo target;
+        target.vector_bits = 512;
+        return preferred_lanes(*ir::parse(text)->find("k"), Machine(target), false).lanes;
+    };
+    EXPECT_GT(of_vectors("n"), 1);
+    EXPECT_EQ(of_vectors("q"), 1);
+}
+
 TEST(LaneCount, few_lanes_or_one_in_launches_with_short_rows) {
     const auto of_rank_2 = [](const std::string& body, bool short_rows) {
         const std::string text =
