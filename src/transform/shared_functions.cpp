@@ -27,6 +27,10 @@ constexpr std::int64_t kMany = std::numeric_limits<std::int32_t>::max();
 class Sharing {
 public:
     explicit Sharing(const ir::Module& module) {
+        for (const auto& function : module.functions)
+            ir::for_each_operation(function->body, [&](const Operation& operation) {
+                has_arrays_of_memory_ |= gives_array_of_memory(operation);
+            });
         for (const auto& function : module.functions) visit(*function);
     }
 
@@ -70,6 +74,7 @@ private:
             ++facts.own;
             if (operation.op == Op::call) facts.calls.push_back(operation.function);
             facts.may_stay &= !needs_the_kernel(operation) && !keeps_arrays(operation);
+            facts.may_stay &= !gives_array_of_memory(operation) && operation.op != Op::null;
             facts.makes_arrays |= operation.op == Op::local_array;
         });
         facts.inlined = facts.own;
@@ -82,7 +87,10 @@ private:
         }
         facts.may_stay &= !function.has_own_derivative();
         std::int64_t bytes = 0;
-        for (const ir::Value* parameter : function.parameters()) bytes += parameter->type.size_bytes();
+        for (const ir::Value* parameter : function.parameters()) {
+            bytes += parameter->type.size_bytes();
+            facts.may_stay &= !has_arrays_of_memory_ || !ir::holds_array(parameter->type);
+        }
         for (const ir::Value* result : function.body.terminator()->operands) {
             bytes += result->type.size_bytes();
             // What it gives may be an array of its own, which ends with it.
@@ -98,11 +106,15 @@ private:
         return ir::writes(operation.op) && ir::holds_array(operation.operands.back()->type);
     }
 
+    // Whether it gives an array that may be None: an access to it asks, and reports a fault.
+    static bool gives_array_of_memory(const Operation& operation) {
+        return operation.op == Op::array_at || (operation.op == Op::load && ir::holds_array(operation.result()->type));
+    }
+
     static bool needs_the_kernel(const Operation& operation) {
         switch (operation.op) {
             case Op::tid:
             case Op::block_dim:
-            case Op::print:
             case Op::raise:
             case Op::require:
             case Op::assert_:
@@ -118,6 +130,7 @@ private:
 
     std::unordered_map<const Function*, Facts> facts_;
     std::vector<const Function*> callees_first_;
+    bool has_arrays_of_memory_ = false;
 };
 
 }  // namespace

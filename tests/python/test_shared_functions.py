@@ -181,8 +181,13 @@ def often(function):
 def reads(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
     v = Long()
     for i in range(24):
-        v[i] = a[i] + holders[i].values[0] * x
-    return v[3] + polynomial(v[4]) + polynomial(v[5]) - holders[1].values[2] * a[3] * v[6] * v[7]
+        v[i] = a[i] + a[-i] * x
+    return v[3] + polynomial(v[4]) + polynomial(v[5]) - a[2] * a[3] * v[6] * v[7]
+
+
+@wp.func
+def follows(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+    return reads(holders, holders[1].values, x) + holders[2].values[3]
 
 
 @wp.func
@@ -194,17 +199,45 @@ def keeps(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
 
 
 @wp.func
-def tells(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+def refuses(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
     if x != x:
-        print("not a number")
+        raise ValueError("not a number")
     return reads(holders, a, x)
 
 
-@pytest.mark.parametrize("function", [reads, keeps, tells], ids=lambda function: function.key)
+@wp.func
+def tells(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
+    wp.printf("%g of %d\n", x, a.shape[0])
+    return reads(holders, a, x)
+
+
+@pytest.mark.parametrize("function", [reads, keeps, follows, refuses, tells], ids=lambda function: function.key)
 def test_functions_that_keep_arrays_or_need_the_thread_are_inlined(function):
     text = often(function).listing("ir")
     assert "call @polynomial" in text
-    assert ("call @few" in text) == (function is reads)
+    assert ("call @few" in text) == (function in (reads, tells))
+
+
+def test_arrays_of_structs_in_memory_that_are_none_are_errors_in_large_kernels_too():
+    a, out = wp.ones(24, dtype=wp.float64), wp.ones(3, dtype=wp.float64)
+    holders = wp.zeros(24, dtype=Holder)
+    with pytest.raises(wp.UsageError, match="None"):
+        wp.launch(often(follows), dim=1, inputs=[holders, a, out])
+
+
+def test_functions_that_stay_print_as_inlined_ones_do(capfd):
+    shared = often(tells)
+    a = wp.array(np.linspace(-1.0, 1.0, 24), dtype=wp.float64)
+    holder = Holder()
+    holder.values = a
+    holders = wp.array([holder] * 24, dtype=Holder)
+    printed = []
+    for kernel in (shared, wp.kernel(shared.func, enable_backward=False, module_options={"mode": "debug"})):
+        out = wp.array([0.25, 0.5, -0.75], dtype=wp.float64)
+        wp.launch(kernel, dim=1, inputs=[holders, a, out])
+        printed.append((capfd.readouterr().out, *out.list()))
+    assert printed[0] == printed[1]
+    assert len(printed[0][0].splitlines()) == 24 and printed[0][0].startswith("0.25 of 24\n1.25 of 24\n")
 
 
 @wp.func
