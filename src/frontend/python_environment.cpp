@@ -211,6 +211,10 @@ Binding PythonEnvironment::method(Type type, std::string_view name) {
     return {};
 }
 
+bool PythonEnvironment::is_derived(Type type, Type base) {
+    return PyObject_IsSubclass(type_to_python(type).ptr(), type_to_python(base).ptr()) == 1;
+}
+
 nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::vector<Local>& constants) {
     // Parameters of a lambda and not a namespace of eval(): comprehensions inside the text see them too.
     std::string parameters;

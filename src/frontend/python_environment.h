@@ -23,6 +23,7 @@ public:
     sema::Binding lookup(std::string_view name) override;
     sema::Binding attribute(const sema::Binding& object, std::string_view name) override;
     sema::Binding method(Type type, std::string_view name) override;
+    bool is_derived(Type type, Type base) override;
     sema::Binding evaluate(int expression_id, const std::vector<Local>& constants) override;
     std::vector<std::string> names() override;
     std::vector<std::string> attribute_names(const sema::Binding& object) override;

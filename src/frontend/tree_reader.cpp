@@ -18,56 +18,57 @@ namespace {
 using namespace syntax;
 
 // Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
-#define WEFT_AST_CLASSES(X)                                                                                            \
-    /* expressions */                                                                                                  \
-    X(Name)                                                                                                            \
-    X(Constant)                                                                                                        \
-    X(Attribute)                                                                                                       \
-    X(Subscript)                                                                                                       \
-    X(Slice)                                                                                                           \
-    X(Call)                                                                                                            \
-    X(UnaryOp)                                                                                                         \
-    X(BinOp)                                                                                                           \
-    X(BoolOp)                                                                                                          \
-    X(Compare)                                                                                                         \
-    X(IfExp)                                                                                                           \
-    X(Tuple)                                                                                                           \
-    X(List)                                                                                                            \
-    X(Starred)                                                                                                         \
-    X(JoinedStr)                                                                                                       \
-    X(FormattedValue)                                                                                                  \
-    X(TemplateStr)                                                                                                     \
-    X(Lambda)                                                                                                          \
-    X(ListComp)                                                                                                        \
-    X(SetComp)                                                                                                         \
-    X(DictComp)                                                                                                        \
-    X(GeneratorExp)                                                                                                    \
-    X(Dict)                                                                                                            \
-    X(Set)                                                                                                             \
-    X(NamedExpr)                                                                                                       \
-    X(Await)                                                                                                           \
-    X(Yield)                                                                                                           \
-    X(YieldFrom) /* statements */                                                                                      \
-    X(Assign)                                                                                                          \
-    X(AnnAssign)                                                                                                       \
-    X(AugAssign)                                                                                                       \
-    X(Expr)                                                                                                            \
-    X(If)                                                                                                              \
-    X(For)                                                                                                             \
-    X(While)                                                                                                           \
-    X(Return)                                                                                                          \
-    X(Break)                                                                                                           \
-    X(Continue)                                                                                                        \
-    X(Pass)                                                                                                            \
-    X(Assert)                                                                                                          \
-    X(FunctionDef)                                                                                                     \
-    X(AsyncFunctionDef)                                                                                                \
-    X(ClassDef) X(Delete) X(AsyncFor) X(With) X(AsyncWith) X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) \
-        X(Global) X(Nonlocal) X(TypeAlias) /* patterns */                                                              \
-        X(MatchValue) X(MatchSingleton) X(MatchOr) X(MatchAs) X(MatchSequence) X(MatchStar) X(MatchMapping)            \
-            X(MatchClass) /* operators */                                                                              \
-        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)       \
-            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)     \
+#define WEFT_AST_CLASSES(X)                                                                                          \
+    /* expressions */                                                                                                \
+    X(Name)                                                                                                          \
+    X(Constant)                                                                                                      \
+    X(Attribute)                                                                                                     \
+    X(Subscript)                                                                                                     \
+    X(Slice)                                                                                                         \
+    X(Call)                                                                                                          \
+    X(UnaryOp)                                                                                                       \
+    X(BinOp)                                                                                                         \
+    X(BoolOp)                                                                                                        \
+    X(Compare)                                                                                                       \
+    X(IfExp)                                                                                                         \
+    X(Tuple)                                                                                                         \
+    X(List)                                                                                                          \
+    X(Starred)                                                                                                       \
+    X(JoinedStr)                                                                                                     \
+    X(FormattedValue)                                                                                                \
+    X(TemplateStr)                                                                                                   \
+    X(Lambda)                                                                                                        \
+    X(ListComp)                                                                                                      \
+    X(SetComp)                                                                                                       \
+    X(DictComp)                                                                                                      \
+    X(GeneratorExp)                                                                                                  \
+    X(Dict)                                                                                                          \
+    X(Set)                                                                                                           \
+    X(NamedExpr)                                                                                                     \
+    X(Await)                                                                                                         \
+    X(Yield)                                                                                                         \
+    X(YieldFrom) /* statements */                                                                                    \
+    X(Assign)                                                                                                        \
+    X(AnnAssign)                                                                                                     \
+    X(AugAssign)                                                                                                     \
+    X(Expr)                                                                                                          \
+    X(If)                                                                                                            \
+    X(For)                                                                                                           \
+    X(While)                                                                                                         \
+    X(Return)                                                                                                        \
+    X(Break)                                                                                                         \
+    X(Continue)                                                                                                      \
+    X(Pass)                                                                                                          \
+    X(Assert)                                                                                                        \
+    X(FunctionDef)                                                                                                   \
+    X(AsyncFunctionDef)                                                                                              \
+    X(ClassDef)                                                                                                      \
+    X(Delete) X(AsyncFor) X(With) X(AsyncWith) X(Match) X(Raise) X(Try) X(TryStar) X(Import) X(ImportFrom) X(Global) \
+        X(Nonlocal) X(TypeAlias) /* patterns */                                                                      \
+        X(MatchValue) X(MatchSingleton) X(MatchOr) X(MatchAs) X(MatchSequence) X(MatchStar) X(MatchMapping)          \
+            X(MatchClass) /* operators */                                                                            \
+        X(Add) X(Sub) X(Mult) X(MatMult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift) X(BitOr) X(BitXor)     \
+            X(BitAnd) X(USub) X(UAdd) X(Invert) X(Not) X(And) X(Or) X(Lt) X(LtE) X(Gt) X(GtE) X(Eq) X(NotEq) X(Is)   \
                 X(IsNot) X(In) X(NotIn)
 
 enum class Node {
@@ -142,9 +143,10 @@ struct FieldNames {
     WEFT_FIELD(defaults)
     WEFT_FIELD(returns)
     WEFT_FIELD(names)
-    WEFT_FIELD(elt) WEFT_FIELD(generators) WEFT_FIELD(ifs) WEFT_FIELD(is_async) WEFT_FIELD(exc) WEFT_FIELD(cause)
-        WEFT_FIELD(subject) WEFT_FIELD(cases) WEFT_FIELD(pattern) WEFT_FIELD(patterns) WEFT_FIELD(guard)
-            WEFT_FIELD(decorator_list)
+    WEFT_FIELD(elt)
+    WEFT_FIELD(generators) WEFT_FIELD(ifs) WEFT_FIELD(is_async) WEFT_FIELD(exc) WEFT_FIELD(cause) WEFT_FIELD(subject)
+        WEFT_FIELD(cases) WEFT_FIELD(pattern) WEFT_FIELD(patterns) WEFT_FIELD(guard) WEFT_FIELD(decorator_list)
+            WEFT_FIELD(cls) WEFT_FIELD(kwd_attrs) WEFT_FIELD(kwd_patterns)
 #undef WEFT_FIELD
 };
 const FieldNames& fields() {
@@ -556,6 +558,12 @@ private:
 
     Content call(nb::handle node) {
         const FieldNames& f = fields();
+        if (nb::object function = get(node, f.func); node_of(function) == Node::Attribute) {
+            const nb::object object = get(function, f.value);
+            if (node_of(object) == Node::Constant && get_text(function, f.attr) == "format" &&
+                PyUnicode_Check(get(object, f.value).ptr()))
+                return formatted_by_call(node, utf8_text(get(object, f.value)), span(object));
+        }
         Call result;
         result.function = expression(get(node, f.func));
         result.arguments = expressions(get(node, f.args));
@@ -596,6 +604,76 @@ private:
             result.formats.resize(result.parts.size());
             result.formats.back() = std::move(format);
         }
+        return result;
+    }
+
+    // "{} of {n:3d}".format(x, n=count)
+    Content formatted_by_call(nb::handle node, const std::string& text, Span place) {
+        const FieldNames& f = fields();
+        const auto arguments = nb::borrow<nb::list>(get(node, f.args));
+        const auto keywords = nb::borrow<nb::list>(get(node, f.keywords));
+        const auto find = [&](const std::string& name) -> nb::object {
+            if (name.find_first_not_of("0123456789") == std::string::npos) {
+                const std::size_t number = name.size() > 6 ? nb::len(arguments) : std::stoul(name);
+                return number < nb::len(arguments) ? nb::object(arguments[number]) : nb::object();
+            }
+            for (nb::handle keyword : keywords) {
+                const nb::object given = get(keyword, f.arg);
+                if (!given.is_none() && name == nb::borrow<nb::str>(given).c_str()) return get(keyword, f.value);
+            }
+            return {};
+        };
+        for (nb::handle argument : arguments)
+            if (node_of(argument) == Node::Starred) return Unsupported{"* in a call of format()"};
+        FormattedString result;
+        std::string literal;
+        const auto add_literal = [&] {
+            if (!literal.empty()) result.parts.push_back(made(StringLiteral{literal}, place));
+            literal.clear();
+        };
+        std::size_t next = 0;
+        bool has_numbers = false;
+        for (std::size_t i = 0; i < text.size() && result.problem.empty(); ++i) {
+            const char c = text[i];
+            const bool is_twice = i + 1 < text.size() && text[i + 1] == c;
+            if ((c != '{' && c != '}') || is_twice) {
+                literal += c;
+                i += c == '{' || c == '}';
+                continue;
+            }
+            const std::size_t end = text.find('}', i);
+            const std::string field = text.substr(i + 1, end - i - 1);
+            if (c == '}' || end == std::string::npos || field.find('{') != std::string::npos) {
+                result.problem = "the format has a brace without a partner; '{{' and '}}' show braces";
+                break;
+            }
+            i = end;
+            const std::size_t colon = field.find(':');
+            std::string name = field.substr(0, colon);
+            if (name.find_first_of("!.[") != std::string::npos) {
+                result.problem = "'{" + field +
+                                 "}' is no field that kernels know: write {}, {0} or {name}, and a format "
+                                 "of a number behind a colon";
+                break;
+            }
+            const bool is_counted = name.empty();
+            if (is_counted) name = std::to_string(next++);
+            has_numbers |= !is_counted && name.find_first_not_of("0123456789") == std::string::npos;
+            const nb::object argument = find(name);
+            if (next > 0 && has_numbers) {
+                result.problem = "the format counts some fields by itself, {}, and has the numbers of others";
+            } else if (!argument.is_valid()) {
+                result.problem = "format() is given no argument " +
+                                 (is_counted ? std::to_string(next) : "'" + name + "'") + " that '{" + field +
+                                 "}' asks for";
+            } else {
+                add_literal();
+                result.parts.push_back(expression(argument));
+                result.formats.resize(result.parts.size());
+                if (colon != std::string::npos) result.formats.back() = field.substr(colon + 1);
+            }
+        }
+        add_literal();
         return result;
     }
 
@@ -764,8 +842,7 @@ private:
             case Node::MatchSequence:
                 return sequence(node, subject, tests, captures);
             case Node::MatchClass:
-                tests.push_back(made(Unsupported{"a pattern of a class"}, at));
-                return;
+                return of_class(node, subject, tests, captures);
             default:
                 tests.push_back(made(Unsupported{"a pattern of a mapping"}, at));
         }
@@ -792,6 +869,27 @@ private:
             choices.push_back(all_of(std::move(inner)));
         }
         tests.push_back(made(BoolOp{false, std::move(choices)}, at));
+    }
+
+    // Point(0, y, z=_): the class, its first fields, and others by name.
+    void of_class(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests,
+                  std::vector<ExpressionPtr>& captures) {
+        const FieldNames& f = fields();
+        const Span at = span(node);
+        tests.push_back(made(ClassTest{subject(), expression(get(node, f.cls))}, at));
+        std::int64_t number = 0;
+        for (nb::handle part : nb::borrow<nb::list>(get(node, f.patterns))) {
+            // What captures and tests nothing asks for its field, too.
+            pattern(part, [&] { return made(PartByNumber{subject(), number}, span(part)); }, tests, captures);
+            ++number;
+        }
+        const auto names = nb::borrow<nb::list>(get(node, f.kwd_attrs));
+        const auto patterns = nb::borrow<nb::list>(get(node, f.kwd_patterns));
+        for (std::size_t i = 0; i < nb::len(names); ++i) {
+            const nb::object part = patterns[i];
+            const std::string name = nb::borrow<nb::str>(names[i]).c_str();
+            pattern(part, [&] { return made(Attribute{subject(), name}, span(part)); }, tests, captures);
+        }
     }
 
     void sequence(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests,

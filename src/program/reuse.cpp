@@ -224,6 +224,8 @@ public:
         question.type = type;
         return recording_.note(std::move(question), environment().method(type, name));
     }
+    // The same for these two types as long as they are.
+    bool is_derived(Type type, Type base) override { return environment().is_derived(type, base); }
     Binding evaluate(int expression_id, const std::vector<Local>& constants) override {
         Question question{.kind = Question::Kind::expression, .function = number(), .expression = expression_id};
         for (const Local& local : constants) recording_.is_complete_ = recording_.is_complete_ && is_plain(local.value);

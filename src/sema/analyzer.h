@@ -206,7 +206,14 @@ private:
     // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
     void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
-    std::int64_t array_step(const syntax::Slice& slice);
+    Value array_step(const syntax::Slice& slice);
+    struct Cut {
+        ir::Value *start, *count, *step;  // no step: 1
+    };
+    Cut cut(const syntax::Slice& slice, const Value& step, ir::Value* array, int axis);
+    Cut cut_by(const syntax::Slice& slice, ir::Value* step, ir::Value* array, int axis);
+    ir::Value* array_position(const syntax::Expression& at, ir::Value* array, int axis);
+    void raise_value_error(ir::Value* condition, const std::string& text, Span span);
     Value array_slice(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<Value> sliced_elements(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
@@ -214,6 +221,9 @@ private:
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     Value read_part(const Value& object, const PartStep& step);
     ir::Value* extract_part(ir::Value* object, const PartStep& step);
+    // ---- infer/patterns.cpp: match ----
+    bool is_instance(const syntax::ClassTest& test);
+    Value part_by_number(const syntax::PartByNumber& part, Span span);
     // ---- infer/constructors.cpp ----
     Value construct(Type type, const std::vector<Actual>& arguments, Span span);
     Value convert_scalar(Type type, const Value& value, Span span);
@@ -237,10 +247,17 @@ private:
     Value call_language_builtin(const std::string& name, const syntax::Call& call, Span span, bool& handled);
     Value length_of(const std::vector<Actual>& arguments, Span span);
     Value type_of_argument(const std::vector<Actual>& arguments, Span span);
-    // ---- call/sequences.cpp ----
+    // ---- call/folds.cpp, call/sequences.cpp ----
+    struct Iterable;
     std::optional<Value> fold_generator(const std::string& name, const syntax::Call& call, Span span);
+    Value start_of_fold(const std::string& name, const syntax::Comprehension& generators,
+                        const std::function<Value()>& element, Span span);
+    Value fold_values(const std::string& name, const syntax::Comprehension& generators,
+                      const std::vector<Value>& values, Span span);
+    Value fold_loop(const std::string& name, const syntax::Comprehension& generators, const Iterable& over, Span span);
     Value with_element(const std::string& name, const syntax::Comprehension& generators, std::size_t condition,
                        const Value& before, Span span);
+    Value chosen(const std::string& name, const Value& found, const syntax::Expression* otherwise, Span span);
     std::optional<Value> fold_sequence(const std::string& name, const std::vector<Actual>& arguments, Span span);
     Value local_array(const std::vector<Actual>& arguments, Span span);
     Value array_at(const std::vector<Actual>& arguments, Span span);
@@ -321,6 +338,7 @@ private:
     std::optional<ir::Op> atomic_for(syntax::BinaryOperator op, const Place& to) const;
     void update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span);
     void assert_(const syntax::Assert& assert_statement, Span span);
+    static bool shows_values(const syntax::Assert& statement);
     void raise(const syntax::Raise& statement, Span span);
     Place place(const syntax::Expression& expression);
     Place place_of_array(const Value& value, Span span);
@@ -361,6 +379,7 @@ private:
         Span span;
     };
     Flow run(WorkList work);
+    Flow run_assert(const syntax::Assert& statement, Span span, WorkList& work);
     // Runs a part of the statement that was taken last: where that branches (a and b), the rest of it follows.
     template <typename Part>
     auto within_statement(WorkList& work, const Part& part) {

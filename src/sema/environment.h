@@ -70,6 +70,8 @@ public:
     virtual Binding attribute(const Binding& object, std::string_view name) = 0;
     // The method of this name of a struct's class; kind unknown where it has none.
     virtual Binding method(Type, std::string_view) { return {}; }
+    // Whether the class of one struct is derived from that of the other.
+    virtual bool is_derived(Type, Type) { return false; }
     // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals
     // known at compile time (variables of unrolled loops). Throws UsageError with Python's own message where it
     // fails.

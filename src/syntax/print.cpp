@@ -256,6 +256,17 @@ public:
         expression(node.object);
         out_ += std::string(node.or_more ? ") >= " : ") == ") + std::to_string(node.length);
     }
+    void operator()(const ClassTest& node) {
+        out_ += "isinstance(";
+        expression(node.object);
+        out_ += ", ";
+        expression(node.type);
+        out_ += ')';
+    }
+    void operator()(const PartByNumber& node) {
+        expression(node.object);
+        out_ += "." + std::to_string(node.number);
+    }
     void operator()(const Lambda& node) {
         out_ += "lambda";
         for (std::size_t i = 0; i < node.function->parameters.size(); ++i)

@@ -117,7 +117,8 @@ struct Starred {
 struct FormattedString {
     std::vector<ExpressionPtr> parts;
     std::vector<std::string> formats;  // of each part what stands behind its colon: f"{x:.3f}"
-};  // f"{a} and {b}": literals and values in order
+    std::string problem;               // what is wrong with the text of a format(), if anything is
+};  // f"{a} and {b}", "{} and {}".format(a, b): literals and values in order
 struct Named {
     ExpressionPtr target, value;
 };  // (target := value); the target is a Name
@@ -135,6 +136,13 @@ struct LengthTest {
     std::int64_t length;
     bool or_more;
 };  // case (a, b) or (a, *b): whether the object is a sequence of this length
+struct ClassTest {
+    ExpressionPtr object, type;
+};  // case Point(...): whether the object is of this type
+struct PartByNumber {
+    ExpressionPtr object;
+    std::int64_t number;
+};  // case Point(0, y): the field with this number; of a number itself
 struct Lambda {
     std::shared_ptr<const Function> function;
     std::vector<ExpressionPtr> annotations;  // one per parameter, null where it has none
@@ -149,7 +157,7 @@ struct Unsupported {
 struct Expression {
     std::variant<Name, IntegerLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, Attribute, Subscript,
                  Slice, Call, Unary, Binary, BoolOp, Compare, IfExpression, Tuple, Starred, FormattedString, Named,
-                 Comprehension, LengthTest, Lambda, Unsupported>
+                 Comprehension, LengthTest, ClassTest, PartByNumber, Lambda, Unsupported>
         node;
     Span span;
     // Number of this expression in its function, in the order the frontend met them: Environment::evaluate (for

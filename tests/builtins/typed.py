@@ -55,6 +55,7 @@ class Typed(Expressions, Forms):
             self.roots += [Place(f"a{k}[i]", t, f"a{k}"), Place(f"b{k}[i, 1]", t, f"b{k}", [1])]
             self.roots += [Place(f"b{k}[i][0]", t, f"b{k}", [0]), Place(f"b{k}[i, ::-1][0]", t, f"b{k}", [1])]
             self.roots += [Place(f"a{k}[i::2][0]", t, f"a{k}"), Place(f"a{k}[::-1][-1 - i]", t, f"a{k}")]
+            self.roots += [Place(f"b{k}[i, :: 1 - 2 * (i & 1)][-(i & 1)]", t, f"b{k}", [0])]
         self.function = (c.choice(self.types), c.choice(self.types))
         self.body = self.block(c.randint(6, 10))
 

@@ -132,7 +132,7 @@ class Forms:
         with self.visible(x):
             text, get = self.value(t, depth - 1)
             condition, test = self.value(BOOL, depth - 1)
-        filtered = count is None and self.choose.random() < 0.4
+        filtered = not static and self.choose.random() < 0.4
         end = f" if {condition}" if filtered else ""
 
         def run(env):
@@ -156,9 +156,11 @@ class Forms:
         return self.bounded(t, f"sum({text})", lambda env: sum(run(env), make(0)))
 
     def extreme(self, t, depth):
-        text, _, run = self.generated(t, depth, True)
+        text, _, run = self.generated(t, depth, False)
+        other_text, other = self.value(t, depth - 1)
         kind = self.choose.choice(["min", "max"])
-        return f"{kind}({text})", lambda env: (min if kind == "min" else max)(run(env))
+        extreme = min if kind == "min" else max
+        return f"{kind}(({text}), default={other_text})", lambda env: extreme(run(env), default=other(env))
 
     def any_or_all(self, t, depth):
         text, _, run = self.generated(t, depth, False)

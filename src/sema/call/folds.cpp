@@ -1,52 +1,96 @@
-// sum(f(v) for v in a if c), any(...) and all(...) of what has a length that only a launch knows, or a long one: a
-// loop.
+// sum(f(v) for v in a if c), min(...), max(...), any(...) and all(...) of what has a length that only a launch knows,
+// or a long one: a loop.
 //
 //   sum(a[k] * b[k] for k in range(n))    →    for %k in 0 .. %n carry (%s0 = 0) { %s1 = add %s0, (mul ...); yield %s1
-//   }
+//   } min(a[k] for k in range(n))           →    the same, and whether there was an element before
 #include "sema/analyzer.h"
 
 namespace weft::sema {
 
+namespace {
+
+bool is_choice(const std::string& name) { return name == "min" || name == "max"; }
+
+}  // namespace
+
 // Empty where the argument is no generator over one sequence. A short one, or of what has no number, is written out.
 std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, const syntax::Call& call, Span span) {
-    if (call.arguments.size() != 1 || !call.keywords.empty() || (name != "sum" && name != "any" && name != "all"))
-        return std::nullopt;
+    if (call.arguments.size() != 1) return std::nullopt;
     const auto* generators = std::get_if<syntax::Comprehension>(&call.arguments[0]->node);
-    if (!generators || generators->generators.size() != 1) return std::nullopt;
+    if (!generators) return std::nullopt;
+    const syntax::Expression* otherwise = nullptr;  // min(..., default=x)
+    for (const syntax::Keyword& keyword : call.keywords) {
+        if (!is_choice(name) || keyword.name != "default") return std::nullopt;
+        otherwise = keyword.value.get();
+    }
+    if (generators->generators.size() != 1 && !otherwise) return std::nullopt;
     const syntax::Generator& generator = generators->generators[0];
     const Iterable over = iterable(*generator.iterable);
     const std::optional<std::int64_t> length = length_of(over);
-    if (!is_counted(over) || (length && *length <= module_.options.max_unroll)) {
-        const Span place = call.arguments[0]->span;
-        return fold_sequence(name, {Actual{comprehension(*generators, &over), place, {}, nullptr, nullptr}}, span);
+    const bool is_short = !is_counted(over) || (length && *length <= module_.options.max_unroll);
+    if (generators->generators.size() != 1 || (is_short && generator.conditions.empty())) {
+        const Value list = comprehension(*generators, &over);
+        if (otherwise && list.elements.empty()) return expression(*otherwise);
+        return fold_sequence(name, {Actual{list, call.arguments[0]->span, {}, nullptr, nullptr}}, span);
     }
+    Value result =
+        is_short ? fold_values(name, *generators, elements_of(over), span) : fold_loop(name, *generators, over, span);
+    if (is_choice(name)) result = chosen(name, result, otherwise, span);
+    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, generators->scope); });
+    return result;
+}
 
-    const std::string result_name = "$" + name + "'" + std::to_string(generators->scope);
+// What a fold begins with. Of sums and choices the type is found by taking one element aside.
+Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Comprehension& generators,
+                                      const std::function<Value()>& element, Span span) {
+    if (name == "any" || name == "all") return Value::boolean(name == "all");
+    const Scope saved = scope_;
+    ir::Region* aside = function_.new_region(nullptr);
+    Value first;
+    {
+        ir::Builder::Inside inside(builder_, *aside);
+        assign_to(*generators.generators[0].target, element(), span);
+        for (const auto& condition : generators.generators[0].conditions) expression(*condition);  // may assign names
+        first = settle(expression(*generators.element), generators.element->span);
+    }
+    scope_ = saved;
+    first = zero_like(first);
+    return is_choice(name) ? Value::tuple({first, Value::boolean(false)}) : first;
+}
+
+// One element after the other, written out.
+Value FunctionAnalyzer::fold_values(const std::string& name, const syntax::Comprehension& generators,
+                                    const std::vector<Value>& values, Span span) {
+    if (values.empty()) {
+        if (is_choice(name)) fail(span, name + "() of nothing has no value", {}, ErrorCategory::value);
+        return name == "sum" ? Value::literal(Number::integer(0)) : Value::boolean(name == "all");
+    }
+    Value result = start_of_fold(name, generators, [&] { return values[0]; }, span);
+    for (const Value& value : values) {
+        assign_to(*generators.generators[0].target, value, span);
+        result = with_element(name, generators, 0, result, span);
+    }
+    return result;
+}
+
+Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Comprehension& generators,
+                                  const Iterable& over, Span span) {
+    const syntax::Generator& generator = generators.generators[0];
+    const std::string result_name = "$" + name + "'" + std::to_string(generators.scope);
     const auto set_result = [&](Value value) {
         Local local;
         local.value = std::move(value);
         local.assigned = span;
         scope_.insert_or_assign(result_name, std::move(local));
     };
-    // The result with the element at %k.
-    const auto step = [&](ir::Value* k, const Value& before) {
-        assign_to(*generator.target, element_at(over, k), generator.target->span);
-        return with_element(name, *generators, 0, before, span);
-    };
     const Type counter = counter_of(over);
-    Value first = Value::boolean(name == "all");
-    if (name == "sum") {
-        // Its type is found by taking one element aside.
-        const Scope saved = scope_;
-        ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
-        assign_to(*generator.target, element_at(over, function_.add_argument(&builder_.region(), counter, "")), span);
-        first = settle(expression(*generators->element), generators->element->span);
-        scope_ = saved;
-    }
-    if (name == "sum") first = zero_like(first);
-    set_result(std::move(first));
+    // The argument belongs to the region that start_of_fold() drops.
+    const auto element = [&] { return element_at(over, function_.add_argument(&builder_.region(), counter, "")); };
+    set_result(start_of_fold(name, generators, element, span));
     LoopNames names;
-    names.assigned = assigned_names(*generators->element, inout_finder());
+    names.assigned = assigned_names(*generators.element, inout_finder());
+    for (const syntax::ExpressionPtr& condition : generator.conditions)
+        names.assigned.merge(assigned_names(*condition, inout_finder()));
     names.assigned.insert(result_name);
     names.rebound = {result_name};
     const std::vector<ir::Value*> bounds = {builder_.integer(0, counter), counted_length(over, counter),
@@ -60,12 +104,11 @@ std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, c
     {
         ir::Builder::Inside inside(builder_, *body);
         const Value before = find_local(result_name)->value;
-        set_result(step(k, before));
+        assign_to(*generator.target, element_at(over, k), generator.target->span);
+        set_result(with_element(name, generators, 0, before, span));
     }
     finish_loop(build, body, bounds, kFalls);
-    const Value result = find_local(result_name)->value;
-    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, generators->scope); });
-    return result;
+    return find_local(result_name)->value;
 }
 
 // What the fold has after the element, if the conditions from this one on take it.
@@ -94,8 +137,29 @@ Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comp
     const Span place = generators.element->span;
     const Value element = expression(*generators.element);
     if (name == "sum") return binary(syntax::BinaryOperator::add, before, element, span, span, place);
+    if (is_choice(name)) {
+        const Value& best = before.elements[0];
+        ir::Value* value = materialize(settle(element, place), place);
+        const Value better = call_builtin(
+            name, {Actual{best, span, {}, nullptr}, Actual{Value::runtime(value), place, {}, nullptr}}, span);
+        ir::Value* is_later = materialize(before.elements[1], span);
+        ir::Value* kept = builder_.select(is_later, materialize(better, span), value);
+        return Value::tuple({Value::runtime(kept), Value::boolean(true)});
+    }
     const ir::Op op = name == "any" ? ir::Op::or_ : ir::Op::and_;
     return Value::runtime(builder_.binary(op, materialize(before, span), truth(element, place)));
+}
+
+// Of what a loop found, with the answer whether there was an element: min(..., default=otherwise).
+Value FunctionAnalyzer::chosen(const std::string& name, const Value& found, const syntax::Expression* otherwise,
+                               Span span) {
+    ir::Value *best = materialize(found.elements[0], span), *is_there = materialize(found.elements[1], span);
+    if (!otherwise) {
+        raise_value_error(builder_.unary(ir::Op::invert, is_there), name + "() of nothing has no value", span);
+        return Value::runtime(best);
+    }
+    const Value given = expect(expression(*otherwise), best->type, otherwise->span, "default of " + name + "()");
+    return Value::runtime(builder_.select(is_there, best, materialize(given, otherwise->span)));
 }
 
 }  // namespace weft::sema

@@ -133,6 +133,7 @@ void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place,
 
 void FunctionAnalyzer::add_printed(Printout& to, const syntax::Expression& e, const std::string& separator) {
     if (const auto* text = std::get_if<syntax::FormattedString>(&e.node)) {
+        if (!text->problem.empty()) fail(e.span, text->problem, {}, ErrorCategory::value);
         for (std::size_t i = 0; i < text->parts.size(); ++i) {
             const std::string format = i < text->formats.size() ? text->formats[i] : "";
             add_printed(to, expression(*text->parts[i]), text->parts[i]->span, format);

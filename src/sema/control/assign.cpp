@@ -1,4 +1,6 @@
 // Statements without control flow: assignments, expression statements, raise and assert.
+#include <algorithm>
+
 #include "sema/analyzer.h"
 #include "sema/overloaded.h"
 
@@ -218,6 +220,15 @@ void FunctionAnalyzer::raise(const syntax::Raise& statement, Span span) {
     builder_.raise(std::move(text.format), std::move(text.scalars));
 }
 
+// Whether the message has to be put together when the assert fails.
+bool FunctionAnalyzer::shows_values(const syntax::Assert& statement) {
+    const auto* text = statement.message ? std::get_if<syntax::FormattedString>(&statement.message->node) : nullptr;
+    return text && std::any_of(text->parts.begin(), text->parts.end(), [](const syntax::ExpressionPtr& part) {
+               return !std::holds_alternative<syntax::StringLiteral>(part->node);
+           });
+}
+
+// In debug builds those with values in their messages never come here: run_assert().
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
     std::string message;
     const syntax::FormattedString* format = nullptr;
@@ -226,9 +237,8 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
         if (const auto* text = std::get_if<syntax::StringLiteral>(&statement.message->node)) {
             message = text->value;
         } else if (format) {
-            // The exception shows it as it is written: f"n is {n}" says "n is {n}".
-            const std::string written = syntax::print(*statement.message);
-            message = written.substr(2, written.size() - 3);
+            for (const auto& part : format->parts)
+                if (const auto* text = std::get_if<syntax::StringLiteral>(&part->node)) message += text->value;
         } else {
             fail(statement.message->span, "the message of an assert must be a string or an f-string in kernels",
                  {help("print() before the assert shows values")});
@@ -238,18 +248,15 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
         const Value condition = expression(*statement.condition);
         builder_.span = span;
         builder_.assert_(truth(condition, statement.condition->span), message);
+        return;
     }
-    // What does not run, the condition in a release build and the values in a message, is analysed into a region that
-    // is dropped: a mistake in one build is a mistake in both.
+    // What does not run is analysed into a region that is dropped: a mistake in one build is a mistake in both.
     const Scope before = scope_;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
-        if (!module_.options.debug) truth(expression(*statement.condition), statement.condition->span);
-        if (format) {
-            for (const auto& part : format->parts) {
-                if (!std::holds_alternative<syntax::StringLiteral>(part->node)) expression(*part);
-            }
-        }
+        truth(expression(*statement.condition), statement.condition->span);
+        Printout unused;
+        if (format) add_printed(unused, *statement.message, " ");
     }
     scope_ = before;
 }

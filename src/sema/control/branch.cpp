@@ -36,6 +36,21 @@ bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
 
 }  // namespace
 
+// assert c, f"{x}": if c: (what follows) else: raise AssertionError(f"{x}")
+Flow FunctionAnalyzer::run_assert(const syntax::Assert& statement, Span span, WorkList& work) {
+    ir::Value* condition =
+        within_statement(work, [&] { return truth(expression(*statement.condition), statement.condition->span); });
+    return branch(
+        condition, span, [&](Value&) { return run(work); },
+        [&](Value&) {
+            Printout text{"AssertionError: ", {}};
+            add_printed(text, *statement.message, " ");
+            builder_.span = span;
+            builder_.raise(std::move(text.format), std::move(text.scalars));
+            return kStops;
+        });
+}
+
 Flow FunctionAnalyzer::run(WorkList work) {
     const auto is_done = [](const WorkList& list) {
         return std::all_of(list.begin(), list.end(),
@@ -60,6 +75,9 @@ Flow FunctionAnalyzer::run(WorkList work) {
             bool took_rest = false;
             flow = run_if(*branch_statement, next.span, work, took_rest);
             if (took_rest) return flow;
+        } else if (const auto* checked = std::get_if<syntax::Assert>(&next.node);
+                   checked && module_.options.debug && shows_values(*checked)) {
+            return run_assert(*checked, next.span, work);
         } else if (const auto* loop = std::get_if<syntax::For>(&next.node)) {
             flow = for_statement(*loop, next.span, work);
         } else if (const auto* loop = std::get_if<syntax::While>(&next.node)) {

@@ -74,7 +74,7 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 fail(span, "'*' can only unpack a tuple inside a call or a tuple", {}, ErrorCategory::syntax);
             },
             [&](const syntax::FormattedString&) -> Value {
-                fail(span, "f-strings are only supported as an argument of print()",
+                fail(span, "f-strings and format() are only supported in print(), assert and raise",
                      {help("write print(a, b) or wp.printf(\"%d %f\\n\", a, b)")}, ErrorCategory::syntax);
             },
             [&](const syntax::Named& n) {
@@ -90,6 +90,8 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                                                                                 : 0);
                 return Value::boolean(is_sequence && (n.or_more ? length >= n.length : length == n.length));
             },
+            [&](const syntax::ClassTest& n) { return Value::boolean(is_instance(n)); },
+            [&](const syntax::PartByNumber& n) { return part_by_number(n, span); },
             [&](const syntax::Lambda& n) { return lambda(n); },
             [&](const syntax::Unsupported& n) -> Value {
                 fail(span, n.what + " is not supported in kernels",

@@ -30,7 +30,9 @@ std::vector<std::int64_t> FunctionAnalyzer::static_slice(const syntax::Slice& sl
         if (value.is_binding(Binding::Kind::none)) return std::nullopt;
         if (!value.is_constant_integer()) {
             fail(e->span,
-                 "the bounds of a slice of a vector, matrix or tuple must be integers known at compile time, not " +
+                 "the bounds and the step of a slice of a vector, matrix or tuple must be integers known at compile "
+                 "time, "
+                 "not " +
                      describe(value),
                  {help("take components one by one: v[i] may have any index")}, ErrorCategory::index);
         }
@@ -114,18 +116,91 @@ PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::Expre
     return step;
 }
 
-// Of a slice of an array, which is a view: known at compile time, so that its direction is.
-std::int64_t FunctionAnalyzer::array_step(const syntax::Slice& slice) {
+// Of a slice of an array. A number where it is known at compile time.
+Value FunctionAnalyzer::array_step(const syntax::Slice& slice) {
     const Value step = slice.step ? expression(*slice.step) : Value::integer(1);
-    if (step.is_binding(Binding::Kind::none)) return 1;
+    if (step.is_binding(Binding::Kind::none)) return Value::integer(1);
     if (!step.is_constant_integer()) {
-        fail(slice.step->span, "the step of a slice must be an integer known at compile time, not " + describe(step),
-             {help("index with a multiple: a[step * i]")}, ErrorCategory::index);
+        if (step.is_binding() || step.is_tuple() || !type_of(step).is_int()) {
+            fail(slice.step->span, "the step of a slice must be an integer, not " + describe(step), {},
+                 ErrorCategory::index);
+        }
+        return step;
     }
     if (step.numbers[0].i == 0) fail(slice.step->span, "the step of a slice must not be 0", {}, ErrorCategory::value);
     // A longer step takes no more.
     constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
-    return std::clamp(step.numbers[0].i, -kLongest, kLongest);
+    return Value::integer(std::clamp(step.numbers[0].i, -kLongest, kLongest));
+}
+
+// An index along an axis as int32; a negative one counts from the end.
+ir::Value* FunctionAnalyzer::array_position(const syntax::Expression& at, ir::Value* array, int axis) {
+    const auto extent = [&] { return builder_.dim(array, axis); };
+    const Value value = expression(at);
+    ir::Value* number = index(value, at.span);
+    if (!(number->type == i32_type())) number = builder_.cast(number, Scalar::i32);
+    if (!value.is_constant()) return ir::counted_from_end(builder_, number, extent);
+    return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
+}
+
+// What a slice with a step that is known takes of an axis, cut to what there is, as Python does.
+FunctionAnalyzer::Cut FunctionAnalyzer::cut(const syntax::Slice& slice, const Value& given, ir::Value* array,
+                                            int axis) {
+    const std::int64_t step = given.numbers[0].i;
+    const auto extent = [&] { return builder_.dim(array, axis); };
+    const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
+    // Backwards it begins at the last element, and ends before the first.
+    const auto lowest = [&] { return builder_.integer(step > 0 ? 0 : -1); };
+    const auto highest = [&] { return step > 0 ? extent() : op(ir::Op::sub, extent(), builder_.integer(1)); };
+    const auto bound = [&](const syntax::ExpressionPtr& at, const auto& otherwise) {
+        if (!at || std::holds_alternative<syntax::NoneLiteral>(at->node)) return otherwise();
+        return op(ir::Op::min, op(ir::Op::max, array_position(*at, array, axis), lowest()), highest());
+    };
+    ir::Value* start = step > 0 ? bound(slice.start, lowest) : bound(slice.start, highest);
+    ir::Value* stop = step > 0 ? bound(slice.stop, highest) : bound(slice.stop, lowest);
+    ir::Value* distance = step > 0 ? op(ir::Op::sub, stop, start) : op(ir::Op::sub, start, stop);
+    ir::Value* count = op(ir::Op::max, distance, builder_.integer(0));
+    const std::int64_t stride = step > 0 ? step : -step;
+    if (stride > 1) {  // the first element, and one for each further step
+        ir::Value* one = builder_.integer(1);
+        ir::Value* steps = op(ir::Op::div, op(ir::Op::sub, count, one), builder_.integer(stride));
+        count = op(ir::Op::add, steps, op(ir::Op::min, count, one));
+    }
+    return {start, count, step == 1 ? nullptr : builder_.integer(step)};
+}
+
+// The same by a step that only the launch knows: its sign says where the slice begins.
+FunctionAnalyzer::Cut FunctionAnalyzer::cut_by(const syntax::Slice& slice, ir::Value* step, ir::Value* array,
+                                               int axis) {
+    const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
+    ir::Value *zero = builder_.integer(0), *one = builder_.integer(1), *extent = builder_.dim(array, axis);
+    if (step->type != i32_type()) {
+        // A longer step takes no more.
+        const auto longest = [&](std::int64_t sign) {
+            return builder_.integer(sign * std::int64_t{std::numeric_limits<std::int32_t>::max()}, step->type);
+        };
+        const ScalarInfo& from = info(step->type.scalar());
+        if (from.bits > 32 || (from.bits == 32 && !from.is_signed())) step = op(ir::Op::min, step, longest(1));
+        if (from.bits > 32 && from.is_signed()) step = op(ir::Op::max, step, longest(-1));
+        step = builder_.cast(step, Scalar::i32);
+    }
+    ir::Value* forward = builder_.compare(ir::Op::cmp_gt, step, zero);
+    const auto either = [&](ir::Value* a, ir::Value* b) { return builder_.select(forward, a, b); };
+    ir::Value* lowest = either(zero, builder_.integer(-1));
+    ir::Value* highest = either(extent, op(ir::Op::sub, extent, one));
+    const auto bound = [&](const syntax::ExpressionPtr& at, ir::Value* otherwise) {
+        if (!at || std::holds_alternative<syntax::NoneLiteral>(at->node)) return otherwise;
+        return op(ir::Op::min, op(ir::Op::max, array_position(*at, array, axis), lowest), highest);
+    };
+    ir::Value* start = bound(slice.start, either(zero, highest));
+    ir::Value* stop = bound(slice.stop, either(extent, lowest));
+    ir::Value* distance = op(ir::Op::mul, op(ir::Op::sub, stop, start), either(one, builder_.integer(-1)));
+    // The least integer has no positive one; a step of -1 less takes as much.
+    ir::Value* negative = op(ir::Op::max, step, builder_.integer(-std::numeric_limits<std::int32_t>::max()));
+    ir::Value* stride = either(step, builder_.unary(ir::Op::neg, negative));
+    ir::Value* steps = op(ir::Op::div, op(ir::Op::sub, distance, one), stride);
+    ir::Value* is_some = builder_.compare(ir::Op::cmp_gt, distance, zero);
+    return {start, builder_.select(is_some, op(ir::Op::add, steps, one), zero), step};
 }
 
 Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<syntax::ExpressionPtr>& indices) {
@@ -134,49 +209,39 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
     int axis = 0;
     for (const syntax::ExpressionPtr& e : indices) {
         const auto* slice = std::get_if<syntax::Slice>(&e->node);
-        const auto extent = [&] { return builder_.dim(array, axis); };
-        // An integer as int32; a negative one counts from the end.
-        const auto position = [&](const syntax::Expression& at) -> ir::Value* {
-            const Value value = expression(at);
-            ir::Value* number = index(value, at.span);
-            if (!(number->type == i32_type())) number = builder_.cast(number, Scalar::i32);
-            if (value.is_constant()) {
-                return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
-            }
-            return ir::counted_from_end(builder_, number, extent);
-        };
         if (!slice) {
-            array = builder_.slice(array, axis, position(*e));
+            array = builder_.slice(array, axis, array_position(*e, array, axis));
             continue;
         }
-        const std::int64_t step = array_step(*slice);
-        if (slice->start || slice->stop || step != 1) {
-            const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
-            // Backwards it begins at the last element, and ends before the first.
-            const auto lowest = [&] { return builder_.integer(step > 0 ? 0 : -1); };
-            const auto highest = [&] { return step > 0 ? extent() : op(ir::Op::sub, extent(), builder_.integer(1)); };
-            // Cut to what there is, as Python does.
-            const auto bound = [&](const syntax::ExpressionPtr& at, const auto& otherwise) {
-                if (!at || std::holds_alternative<syntax::NoneLiteral>(at->node)) return otherwise();
-                return op(ir::Op::min, op(ir::Op::max, position(*at), lowest()), highest());
-            };
-            ir::Value* start = step > 0 ? bound(slice->start, lowest) : bound(slice->start, highest);
-            ir::Value* stop = step > 0 ? bound(slice->stop, highest) : bound(slice->stop, lowest);
-            ir::Value* distance = step > 0 ? op(ir::Op::sub, stop, start) : op(ir::Op::sub, start, stop);
-            ir::Value* count = op(ir::Op::max, distance, builder_.integer(0));
-            const std::int64_t stride = step > 0 ? step : -step;
-            if (stride > 1) {  // the first element, and one for each further step
-                ir::Value* one = builder_.integer(1);
-                ir::Value* steps = op(ir::Op::div, op(ir::Op::sub, count, one), builder_.integer(stride));
-                count = op(ir::Op::add, steps, op(ir::Op::min, count, one));
+        const Value step = array_step(*slice);
+        const bool is_known = step.is_constant_integer();
+        if (slice->start || slice->stop || !is_known || step.numbers[0].i != 1) {
+            if (!is_known) {
+                ir::Value* number = index(step, slice->step->span);
+                ir::Value* is_zero = builder_.compare(ir::Op::cmp_eq, number, builder_.zero(number->type));
+                raise_value_error(is_zero, "the step of a slice must not be 0", slice->step->span);
             }
-            ir::Value* by = step == 1 ? nullptr : builder_.integer(step);
-            array = builder_.slice(array, axis, start, count);
-            if (by) array->definition->operands.push_back(by);
+            const Cut taken =
+                is_known ? cut(*slice, step, array, axis) : cut_by(*slice, index(step, slice->step->span), array, axis);
+            array = builder_.slice(array, axis, taken.start, taken.count);
+            if (taken.step) array->definition->operands.push_back(taken.step);
         }
         ++axis;
     }
     return Value::runtime(array);
+}
+
+// Ends the launch where the condition holds.
+void FunctionAnalyzer::raise_value_error(ir::Value* condition, const std::string& text, Span span) {
+    builder_.span = span;
+    ir::Operation* made = builder_.if_(condition, {});
+    {
+        ir::Builder::Inside inside(builder_, made->body(0));
+        builder_.raise("ValueError: " + text, {});
+        builder_.yield({});
+    }
+    ir::Builder::Inside inside(builder_, made->body(1));
+    builder_.yield({});
 }
 
 // *a[1:4], *m[i, :2]: what such a slice has in all arrays that are long enough. Nobody asks whether they are.

@@ -107,6 +107,11 @@ void walk(const syntax::Expression& expression, const Visit& visit) {
                        walk_if(e.element, visit);
                    },
                    [&](const syntax::LengthTest& e) { walk_if(e.object, visit); },
+                   [&](const syntax::ClassTest& e) {
+                       walk_if(e.object, visit);
+                       walk_if(e.type, visit);
+                   },
+                   [&](const syntax::PartByNumber& e) { walk_if(e.object, visit); },
                    // The body runs where it is called.
                    [&](const syntax::Lambda& e) {
                        walk_all(e.annotations, visit);

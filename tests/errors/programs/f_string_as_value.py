@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    s = f'{n}'  # error: f-strings are only supported as an argument of print()
+    s = f'{n}'  # error: f-strings and format() are only supported in print(), assert and raise

@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    y = wp.vec3()[0:n]  # error: the bounds of a slice of a vector, matrix or tuple must be integers known at compile time, not int32
+    y = wp.vec3()[0:n]  # error: the bounds and the step of a slice of a vector, matrix or tuple must be integers known at compile time, not int32

@@ -1,0 +1,6 @@
+import warp as wp
+
+
+@wp.kernel
+def kernel(x: wp.array[float], n: int):
+    s = "{}".format(n)  # error: f-strings and format() are only supported in print(), assert and raise

@@ -1,0 +1,6 @@
+import warp as wp
+
+
+@wp.kernel
+def kernel(x: wp.array[float], n: int):
+    y = wp.vec3()[::n]  # error: the bounds and the step of a slice of a vector, matrix or tuple must be integers known at compile time, not int32  # help: take components one by one: v[i] may have any index
