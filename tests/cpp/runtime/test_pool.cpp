@@ -236,9 +236,15 @@ TEST_F(Pool, ranges_cover_every_index_once) {
                 for (const auto& times : ranges.seen) EXPECT_EQ(times.load(), 1) << count;
                 EXPECT_EQ(ranges.empty, 0) << count;
                 EXPECT_EQ(ranges.small, 0) << count;
-                if (count <= 0) EXPECT_EQ(ranges.pieces, 0);
-                if (threads == 1 || count < 2 * ranges.grain) EXPECT_LE(ranges.pieces, 1) << count;
-                if (threads > 1 && count >= 2 * ranges.grain) EXPECT_GT(ranges.pieces, 1) << count;
+                if (count <= 0) {
+                    EXPECT_EQ(ranges.pieces, 0);
+                }
+                if (threads == 1 || count < 2 * ranges.grain) {
+                    EXPECT_LE(ranges.pieces, 1) << count;
+                }
+                if (threads > 1 && count >= 2 * ranges.grain) {
+                    EXPECT_GT(ranges.pieces, 1) << count;
+                }
             }
         }
     }
