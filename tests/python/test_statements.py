@@ -608,3 +608,25 @@ def test_an_index_outside_a_local_array_or_slice_is_found_in_debug_mode():
         with pytest.raises(IndexError, match="local" if n > 0 else "a"):
             wp.launch(kernel, dim=1, inputs=[a, n])
             wp.synchronize()
+
+
+def test_the_target_of_an_annotated_assignment_is_read_like_any_other():
+    @wp.kernel
+    def k(out: wp.array2d[float], n: int):
+        for i in range(n):
+            last = i + 1
+        out[0, last]: float = 1.0
+        for i in range(n):
+            out[1, (at := i + 1)]: float = 2.0
+        out[1, 0] = float(at)
+        for i in range(3):
+            out[2, wp.static(i + 1)]: float = 3.0
+        v = wp.vec2()
+        for i in range(n):
+            v[i]: float = float(i) + 4.0
+        out[3, 0] = v[0]
+        out[3, 1] = v[1]
+
+    out = wp.zeros((4, 4))
+    wp.launch(k, dim=1, inputs=[out, 2])
+    assert out.numpy().tolist() == [[0, 0, 1, 0], [2, 2, 2, 0], [0, 3, 3, 3], [4, 5, 0, 0]]

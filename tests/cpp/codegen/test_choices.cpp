@@ -76,6 +76,17 @@ TEST(Choices, neighbouring_vectors_are_shuffled_and_not_gathered) {
     EXPECT_LE(count(lowered(vectors, options, with_gathers(false)), "shufflevector"), 4);
 }
 
+TEST(Choices, vectors_of_three_and_four_take_the_fewest_shuffles) {
+    for (const auto& [type, most] : {std::pair("vec3<f32>", 35), std::pair("vec4<f32>", 49)}) {
+        const std::string array = "array<" + std::string(type) + ", 1>";
+        const std::string text = "kernel @k(%v: " + array + ", %w: " + array +
+                                 ") tid 1 {\n  %i = tid 0\n  %a = load %v[%i]\n  store %w[%i], %a\n  return\n}\n";
+        codegen::Options options;
+        options.lanes = 8;
+        EXPECT_LE(count(Compiled(text, options).llvm_text(), "shufflevector"), most) << type;
+    }
+}
+
 TEST(Choices, gathers_are_the_processors_own_where_these_are_fast) {
     const std::string scalars = "  %q = load %n[%i]\n  %a = load %x[%q]\n  store %y[%q], %a\n";
     const std::string vectors = "  %q = load %n[%i]\n  %a = load %v[%q]\n  store %w[%q], %a\n";
