@@ -1,8 +1,8 @@
 """Kernels with plain loops in the place of those of mujoco-warp that use tiles, as far as a humanoid's step needs them.
 
 Each function makes a kernel as its counterpart in mujoco-warp does: with the same arguments, and the same results but
-for rounding. A block has one thread, as on every CPU. `install()` puts them in place; launching any other kernel in
-tiles stays an error.
+for rounding. A block has one thread, as on every CPU, where nothing else is said. `install()` puts them in place;
+launching any other kernel in tiles stays an error.
 """
 
 import inspect
@@ -13,7 +13,10 @@ import warp as wp
 
 
 def contact_jacobian(tile_size, cone_type, njmax, deterministic=False):
-    """The rows of the contacts in the Jacobian, pyramidal or elliptic, and their products with the velocity."""
+    """The rows of the contacts in the Jacobian, pyramidal or elliptic, and their products with the velocity.
+
+    A thread for each column of a tile.
+    """
     from mujoco_warp._src import support, types
 
     ELLIPTIC = cone_type == types.ConeType.ELLIPTIC
@@ -43,9 +46,15 @@ def contact_jacobian(tile_size, cone_type, njmax, deterministic=False):
         efc_J_out: wp.array3d[float],
         efc_Jqvel_out: wp.array2d[float],
     ):
-        worldid, block = wp.tid()
-        first_dof = block * TILE_SIZE
-        last_dof = wp.min(first_dof + TILE_SIZE, qvel_in.shape[1])
+        worldid, block, place = wp.tid()
+        dof = block * TILE_SIZE + place
+        if dof >= nv_padded:
+            return
+        cdof = wp.spatial_vector()
+        qvel = wp.float32(0.0)
+        if dof < qvel_in.shape[1]:
+            cdof = cdof_in[worldid, dof]
+            qvel = qvel_in[worldid, dof]
         begin = ne_in[worldid] + nf_in[worldid] + nl_in[worldid]
         for efcid in range(begin, wp.min(nefc_in[worldid], njmax_in)):
             conid = efc_id_in[worldid, efcid]
@@ -73,19 +82,13 @@ def contact_jacobian(tile_size, cone_type, njmax, deterministic=False):
                         along += scale * frame_in[conid, side]
                     else:
                         around = scale * frame_in[conid, side - 3]
-            Jqvel = wp.float32(0.0)
-            for dof in range(first_dof, last_dof):
-                cdof = cdof_in[worldid, dof]
-                affects1 = body_isdofancestor[body1, dof]
-                affects2 = body_isdofancestor[body2, dof]
-                jacp = support._compute_jacp(cdof, offset2, affects2) - support._compute_jacp(cdof, offset1, affects1)
-                jacr = support._compute_jacr(cdof, affects2) - support._compute_jacr(cdof, affects1)
-                J = wp.dot(jacp, along) + wp.dot(jacr, around)
-                efc_J_out[worldid, efcid, dof] = J
-                Jqvel += J * qvel_in[worldid, dof]
-            for dof in range(last_dof, wp.min(first_dof + TILE_SIZE, nv_padded)):
-                efc_J_out[worldid, efcid, dof] = 0.0
-            wp.atomic_add(efc_Jqvel_out, worldid, efcid, Jqvel)
+            affects1 = body_isdofancestor[body1, dof]
+            affects2 = body_isdofancestor[body2, dof]
+            jacp = support._compute_jacp(cdof, offset2, affects2) - support._compute_jacp(cdof, offset1, affects1)
+            jacr = support._compute_jacr(cdof, affects2) - support._compute_jacr(cdof, affects1)
+            J = wp.dot(jacp, along) + wp.dot(jacr, around)
+            efc_J_out[worldid, efcid, dof] = J
+            wp.atomic_add(efc_Jqvel_out, worldid, efcid, J * qvel)
 
     return contact_jacobian
 
@@ -263,7 +266,7 @@ def install() -> None:
         (solver, "_update_gradient_cholesky", search_direction),
         (solver, line_search, without_sums_of_blocks(getattr(solver, line_search))),
     )
-    kernels = set()
+    threads = {}  # of a block, for each stand-in
     launch = wp.launch
     for module, name, make in places:
         getattr(module, name)  # a name that is gone is an error
@@ -271,15 +274,15 @@ def install() -> None:
         @warp_util.cache_kernel
         def noting(*arguments, make=make):
             kernel = make(*arguments)
-            kernels.add(kernel)
+            threads[kernel] = arguments[0] if make is contact_jacobian else 1
             return kernel
 
         setattr(module, name, noting)
 
     def launch_tiled(kernel, dim, inputs=(), outputs=(), block_dim=0):
-        if kernel not in kernels:
+        if kernel not in threads:
             raise NotImplementedError(f"{kernel.key} uses tiles and has no stand-in")
         dims = (dim,) if isinstance(dim, int) else tuple(dim)
-        launch(kernel, dim=(*dims, 1), inputs=inputs, outputs=outputs)
+        launch(kernel, dim=(*dims, threads[kernel]), inputs=inputs, outputs=outputs)
 
     wp.launch_tiled = launch_tiled

@@ -1,8 +1,8 @@
 """time_step.py WORLDS: how long a step of mujoco-warp's humanoid takes, as a program calls it; prints a line of JSON.
 
 Any implementation of the API can run it. The same steps are taken again and again, from the same state; of each the
-least time counts, so that others who use the processor do not. Then once more with a clock around each launch: what is
-left is what python takes.
+least time counts, of the clock and of the processors, so that others who use these count little. Then once more with a
+clock around each launch: what is left is what python takes.
 """
 
 import json
@@ -10,27 +10,27 @@ import sys
 import time
 
 import common
+import numpy as np
 import warp as wp
 
 STEPS, ROUNDS = 20, 12
 
 
 def measure(run, mujoco_warp, model, data, worlds: int) -> list:
-    """What `run` gives for each step, the least of all rounds."""
+    """What `run` gives for each step: of each number the least of all rounds."""
     ours = mujoco_warp.put_model(model)
-    least = [(float("inf"),)] * STEPS
+    rounds = []
     for _ in range(ROUNDS):
         theirs = mujoco_warp.put_data(model, data, nworld=worlds, **common.ROOM)
-        for number in range(STEPS):
-            least[number] = min(least[number], run(lambda: mujoco_warp.step(ours, theirs)))  # noqa: B023
-    return least
+        rounds.append([run(lambda: mujoco_warp.step(ours, theirs)) for _ in range(STEPS)])  # noqa: B023
+    return np.min(rounds, axis=0)
 
 
 def plain(step) -> tuple:
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     step()
     wp.synchronize()
-    return (time.perf_counter() - start,)
+    return time.perf_counter() - start, time.process_time() - used
 
 
 def with_clock(step) -> tuple:
@@ -51,7 +51,7 @@ def with_clock(step) -> tuple:
     try:
         for name, launch in launches.items():
             setattr(wp, name, timed(launch))
-        (total,) = plain(step)
+        total, _ = plain(step)
     finally:
         for name, launch in launches.items():
             setattr(wp, name, launch)
@@ -63,11 +63,10 @@ def main() -> None:
     mujoco, mujoco_warp = common.import_mujoco()
     model, data = common.start(mujoco, mujoco_warp, common.HUMANOID)
     mujoco.mj_forward(model, data)
-    steps = measure(plain, mujoco_warp, model, data, worlds)
-    outside = measure(with_clock, mujoco_warp, model, data, worlds)
-    found = {"step": sum(s for (s,) in steps), "outside": sum(s for s, _ in outside)}
-    found["launches"] = sum(n for _, n in outside)
-    print(json.dumps({"worlds": worlds, **{name: total / STEPS for name, total in found.items()}}), flush=True)
+    step, processors = measure(plain, mujoco_warp, model, data, worlds).mean(axis=0)
+    outside, launches = measure(with_clock, mujoco_warp, model, data, worlds).mean(axis=0)
+    found = {"step": step, "processors": processors, "outside": outside, "launches": launches}
+    print(json.dumps({"worlds": worlds, **found}), flush=True)
 
 
 main()
