@@ -140,18 +140,20 @@ def package_page(package, about, kernels):
 
 def step_page(results):
     """The table, and what is wrong in it."""
+    wrong = [result["ended"] for result in results if "ended" in result]
     results = [result for result in results if "model" in result] or [{"model": "–", "stages": {}, **results[0]}]
-    rows, wrong = [], []
+    rows = []
     for result in results:
         if "errors" in result:
             step = " / ".join(f"{error:.1e}" for error in result["errors"])
             cells = [step, f"{result['moved']:.2g}", result["constraints"]]
-            if not max(result["errors"]) <= MOST_DIFFERENCE:
-                wrong.append(f"{result['model']}: step() differs from mujoco's by {max(result['errors']):.1e}")
+            if not all(error <= MOST_DIFFERENCE for error in result["errors"]):
+                wrong.append(f"{result['model']}: step() differs from mujoco's by {step}")
         else:
             reason = (result.get("reason") or result["ended"])[:120]
             cells = ["stops: " + reason.replace("|", "\\|"), "", ""]
-            wrong.append(f"{result['model']}: step() stops: {reason}")
+            if "reason" in result:
+                wrong.append(f"{result['model']}: step() stops: {reason}")
         rows.append((result["model"], *result["stages"].values(), *cells))
     page = [
         "## mujoco-warp beside mujoco",

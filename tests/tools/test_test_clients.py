@@ -64,12 +64,22 @@ def test_a_package_that_cannot_be_imported_says_why(tool):
 
 def test_a_step_says_how_far_it_got(tool):
     results = [
-        {"model": "ball", "stages": {"crb": "1.0e-07"}, "error": 1e-5, "moved": 0.25},
+        {"model": "ball", "stages": {"crb": "1.0e-07"}, "errors": [1e-5, 2e-5], "moved": 0.25, "constraints": 4},
+        {"model": "rod", "stages": {"crb": "runs"}, "errors": [1e-6, 2e-3], "moved": 0.5, "constraints": 0},
+        {"model": "mist", "stages": {"crb": "runs"}, "errors": [1e-9, float("nan")], "moved": 0.5, "constraints": 0},
         {"model": "box", "stages": {"crb": "runs"}, "reason": "KeyError: 'x'"},
         {"ended": "the process ended with 1: "},
     ]
-    page = "\n".join(tool("test_clients").step_page(results))
-    assert "| model | crb | step() |" in page
-    assert "| ball | 1.0e-07 | differs by 1.0e-05, having moved by 0.25 |" in page
-    assert "| box | runs | stops: KeyError: 'x' |" in page
-    assert "ended with 1" in "\n".join(tool("test_clients").step_page(results[2:]))
+    lines, wrong = tool("test_clients").step_page(results)
+    page = "\n".join(lines)
+    assert "| model | crb | step() | moved | constraints |" in page
+    assert "| ball | 1.0e-07 | 1.0e-05 / 2.0e-05 | 0.25 | 4 |" in page
+    assert "| box | runs | stops: KeyError: 'x' |  |  |" in page
+    assert wrong == [
+        "the process ended with 1: ",
+        "rod: step() differs from mujoco's by 1.0e-06 / 2.0e-03",
+        "mist: step() differs from mujoco's by 1.0e-09 / nan",
+        "box: step() stops: KeyError: 'x'",
+    ]
+    lines, wrong = tool("test_clients").step_page(results[4:])
+    assert "ended with 1" in "\n".join(lines) and len(wrong) == 1
