@@ -9,7 +9,7 @@ from typing import Any
 from warp import _weft
 from warp._weft import array, named_type
 
-__all__ = ["ArrayView", "fixedarray", "from_ptr", "transform_expand", "view_of"]
+__all__ = ["ArrayView", "IndexedArrayView", "fixedarray", "from_ptr", "indexed_view_of", "transform_expand", "view_of"]
 
 
 class ArrayView(ctypes.Structure):
@@ -29,6 +29,25 @@ def view_of(one: array) -> ArrayView:
     view = ArrayView(data=one.ptr or 0, grad=one.grad.ptr or 0 if one.requires_grad else 0, ndim=one.ndim)
     view.shape[: one.ndim] = one.shape
     view.strides[: one.ndim] = one.strides
+    view._array = one
+    return view
+
+
+class IndexedArrayView(ctypes.Structure):
+    """An indexedarray as C sees it: its array, the addresses of the int32 indices of each axis, and their numbers."""
+
+    _fields_ = [
+        ("data", ArrayView),
+        ("indices", ctypes.c_uint64 * 4),
+        ("shape", ctypes.c_int64 * 4),
+    ]
+
+
+def indexed_view_of(one: Any) -> IndexedArrayView:
+    """``one.__ctype__()`` of an indexedarray. It keeps the memory of its arrays alive."""
+    view = IndexedArrayView(data=view_of(one.data))
+    view.indices[: one.ndim] = [part.ptr or 0 for part in one.indices]
+    view.shape[: one.ndim] = one.shape
     view._array = one
     return view
 

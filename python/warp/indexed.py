@@ -13,6 +13,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import array, primitives, type_name, usage_error
+from warp.arrays import indexed_view_of
 
 __all__ = ["from_key", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d"]
 
@@ -129,6 +130,10 @@ class _Members:
         """Types of the fields by name where the elements are structs; else empty."""
         return self.data.vars
 
+    def __ctype__(self) -> Any:
+        """The arrays as a ctypes structure: ``data`` (as ``array.__ctype__()``), ``indices`` (addresses), ``shape``."""
+        return indexed_view_of(self)
+
     def _raw(self) -> tuple[np.ndarray, tuple]:
         """The array for NumPy, bit patterns where NumPy has no such type, and the index that chooses the elements."""
         data = self.data
@@ -161,8 +166,9 @@ class _Members:
         """The chosen elements in C order."""
         return self.contiguous().list()
 
-    def assign(self, value: Any) -> Any:
+    def assign(self, src: Any) -> Any:
         """Writes an array of this shape (or one that broadcasts to it), or one element everywhere. Returns itself."""
+        value = src
         values, chosen = self._raw()
         if type(self).is_same(value):
             value = value.contiguous()

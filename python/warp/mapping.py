@@ -18,6 +18,7 @@ as one line.
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import linecache
 import textwrap
@@ -45,13 +46,13 @@ LONGEST_LINE = 1 << 31  # of a launch: wp.tid() is an int32
 # ---- functions ----
 
 
-def _lambda_source(function: Callable) -> tuple[list[str], str]:
+def _lambda_source(function: Callable, api: str) -> tuple[list[str], str]:
     """Parameters and body of a lambda, as text: the one on its line that compiles to the same code."""
     code = function.__code__
     try:
         lines, _ = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
-        raise usage_error(f"{_API}: the source of {function!r} is not available: {error}", ValueError) from error
+        raise usage_error(f"{api}: the source of {function!r} is not available: {error}", ValueError) from error
     text = textwrap.dedent("".join(lines)).strip()
     tree = None
     # The line may be the middle of a longer statement: closing brackets, or the words before it, are cut off.
@@ -73,7 +74,7 @@ def _lambda_source(function: Callable) -> tuple[list[str], str]:
             candidates[ast.unparse(node)] = node
     if len(candidates) != 1:
         raise usage_error(
-            f"{_API}: cannot tell which lambda of this line is meant: {text!r}. help: a function with @wp.func",
+            f"{api}: cannot tell which lambda of this line is meant: {text!r}. help: a function with @wp.func",
             ValueError,
         )
     node = next(iter(candidates.values()))
@@ -112,15 +113,21 @@ def _callable_in_kernels(function: Any) -> tuple[str, dict[str, Any], Any]:
     if isinstance(function, Kernel):
         raise usage_error(f"{_API}: {function.__name__!r} is a kernel; expected a function. help: @wp.func", TypeError)
     if inspect.isfunction(function):
-        if function.__name__ != "<lambda>":
-            return "function", {}, Function(function)
-        parameters, body = _lambda_source(function)
-        names = {**function.__globals__, **_free_values(function)}
-        made = _make(f"def function({', '.join(parameters)}):\n    return {body}\n", "function", names)
-        return "function", {}, Function(made)
+        return "function", {}, function_of(function, _API, "function")
     if callable(function):  # a builtin
         return "function", {}, function
     raise usage_error(f"{_API}: expected a function, got {function!r}", TypeError)
+
+
+def function_of(function: Callable, api: str, name: str | None = None) -> Function:
+    """The ``wp.Function`` of a plain Python function; that of a lambda gets the name, or one made of its text."""
+    if function.__name__ != "<lambda>":
+        return Function(function)
+    parameters, body = _lambda_source(function, api)
+    if name is None:
+        name = "func_" + hashlib.sha256(repr((parameters, body)).encode()).hexdigest()[:16]
+    names = {**function.__globals__, **_free_values(function)}
+    return Function(_make(f"def {name}({', '.join(parameters)}):\n    return {body}\n", name, names))
 
 
 _texts = 0

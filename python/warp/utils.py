@@ -5,19 +5,23 @@ All of them run on the CPU's threads, and give the same result for any number of
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from warp import _weft
-from warp._weft import array, primitives
+from warp._weft import UserFunction as Function
+from warp._weft import array, primitives, usage_error
 from warp.graph_coloring import (
     GraphColoringAlgorithm,
     graph_coloring_assign,
     graph_coloring_balance,
     graph_coloring_get_groups,
 )
+from warp.mapping import function_of
+from warp.modules import Module, module_named
 from warp.recording import Part, is_smooth, recorded
 from warp.types import (
     _is_number,
@@ -34,6 +38,7 @@ __all__ = [
     "array_inner",
     "array_scan",
     "array_sum",
+    "create_warp_function",
     "graph_coloring_assign",
     "graph_coloring_balance",
     "graph_coloring_get_groups",
@@ -45,6 +50,23 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def create_warp_function(func: Callable) -> tuple[Function, Module]:
+    """Makes a function for kernels, as ``@wp.func`` does, of a plain Python function or of a lambda.
+
+    Args:
+        func: in the language of kernels. Parameters without annotations take any type. A lambda sees the globals and
+            the variables around it as they are now; its key is made of its text.
+    Returns:
+        The ``wp.Function`` and the ``wp.Module`` that it belongs to.
+    Raises:
+        TypeError: it is no Python function.
+        ValueError: which lambda of its line is meant cannot be told.
+    """
+    if not inspect.isfunction(func):
+        raise usage_error(f"create_warp_function(): expected a Python function or a lambda, got {func!r}", TypeError)
+    return function_of(func, "create_warp_function()"), module_named(func.__module__)
 
 
 def _check_array(api: str, name: str, value: Any) -> None:

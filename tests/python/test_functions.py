@@ -220,3 +220,30 @@ def test_an_error_in_a_function_names_the_caller_too():
     with pytest.raises(wp.CompileError) as error:
         wp.launch(k, dim=1, inputs=[wp.zeros(1)])
     assert "return x + n" in str(error.value) and "wrong(x[0], 3)" in str(error.value)
+
+
+SCALE = 3.0
+
+
+def test_functions_are_made_of_plain_ones_and_of_lambdas():
+    by = 10.0
+    scaled, module = wp.utils.create_warp_function(lambda x: SCALE * x + by)
+    squared, _ = wp.utils.create_warp_function(plain_square)
+    again, _ = wp.utils.create_warp_function(lambda x: SCALE * x + by)
+    assert isinstance(scaled, wp.Function) and isinstance(module, wp.Module)
+    assert scaled.key.startswith("func_") and scaled.key == again.key and squared.key == "plain_square"
+
+    @wp.kernel
+    def both(out: wp.array[float]):
+        out[0] = scaled(2.0)
+        out[1] = squared(out[0])
+
+    out = wp.zeros(2, dtype=float)
+    wp.launch(both, dim=1, inputs=[out])
+    assert out.numpy().tolist() == [16.0, 256.0]
+    with pytest.raises(TypeError, match=r"create_warp_function\(\): expected a Python function or a lambda, got 3"):
+        wp.utils.create_warp_function(3)
+
+
+def plain_square(x: float) -> float:
+    return x * x

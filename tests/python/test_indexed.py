@@ -1,5 +1,7 @@
 """Indexing of arrays on the host as NumPy does it, and wp.indexedarray."""
 
+import ctypes
+import gc
 from typing import Any
 
 import numpy as np
@@ -336,3 +338,17 @@ def test_a_generic_kernel_takes_every_indexedarray():
         a = wp.array(np.arange(4), dtype=dtype)
         wp.launch(double, 2, [a[[3, 1]]])
         assert a.list() == [0, 2, 2, 6]
+
+
+def test_the_structure_of_ctypes_has_the_addresses():
+    data = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4))
+    rows = wp.array([2, 0], dtype=int)
+    one = wp.indexedarray(data, [rows, None])
+    view = one.__ctype__()
+    assert (view.data.data, list(view.data.shape)) == (data.ptr, [3, 4, 0, 0])
+    assert view.indices[0] == rows.ptr and view.indices[1] == one.indices[1].ptr and list(view.indices[2:]) == [0, 0]
+    assert list(view.shape) == [2, 4, 0, 0]
+    first = ctypes.cast(view.indices[0], ctypes.POINTER(ctypes.c_int32))
+    del one, rows
+    gc.collect()
+    assert (first[0], first[1]) == (2, 0)
