@@ -1,4 +1,5 @@
 // Random numbers. The state is one uint32; each number drawn moves it on by pcg() and is made of the new state.
+#include <cmath>
 #include <numbers>
 
 #include "builtins/expression.h"
@@ -105,32 +106,85 @@ ir::Value* expand_sample_cube(Call& call) {
     return make_vector(parts);
 }
 
-// Arrivals of a process of rate 1 before time lam: waiting times are exponential. Exact for every lam; takes about lam
-// steps. Time is counted in f64, so that large counts stay unbiased.
-ir::Value* expand_poisson(Call& call) {
-    ir::Builder& b = call.builder;
-    const E lam = cast(argument(call, 1), Scalar::f64);
-    const auto next_arrival = [](E& state, E time) {
-        state = pcg(state);
-        const E u = cast(state >> 8, Scalar::f32) * 0x1p-24;
-        return time - cast(log(1 - u), Scalar::f64);
-    };
-    E state = argument(call, 0);
-    const E first = next_arrival(state, lam.number(0));
-    ir::Operation* loop = b.while_({state, first, state.number(0)});
-    const auto carried = [&](int region, int i) { return lam.wrap(loop->body(region).arguments[i]); };
+// A count, and the state after the numbers that it took.
+struct Drawn {
+    E state, count;
+};
+
+E unit_of(E state) { return cast(cast(state >> 8, Scalar::f32) * 0x1p-24, Scalar::f64); }
+
+// So many uniform numbers multiply to more than exp(-lam), but for the last one (Knuth, "Seminumerical
+// Algorithms", 3.4.1). Takes about lam steps.
+Drawn few_of_poisson(E state, E lam) {
+    ir::Builder& b = state.builder();
+    const E least = exp(-lam), first = pcg(state);
+    ir::Operation* loop = b.while_({first, unit_of(first), state.number(0)});
+    const auto carried = [&](int region, int i) { return state.wrap(loop->body(region).arguments[i]); };
     {
         ir::Builder::Inside inside(b, loop->body(0));
-        b.yield({carried(0, 1) < lam});
+        b.yield({carried(0, 1) > least});
     }
     {
         ir::Builder::Inside inside(b, loop->body(1));
-        E next = carried(1, 0);
-        const E time = next_arrival(next, carried(1, 1));
-        b.yield({next, time, carried(1, 2) + 1});
+        const E next = pcg(carried(1, 0));
+        b.yield({next, carried(1, 1) * unit_of(next), carried(1, 2) + 1});
     }
-    call.inout = {loop->result(0)};
-    return loop->result(2);
+    return {state.wrap(loop->result(0)), state.wrap(loop->result(2))};
+}
+
+// log k! by Stirling's series, of k + 9 where it has 12 digits.
+E log_factorial(E k) {
+    constexpr int kShift = 8;
+    const E z = k + (kShift + 1.0);
+    E product = k + 1;
+    for (int i = 2; i <= kShift; ++i) product = product * (k + static_cast<double>(i));
+    const E inverse = 1 / z, square = inverse * inverse;
+    const E series = inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260)));
+    return (z - 0.5) * log(z) - z + 0.5 * std::log(2 * std::numbers::pi) + series - log(product);
+}
+
+// By transformed rejection (Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
+// algorithm PTRS), for lam of at least 10: two uniform numbers a try, and hardly ever more than three tries.
+Drawn many_of_poisson(E state, E lam) {
+    ir::Builder& b = state.builder();
+    const E width = 0.931 + 2.53 * sqrt(lam), slope = -0.059 + 0.02483 * width;
+    const E inverse_alpha = 1.1239 + 1.1328 / (width - 3.4), quick_below = 0.9277 - 3.6224 / (width - 2);
+    const E none = state.wrap(b.boolean(false));
+    ir::Operation* loop = b.while_({state, lam.zero(), none});
+    const auto carried = [&](int region, int i) { return state.wrap(loop->body(region).arguments[i]); };
+    {
+        ir::Builder::Inside inside(b, loop->body(0));
+        b.yield({!carried(0, 2)});
+    }
+    {
+        ir::Builder::Inside inside(b, loop->body(1));
+        const E first = pcg(carried(1, 0)), second = pcg(first);
+        const E u = unit_of(first) - 0.5, v = unit_of(second), distance = 0.5 - abs(u);
+        const E k = floor((2 * slope / distance + width) * u + lam + 0.43);
+        const E is_quick = distance >= 0.07 && v <= quick_below;
+        const E is_outside = k < 0 || (distance < 0.013 && v > distance);
+        const E accepted = ir::staged::branch(
+            is_quick || is_outside, bool_type(), [&] { return is_quick; },
+            [&] {
+                const E bound = log(v) + log(inverse_alpha) - log(slope / (distance * distance) + width);
+                return bound <= k * log(lam) - lam - log_factorial(k);
+            });
+        b.yield({second, k, accepted});
+    }
+    return {state.wrap(loop->result(0)), cast(state.wrap(loop->result(1)), Scalar::u32)};
+}
+
+ir::Value* expand_poisson(Call& call) {
+    ir::Builder& b = call.builder;
+    const E state = argument(call, 0), lam = cast(argument(call, 1), Scalar::f64);
+    ir::Operation* chosen = b.if_(lam >= 10, {u32_type(), u32_type()});
+    for (const int arm : {0, 1}) {
+        ir::Builder::Inside inside(b, chosen->body(arm));
+        const Drawn drawn = arm == 0 ? many_of_poisson(state, lam) : few_of_poisson(state, lam);
+        b.yield({drawn.state, drawn.count});
+    }
+    call.inout = {chosen->result(0)};
+    return chosen->result(1);
 }
 
 constexpr Entry kEntries[] = {
@@ -170,7 +224,7 @@ constexpr Entry kEntries[] = {
     {"sample_unit_cube", "(state: inout uint32) -> Vec[3,float32]", "Random point of the cube [-1/2, 1/2)**3.",
      expand_sample_cube<3>, false},
     {"poisson", "(state: inout uint32, lam: float32) -> uint32",
-     "Random count of the Poisson distribution with mean lam; takes time in proportion to lam.", expand_poisson, false},
+     "Random count of the Poisson distribution with mean lam.", expand_poisson, false},
 };
 
 }  // namespace

@@ -610,22 +610,49 @@ def sphere(z, u):
 
 
 def poisson(state, lam):
+    """By products of uniform numbers (Knuth) below 10, else by transformed rejection (Hoermann, 1993)."""
     counts = np.zeros(len(state), dtype=np.uint32)
     states = np.zeros(len(state), dtype=np.uint32)
-    for row in range(len(state)):
-        current, time, count = state[row], 0.0, -1
-        while count < 0 or time < lam[row]:
-            current = pcg(current)
-            u = np.float32(current >> np.uint32(8)) * np.float32(2**-24)
-            time -= float(np.float32(np.log(np.float64(np.float32(1) - u))))
-            count += 1
-        counts[row], states[row] = count, current
+    for row, mean in enumerate(lam.astype(np.float64)):
+        drawn = [state[row]]
+
+        def unit():
+            drawn[0] = pcg(drawn[0])
+            return float(np.float32(drawn[0] >> np.uint32(8)) * np.float32(2**-24))
+
+        counts[row], states[row] = (rejected if mean >= 10 else multiplied)(unit, mean), drawn[0]
     return counts, states
+
+
+def multiplied(unit, mean):
+    product, count = unit(), 0
+    while product > np.exp(-mean):
+        product, count = product * unit(), count + 1
+    return count
+
+
+def rejected(unit, mean):
+    b = 0.931 + 2.53 * np.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    while True:
+        u, v = unit() - 0.5, unit()
+        s = 0.5 - abs(u)
+        k = np.floor((2 * a / s + b) * u + mean + 0.43)
+        if s >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or (s < 0.013 and v > s):
+            continue
+        bound = np.log(v) + np.log(1.1239 + 1.1328 / (b - 3.4)) - np.log(a / s**2 + b)
+        if bound <= k * np.log(mean) - mean - scipy.special.gammaln(k + 1):
+            return k
 
 
 def poisson_inputs(rng, types, rows):
     state, lam = mixed(rng, types, rows)
-    return [state, rng.uniform(0, 20, rows).astype(np.float32)]
+    return [
+        state,
+        np.where(rng.random(rows) < 0.8, rng.uniform(0, 20, rows), rng.uniform(20, 1000, rows)).astype(np.float32),
+    ]
 
 
 def hash_of_corner(state, corner):

@@ -216,3 +216,46 @@ def test_numbers_depend_on_seed_and_offset_only():
     assert np.array_equal(normal.numpy(), reference[2][:1000])
     assert np.array_equal(counts.numpy(), reference[5][:1000])
     assert not np.array_equal(reference[0], draw(seed=43)[0])
+
+
+@wp.kernel
+def counts_of(lam: wp.array(dtype=float), out: wp.array2d(dtype=wp.uint32), states: wp.array2d(dtype=wp.uint32)):
+    i, j = wp.tid()
+    state = wp.rand_init(i)
+    out[i, j] = wp.poisson(state, lam[j])
+    states[i, j] = state
+
+
+def test_counts_are_those_of_release_119():
+    lam = np.array([0.1, 1.0, 3.0, 6.5, 9.9, 10.0, 12.0, 30.0, 100.0, 1000.0], dtype=np.float32)
+    out, states = (wp.zeros((4, len(lam)), dtype=wp.uint32) for _ in range(2))
+    wp.launch(counts_of, dim=out.shape, inputs=[lam, out, states])
+    assert out.numpy().tolist() == [
+        [0, 0, 3, 5, 9, 7, 8, 24, 90, 969],
+        [1, 1, 2, 4, 5, 15, 18, 39, 116, 1051],
+        [0, 1, 4, 6, 13, 10, 12, 30, 99, 998],
+        [0, 1, 1, 6, 9, 13, 16, 36, 111, 1033],
+    ]
+    # The state after two draws of each of the large ones, and one draw more for each of the small ones.
+    assert [len(set(row)) for row in states.numpy()[:, 5:].tolist()] == [1] * 4
+
+
+@pytest.mark.parametrize("lam", [0.05, 2.0, 9.99, 10.0, 11.5, 80.0, 5000.0])
+def test_counts_follow_the_distribution_of_poisson(lam):
+    out, states = (wp.zeros((N, 1), dtype=wp.uint32) for _ in range(2))
+    wp.launch(counts_of, dim=out.shape, inputs=[np.array([lam], dtype=np.float32), out, states])
+    found = out.numpy()[:, 0].astype(np.int64)
+    distribution = scipy.stats.poisson(np.float64(np.float32(lam)))
+    edges = np.unique(distribution.ppf(np.linspace(0, 1, 42)[1:-1])).astype(np.int64)  # bins of similar weight
+    chances = np.diff(np.concatenate([[0.0], distribution.cdf(edges), [1.0]]))
+    numbers = np.bincount(np.searchsorted(edges, found), minlength=len(chances))
+    kept = chances * N > 5
+    assert scipy.stats.chisquare(numbers[kept], chances[kept] / chances[kept].sum() * numbers[kept].sum()).pvalue > SURE
+    assert abs(found.mean() - lam) < 5 * np.sqrt(lam / N)
+
+
+def test_counts_of_odd_means_end():
+    lam = np.array([0.0, -1.0, np.nan], dtype=np.float32)
+    out, states = (wp.zeros((8, len(lam)), dtype=wp.uint32) for _ in range(2))
+    wp.launch(counts_of, dim=out.shape, inputs=[lam, out, states])
+    assert not out.numpy().any()

@@ -47,6 +47,8 @@ double unary(Op op, double a) {
             return std::asin(std::clamp(a, -1.0, 1.0));
         case Op::acos:
             return std::acos(std::clamp(a, -1.0, 1.0));
+        case Op::exp:
+            return std::exp(a);
         case Op::log:
             return std::log(a);
         case Op::floor:
