@@ -114,9 +114,9 @@ ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
 ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
 
-// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle 2 h, where tan h = |u| / |w|:
-// its parts sin(t h) u / |u| and cos(t h) are smooth where u is zero. For small x = tan^2 h they are power series, because
-// there |u| has no derivative, and second derivatives of the quotient would be differences of huge numbers.
+// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle 2 h, where tan h = |u| /
+// |w|: its parts sin(t h) u / |u| and cos(t h) are smooth where u is zero. For small x = tan^2 h they are power series,
+// because there |u| has no derivative, and second derivatives of the quotient would be differences of huge numbers.
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
     const E turn = quaternion_product(conjugate(a), argument(call, 1));
@@ -131,8 +131,8 @@ ir::Value* expand_slerp(Call& call) {
         1 - x * (tt / 2 - x * (tt / 3 + tt * tt / 24 - x * (tt * 23 / 90 + tt * tt / 18 + tt * tt * tt / 720)));
     const E size = length(u), far = select(size > 0, size, one), angle = t * atan2(size, w);
     const E slope = select(is_small, slope_near, sin(angle) / far);
-    return quaternion_product(a, make_quaternion(u * select(turn[3] < zero, -slope, slope),
-                                                 select(is_small, cosine_near, cos(angle))));
+    return quaternion_product(
+        a, make_quaternion(u * select(turn[3] < zero, -slope, slope), select(is_small, cosine_near, cos(angle))));
 }
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }
@@ -161,12 +161,14 @@ E turn_about(E axis, E angle) {
     return make_quaternion(select(axis == 0, sine, zero), select(axis == 1, sine, zero), select(axis == 2, sine, zero),
                            cos(half));
 }
-// The axes stand still: the first turn is applied first, as in quat_rpy.
+// The axes stand still: the first turn is applied first, as in quat_rpy. Each axis has its angle at its own place.
 ir::Value* expand_from_euler(Call& call) {
     const E e = argument(call, 0);
-    const E first = turn_about(argument(call, 1), e[0]), second = turn_about(argument(call, 2), e[1]);
-    const E third = turn_about(argument(call, 3), e[2]);
-    return quaternion_product(third, quaternion_product(second, first));
+    const auto turn = [&](int number) {
+        const E axis = argument(call, number);
+        return turn_about(axis, by_axis(axis, e[0], e[1], e[2]));
+    };
+    return quaternion_product(turn(3), quaternion_product(turn(2), turn(1)));
 }
 
 // Bernardes and Viollet, "Quaternion to Euler angles conversion: A direct, general and computationally efficient
@@ -193,11 +195,11 @@ ir::Value* expand_to_euler(Call& call) {
     const E first =
         select(only_sum, 2 * half_sum, select(only_difference, -2 * half_difference, half_sum - half_difference));
     const E third = select(only_sum || only_difference, 0, half_sum + half_difference);
-    const auto wrapped = [&](E angle) {
-        return select(angle > pi, angle - 2 * pi, select(angle < -pi, angle + 2 * pi, angle));
-    };
-    return make_vector({wrapped(first), select(is_proper, middle, middle - 0.5 * pi),
-                        wrapped(select(is_proper, third, third * sign))});
+    const E second = select(is_proper, middle, middle - 0.5 * pi), last_turn = select(is_proper, third, third * sign);
+    std::vector<E> angles;
+    for (const double axis : {0.0, 1.0, 2.0})
+        angles.push_back(select(i == axis, first, select(j == axis, second, last_turn)));
+    return make_vector(angles);
 }
 
 // ---- the rotation from one direction to another ----
@@ -250,11 +252,12 @@ constexpr Entry kEntries[] = {
     {"quat_to_rpy", "(q: Quat[F]) -> Vec[3,F]", "Roll, pitch and yaw in radians, as quat_rpy takes them.",
      expand_to_rpy},
     {"quat_from_euler", "(e: Vec[3,F], i: int32, j: int32, k: int32) -> Quat[F]",
-     "Rotation about the axis i (0, 1 or 2) by e[0], then about j by e[1], then about k by e[2]; the axes stand still.",
+     "Rotation about the axis i (0, 1 or 2) by e[i], then about j by e[j], then about k by e[k]; the axes stand still.",
      expand_from_euler},
     {"quat_to_euler", "(q: Quat[F], i: int32, j: int32, k: int32) -> Vec[3,F]",
-     "Angles in radians as quat_from_euler takes them, for i != j != k; the middle one is in [-pi/2, pi/2], or in "
-     "[0, pi] where i is k.",
+     "Angles in radians as quat_from_euler takes them, for i != j != k; that about j is in [-pi/2, pi/2]. Where i is "
+     "k, it "
+     "is in [0, pi], and the angle of the last turn takes the place that is left.",
      expand_to_euler},
     {"quat_between_vectors", "(a: Vec[3,F], b: Vec[3,F]) -> Quat[F]",
      "The shortest rotation that turns the direction of a to that of b; none where one of them is zero.",

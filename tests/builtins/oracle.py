@@ -931,25 +931,42 @@ def _orders(rng, rows):
 
 
 def from_euler(e, i, j, k):
-    """The axes stand still: SciPy's small letters. The sign is that of a product of half turns."""
-    found = np.zeros((len(e), 4))
-    for row in range(len(e)):
+    """The axes stand still, and each has its angle at its own place."""
+    rows = np.arange(len(e))
+    return by_turns(np.float64(np.stack([e[rows, i], e[rows, j], e[rows, k]], axis=1)), i, j, k)
+
+
+def by_turns(angles, i, j, k):
+    """The first angle is that about axis i: SciPy's small letters. The sign is that of a product of half turns."""
+    found = np.zeros((len(angles), 4))
+    for row in range(len(angles)):
         order = "".join("xyz"[a[row]] for a in (i, j, k))
-        found[row] = Rotation.from_euler(order, np.float64(e[row])).as_quat()
+        found[row] = Rotation.from_euler(order, angles[row]).as_quat()
     half_turns = []
-    for axis, angle in zip((i, j, k), np.float64(e).T):
-        q = np.zeros((len(e), 4))
-        q[np.arange(len(e)), axis] = np.sin(angle / 2)
+    for axis, angle in zip((i, j, k), angles.T):
+        q = np.zeros((len(angles), 4))
+        q[np.arange(len(angles)), axis] = np.sin(angle / 2)
         q[:, 3] = np.cos(angle / 2)
         half_turns.append(q)
     return like(found, hamilton(half_turns[2], hamilton(half_turns[1], half_turns[0])))
 
 
 def to_euler(q, i, j, k):
+    """SciPy's angles, each at the place of its axis. Of the angles that differ by full turns the first and the last are
+    the difference and the sum of two numbers in [-pi, pi], which the sign of the quaternion decides."""
     found = np.zeros((len(q), 3))
     for row in range(len(q)):
-        order = "".join("xyz"[a[row]] for a in (i, j, k))
-        found[row] = rotation(q[row]).as_euler(order)
+        axes = i[row], j[row], k[row]
+        x, y, z, w = (float(q[row, n]) for n in (i[row], j[row], 3 - i[row] - j[row], 3))
+        sign = np.sign(np.linalg.det(np.eye(3)[[i[row], j[row], 3 - i[row] - j[row]]]))
+        z *= sign
+        a, b, c, d = (w, x, y, z) if axes[0] == axes[2] else (w - y, x + z, y + w, z - x)
+        half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
+        near = half_sum - half_difference, (half_sum + half_difference) * (1 if axes[0] == axes[2] else sign)
+        first, second, third = rotation(q[row]).as_euler("".join("xyz"[axis] for axis in axes))
+        found[row, i[row]] = first + 2 * np.pi * np.round((near[0] - first) / (2 * np.pi))
+        found[row, j[row]] = second
+        found[row, 3 - i[row] - j[row]] = third + 2 * np.pi * np.round((near[1] - third) / (2 * np.pi))
     return found
 
 
@@ -962,7 +979,7 @@ def _away_from_lock(rng, types, rows):
     orders = _orders(rng, rows)
     angles = rng.uniform(-3, 3, (rows, 3))
     angles[:, 1] = np.where(orders[0] == orders[2], rng.uniform(0.3, 2.8, rows), rng.uniform(-1.2, 1.2, rows))
-    return [from_euler(angles, *orders).astype(types[0].numpy), *orders]
+    return [by_turns(angles, *orders).astype(types[0].numpy), *orders]
 
 
 oracle(
