@@ -1,6 +1,8 @@
 // The analysis of one function: walks its statements in order and writes IR as it goes. Reading order:
 //
 //   value.h                what expressions and locals are
+//   places.h               what can be assigned, and parts of values
+//   module_state.h         what all functions of a module share
 //   scope/                 names: scans of the text (walk), look-up (names)
 //   infer/                 expressions: literals, operators, comparisons, attributes, subscripts, constructors
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
@@ -25,6 +27,9 @@
 #include "builtins/registry.h"
 #include "ir/builder.h"
 #include "sema/environment.h"
+#include "sema/messages.h"
+#include "sema/module_state.h"
+#include "sema/places.h"
 #include "sema/scope/walk.h"
 #include "sema/sema.h"
 #include "sema/value.h"
@@ -35,86 +40,6 @@ namespace weft::sema {
 
 // Whether this struct is an indexedarray (infer/indexed.cpp).
 bool is_indexed(Type type);
-
-// Throws the CompileError. `help` and `note` make the lines below the caret.
-[[noreturn]] void fail(Span span, std::string message, std::vector<Note> notes = {},
-                       ErrorCategory category = ErrorCategory::type);
-Note note(std::string text, Span span = {});
-Note help(std::string text);
-// "use wp.sin" for math.sin, np.sin, np.arcsin and the like, by the last part of the name; empty where nothing is.
-std::vector<Note> weft_counterpart(std::string_view spelled);
-// "did you mean 'x' or 'y'?" as a help line; empty where nothing is near.
-std::vector<Note> did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
-
-// What all functions of one module share.
-struct ModuleState {
-    ir::Module& module;
-    const Options& options;
-    std::map<std::string, ir::Function*> instances;          // finished, by function and argument types
-    std::map<const ir::Function*, ir::Function*> gradients;  // of instances, as far as wp.grad asked for them
-    // Of instances, the numbers of the references that they assign.
-    std::map<const ir::Function*, std::vector<std::size_t>> changed_references;
-
-    struct Active {
-        std::string function_key;
-        std::string name;
-    };
-    std::vector<Active> active;  // functions being analysed, outermost first
-
-    int tid_rank = 0;  // the most coordinates that a tid() of this module gives; 0 while not called
-
-    // Text of every function met: spans in the IR point into it.
-    void keep_source(const SourcePtr& source);
-    std::string unique_name(const std::string& wanted) const;
-};
-
-struct Place;
-
-// One argument of a call as written.
-struct Actual {
-    Value value;
-    Span span;
-    std::string keyword;                             // "" for a positional one
-    const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
-    std::shared_ptr<const Place> place;              // of an argument that is passed by reference
-};
-
-// One step from a value to a part of it.
-struct PartStep {
-    enum class Kind {
-        path,        // fixed components or a field: `path`
-        dynamic,     // components at run time: `indices`
-        several,     // a swizzle, a slice or a half of a transform: `components`, in order; always the last step
-        several_at,  // a slice beside an index that is known at run time, m[i, 0:2]: `positions`; the last step too
-    } kind = Kind::path;
-    std::vector<std::int64_t> path;
-    std::vector<ir::Value*> indices;
-    std::vector<std::int64_t> components;            // numbered row by row
-    std::vector<std::vector<ir::Value*>> positions;  // indices of each component
-    Type whole;                                      // several, several_at: what it is a part of
-    Type type;                                       // of the part
-
-    bool is_slice() const {
-        return (kind == Kind::several || kind == Kind::several_at) && (type.is_vector() || type.is_matrix());
-    }
-};
-
-// The path of the component with this number, row by row.
-std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number);
-bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
-
-// Something that can be assigned: a local or an element of an array, and a part of it.
-struct Place {
-    std::string name;                    // a local, or
-    std::vector<std::int64_t> elements;  // an element of a list in a local, by its path,
-    ir::Value* element = nullptr;        // and by an index that is known at run time; or
-    ir::Value* array = nullptr;          // memory: array and one index per dimension
-    std::vector<ir::Value*> indices;
-    std::vector<PartStep> steps;
-    std::optional<Value> value;  // or one that only its own parts are places of: a row of an indexedarray
-    Type type;                   // of the part that the place names
-    Span span;
-};
 
 // Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and
 // gives the value that stands for its one result; null where it stays a branch (infer/compare.cpp).

@@ -1,0 +1,95 @@
+// Signatures, lambdas, functions within functions and comprehensions. Variables of the last three get a number: see
+// syntax/tree.h.
+#include "frontend/reader.h"
+#include "sema/scope/walk.h"
+
+namespace weft::frontend {
+
+void TreeReader::signature(nb::handle arguments, Function& function) {
+    const FieldNames& f = fields();
+    for (const FieldName* list : {&f.posonlyargs, &f.args}) {
+        for (nb::handle argument : nb::borrow<nb::list>(get(arguments, *list))) {
+            function.parameters.push_back(
+                {get_text(argument, f.arg), span(argument), !get(argument, f.annotation).is_none()});
+        }
+    }
+    const std::size_t defaults = nb::len(get(arguments, f.defaults));
+    for (std::size_t i = 0; i < defaults; ++i) {
+        function.parameters[function.parameters.size() - 1 - i].has_default = true;
+    }
+    if (!get(arguments, f.vararg).is_none()) function.unsupported = "*" + get_text(get(arguments, f.vararg), f.arg);
+    if (!get(arguments, f.kwarg).is_none()) function.unsupported = "**" + get_text(get(arguments, f.kwarg), f.arg);
+    if (nb::len(get(arguments, f.kwonlyargs)) > 0) function.unsupported = "keyword-only parameters";
+}
+
+// Gives the number to these variables, wherever they stand since the names were that many.
+void TreeReader::number(const std::set<std::string>& variables, int scope, std::size_t since) {
+    for (std::size_t i = since; i < names_.size(); ++i) {
+        std::string& id = std::get<Name>(names_[i]->node).id;
+        if (variables.contains(id)) id += "'" + std::to_string(scope);
+    }
+}
+
+TreeReader::Content TreeReader::comprehension(nb::handle node) {
+    const FieldNames& f = fields();
+    Comprehension result;
+    result.scope = ++scopes_;
+    const auto parts = nb::borrow<nb::list>(get(node, f.generators));
+    // The first iterable belongs to the function around.
+    ExpressionPtr first = expression(get(parts[0], f.iter));
+    const std::size_t since = names_.size();
+    std::set<std::string> variables;
+    for (nb::handle part : parts) {
+        if (get_int(part, f.is_async) != 0) return Unsupported{"async"};
+        Generator generator;
+        generator.iterable = first ? std::move(first) : expression(get(part, f.iter));
+        generator.target = expression(get(part, f.target));
+        generator.conditions = expressions(get(part, f.ifs));
+        sema::target_names(*generator.target, variables);
+        result.generators.push_back(std::move(generator));
+    }
+    result.element = expression(get(node, f.elt));
+    number(variables, result.scope, since);
+    return result;
+}
+
+// A lambda, or a `def` within a function.
+TreeReader::Content TreeReader::lambda(nb::handle node, const std::string& name) {
+    const FieldNames& f = fields();
+    auto function = std::make_shared<Function>();
+    function->name = name;
+    function->span = span(node);
+    function->scope = ++scopes_;
+    signature(get(node, f.args), *function);
+    Lambda result;
+    // What belongs to the function around.
+    for (const FieldName* list : {&f.posonlyargs, &f.args})
+        for (nb::handle argument : nb::borrow<nb::list>(get(get(node, f.args), *list)))
+            result.annotations.push_back(optional_expression(get(argument, f.annotation)));
+    result.defaults = expressions(get(get(node, f.args), f.defaults));
+    const bool is_lambda = node_of(node) == Node::Lambda;
+    if (!is_lambda) result.result = optional_expression(get(node, f.returns));
+    const std::size_t since = names_.size();
+    nb::object body = get(node, f.body);
+    std::set<std::string> outer = std::exchange(nonlocal_, {});
+    broke_.emplace_back();  // its breaks are those of its own loops
+    if (is_lambda) {
+        Return value{expression(body)};
+        const Span at = value.value->span;
+        function->body.push_back(std::make_unique<Statement>(Statement{std::move(value), at}));
+    } else {
+        function->body = block(body);
+    }
+    broke_.pop_back();
+    std::set<std::string> variables = sema::rebound_names(function->body);
+    for (const std::string& other : std::exchange(nonlocal_, std::move(outer))) variables.erase(other);
+    for (Parameter& parameter : function->parameters) {
+        variables.insert(parameter.name);
+        parameter.name += "'" + std::to_string(function->scope);
+    }
+    number(variables, function->scope, since);
+    result.function = std::move(function);
+    return result;
+}
+
+}  // namespace weft::frontend

@@ -1,0 +1,22 @@
+// What errors are made of.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/error.h"
+
+namespace weft::sema {
+
+// Throws the CompileError. `help` and `note` make the lines below the caret.
+[[noreturn]] void fail(Span span, std::string message, std::vector<Note> notes = {},
+                       ErrorCategory category = ErrorCategory::type);
+Note note(std::string text, Span span = {});
+Note help(std::string text);
+// "use wp.sin" for math.sin, np.sin, np.arcsin and the like, by the last part of the name; empty where nothing is.
+std::vector<Note> weft_counterpart(std::string_view spelled);
+// "did you mean 'x' or 'y'?" as a help line; empty where nothing is near.
+std::vector<Note> did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace weft::sema

@@ -1,0 +1,36 @@
+// What the analyses of one module's functions share.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "sema/sema.h"
+#include "support/error.h"
+
+namespace weft::sema {
+
+// What all functions of one module share.
+struct ModuleState {
+    ir::Module& module;
+    const Options& options;
+    std::map<std::string, ir::Function*> instances;          // finished, by function and argument types
+    std::map<const ir::Function*, ir::Function*> gradients;  // of instances, as far as wp.grad asked for them
+    // Of instances, the numbers of the references that they assign.
+    std::map<const ir::Function*, std::vector<std::size_t>> changed_references;
+
+    struct Active {
+        std::string function_key;
+        std::string name;
+    };
+    std::vector<Active> active;  // functions being analysed, outermost first
+
+    int tid_rank = 0;  // the most coordinates that a tid() of this module gives; 0 while not called
+
+    // Text of every function met: spans in the IR point into it.
+    void keep_source(const SourcePtr& source);
+    std::string unique_name(const std::string& wanted) const;
+};
+
+}  // namespace weft::sema
