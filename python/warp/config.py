@@ -108,7 +108,8 @@ Nothing else needs a compiler."""
 deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
 """``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run.
 Launches whose results depend on the order of threads run on one CPU thread then: those that add floats to elements
-which threads share, or use what an atomic gave. The others use all threads."""
+which threads share, use what an atomic gave, change an array by atomics of two kinds, or read or store what they change
+by atomics. The others use all threads."""
 
 # Accepted for programs of this and of earlier releases, kept, and without effect on the CPU. Weft needs no compiler on
 # the machine, folds and outlines by its own rules, and loads kernels when they are first launched.
