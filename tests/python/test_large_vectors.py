@@ -83,6 +83,49 @@ def test_rows_and_entries_of_a_large_matrix_are_chosen_at_run_time(lanes):
     np.testing.assert_array_equal(out.numpy(), 2 * expected)
 
 
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3)])
+def test_parts_at_known_places_of_a_large_matrix_that_is_also_indexed_at_run_time(lanes, shape):
+    matrix = wp.types.matrix(shape=shape, dtype=float)
+    row = wp.types.vector(length=shape[1], dtype=float)
+
+    @wp.kernel(module="unique", module_options={"lanes": lanes})
+    def k(data: wp.array(dtype=matrix), at: wp.array2d[int], out: wp.array(dtype=matrix), r: wp.array2d(dtype=row),
+          e: wp.array2d[float]):  # fmt: skip
+        i = wp.tid()
+        m = data[i]
+        m[at[i, 0], at[i, 1]] = 100.0
+        e[i, 0] = m[0, 2]
+        e[i, 1] = m[2, 1]
+        e[i, 2] = m[1, 2]
+        r[i, 0] = m[1]
+        m[1, 0] = 50.0
+        m[2, 1] = m[0, 1] + 60.0
+        m[0] = m[2]
+        m[at[i, 0], at[i, 1]] += 1000.0
+        r[i, 1] = m[2]
+        out[i] = m
+
+    rng = np.random.default_rng(8)
+    data = rng.integers(0, 10, (THREADS, *shape)).astype(np.float32)
+    at = np.stack([rng.integers(0, shape[0], THREADS), rng.integers(0, shape[1], THREADS)], axis=1).astype(np.int32)
+    out, r, e = wp.zeros(THREADS, dtype=matrix), wp.zeros((THREADS, 2), dtype=row), wp.zeros((THREADS, 3))
+    wp.launch(k, dim=THREADS, inputs=[wp.array(data, dtype=matrix), wp.array(at), out, r, e])
+    rows, entries = np.zeros((THREADS, 2, shape[1])), np.zeros((THREADS, 3))
+    for i, m in enumerate(data):
+        m[tuple(at[i])] = 100.0
+        entries[i] = m[0, 2], m[2, 1], m[1, 2]
+        rows[i, 0] = m[1]
+        m[1, 0] = 50.0
+        m[2, 1] = m[0, 1] + 60.0
+        m[0] = m[2]
+        m[tuple(at[i])] += 1000.0
+        rows[i, 1] = m[2]
+    np.testing.assert_array_equal(e.numpy(), entries)
+    np.testing.assert_array_equal(r.numpy(), rows)
+    np.testing.assert_array_equal(out.numpy(), data)
+
+
 def test_the_gradient_goes_through_a_large_vector():
     @wp.kernel
     def chosen(at: wp.array2d(dtype=int), x: wp.array2d(dtype=float), out: wp.array(dtype=float)):

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/cpu/pool.h"
 #include "runtime/primitives/matmul.h"
 #include "runtime/primitives/primitives.h"
 
@@ -95,6 +96,53 @@ TEST(Primitives, products_of_strided_matrices) {
             for (std::int64_t k = 0; k < kInner; ++k)
                 expected += 2.0 * values[k * kRows + i] * others[k * kColumns + j];
             EXPECT_NEAR(result[i * kColumns + j], expected, 1e-3);
+        }
+    }
+}
+
+// Large enough to be cut into blocks, for as many threads as there may be, in the middle of a larger array.
+TEST(Primitives, blocks_of_a_product_stay_in_their_rows_and_columns) {
+    struct Sizes {
+        std::int64_t rows, inner, columns;
+    };
+    const int threads = cpu_threads();
+    for (const auto& [rows, inner, columns] : {Sizes{700, 70, 90}, {90, 70, 700}, {300, 90, 300}, {97, 1000, 101}}) {
+        const std::vector<float> a = random_floats(static_cast<std::size_t>(rows * inner));
+        const std::vector<float> b = random_floats(static_cast<std::size_t>(inner * columns));
+        std::vector<std::vector<float>> results;
+        for (const int count : {1, 2, 3, 4, 8}) {
+            set_cpu_threads(count);
+            constexpr float kUntouched = -7777.0f;
+            const std::int64_t height = 2 * rows, width = 2 * columns;
+            Array around = array_of(
+                f32_type(), std::vector<float>(static_cast<std::size_t>(height * width), kUntouched), {height, width});
+            const Array middle = slice(slice(around, 0, rows / 2, rows, 1), 1, columns / 2, columns, 1);
+            matmul(array_of(f32_type(), a, {rows, inner}), array_of(f32_type(), b, {inner, columns}), nullptr, middle,
+                   1.0, 0.0);
+            const std::vector<float> all = values_of<float>(around);
+            results.emplace_back();
+            for (std::int64_t i = 0; i < height; ++i) {
+                for (std::int64_t j = 0; j < width; ++j) {
+                    const float found = all[static_cast<std::size_t>(i * width + j)];
+                    const bool is_inside =
+                        i >= rows / 2 && i < rows / 2 + rows && j >= columns / 2 && j < columns / 2 + columns;
+                    if (is_inside)
+                        results.back().push_back(found);
+                    else
+                        ASSERT_EQ(found, kUntouched) << i << ' ' << j << " by " << count << " threads";
+                }
+            }
+        }
+        set_cpu_threads(threads);
+        for (std::int64_t i = 0; i < rows; i += 11) {
+            for (std::int64_t j = 0; j < columns; j += 7) {
+                double expected = 0.0;
+                for (std::int64_t k = 0; k < inner; ++k)
+                    expected += static_cast<double>(a[static_cast<std::size_t>(i * inner + k)]) *
+                                b[static_cast<std::size_t>(k * columns + j)];
+                for (const std::vector<float>& result : results)
+                    EXPECT_NEAR(result[static_cast<std::size_t>(i * columns + j)], expected, 1e-3) << i << ' ' << j;
+            }
         }
     }
 }
