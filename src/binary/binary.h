@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "types/layout.h"
+#include "binary/target.h"
+#include "types/effects.h"
 
 namespace weft {
 
@@ -30,29 +32,40 @@ struct Remark {
     bool operator==(const Remark&) const = default;
 };
 
-struct KernelEntry {
-    std::string name;
-    std::string symbol;
-    std::int32_t tid_rank = 0;
+// Of code for a CPU.
+struct CpuEntry {
     std::int32_t lanes = 1;
-    std::vector<Remark> remarks;      // why it was not vectorised, where it was not
-    std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
-    // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
-    // that passes others needs the binary compiled without that.
-    std::vector<std::int32_t> own_parameters;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t seam = 0;
     double cost = 0.0;        // estimated nanoseconds of one thread, for the grain size of launches
     bool meets = false;       // by atomics, threads of other launches
     bool ordered = false;     // what it leaves in memory depends on the order in which atomics arrive
     double cost_alone = 0.0;  // the same where LaunchContext::alone; 0 where that makes no difference
+
+    bool operator==(const CpuEntry&) const = default;
+};
+
+struct KernelEntry {
+    std::string name;
+    std::string symbol;
+    std::int32_t tid_rank = 0;
+    std::vector<Remark> remarks;      // why it was not vectorised, where it was not
+    std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
+    // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
+    // that passes others needs the binary compiled without that.
+    std::vector<std::int32_t> own_parameters;
+    std::vector<ParameterEffects> effects;  // by parameter; of an adjoint: those of the kernel that it belongs to
+    std::variant<CpuEntry> code;            // what only its device knows of
+
+    const CpuEntry& cpu() const { return std::get<CpuEntry>(code); }
+    CpuEntry& cpu() { return std::get<CpuEntry>(code); }
 };
 
 inline constexpr const char* kNativeSymbol = "weft_native";
 inline std::string native_symbol(std::size_t number) { return "weft_native_" + std::to_string(number); }
 
 struct Binary {
-    std::string target;           // "cpu"
+    Target target;
     std::vector<std::byte> code;  // relocatable object file (cpu), PTX text (cuda)
     // Object files of functions in C++ (@wp.func_native): each defines `kNativeSymbol`, and the code calls number k by
     // native_symbol(k).

@@ -1,14 +1,15 @@
-// The bytes of a Bundle: "WEFTAOT1", the checksum, then the fields in their order. A type is its kind, then what that
+// The bytes of a Bundle: "WEFTAOT2", the checksum, then the fields in their order. A type is its kind, then what that
 // kind is made of; a Binary has the bytes of its own format.
 #include "binary/bundle.h"
 
 #include "binary/bytes.h"
+#include "weft/array_view.h"
 
 namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTAOT1";
+constexpr std::string_view kMagic = "WEFTAOT2";
 // Structs in structs: deeper is damage.
 constexpr int kDeepestType = 64;
 
@@ -37,8 +38,6 @@ public:
     void write(const BundledParameter& parameter) {
         write(parameter.name);
         write(parameter.type);
-        write(static_cast<std::uint8_t>(parameter.reads));
-        write(static_cast<std::uint8_t>(parameter.writes));
     }
     void write(const BundledKernel& kernel) {
         write(kernel.name);
@@ -55,11 +54,6 @@ public:
     void read(BundledParameter& parameter) {
         read(parameter.name);
         read(parameter.type);
-        std::uint8_t reads = 0, writes = 0;
-        read(reads);
-        read(writes);
-        parameter.reads = reads != 0;
-        parameter.writes = writes != 0;
     }
     void read(BundledKernel& kernel) {
         read(kernel.name);

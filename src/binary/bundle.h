@@ -14,7 +14,6 @@ namespace weft {
 struct BundledParameter {
     std::string name;
     Type type;
-    bool reads = false, writes = false;  // the memory that an array stands for
 };
 
 struct BundledKernel {

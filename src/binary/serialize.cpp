@@ -1,9 +1,9 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN7"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN8"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
-//   target       text
+//   target       u8 kind, three texts
 //   code         u64 length, bytes
 //   natives      u32 count, each as code
 //   kernels      u32 count, each field in the order of KernelEntry
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN7";
+constexpr std::string_view kMagic = "WEFTBIN8";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -24,19 +24,33 @@ public:
         write(remark.text);
     }
     void write(const std::vector<std::byte>& blob) { write_blob(blob); }
+    void write(const Target& target) {
+        write(static_cast<std::uint8_t>(target.kind));
+        write(target.triple);
+        write(target.processor);
+        write(target.features);
+    }
+    void write(const ParameterEffects& effects) {
+        const auto [reads, writes, writes_itself, writes_within, keeps] = effects;
+        for (const bool flag : {reads, writes, writes_itself, writes_within, keeps}) write(flag);
+    }
+    void write(const CpuEntry& entry) {
+        write(entry.lanes);
+        write(entry.seam);
+        write(entry.cost);
+        write(entry.meets);
+        write(entry.ordered);
+        write(entry.cost_alone);
+    }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
         write(kernel.symbol);
         write(kernel.tid_rank);
-        write(kernel.lanes);
         write(kernel.remarks);
         write(kernel.sites);
         write(kernel.own_parameters);
-        write(kernel.seam);
-        write(kernel.cost);
-        write(kernel.meets);
-        write(kernel.ordered);
-        write(kernel.cost_alone);
+        write(kernel.effects);
+        write(kernel.cpu());
     }
 };
 
@@ -48,19 +62,36 @@ public:
         read(remark.text);
     }
     void read(std::vector<std::byte>& blob) { read_blob(blob); }
+    void read(Target& target) {
+        std::uint8_t kind = 0;
+        read(kind);
+        target.kind = static_cast<Target::Kind>(kind);
+        if (target.kind != Target::Kind::cpu) fail("there is no target of kind " + std::to_string(kind));
+        read(target.triple);
+        read(target.processor);
+        read(target.features);
+    }
+    void read(ParameterEffects& effects) {
+        auto& [reads, writes, writes_itself, writes_within, keeps] = effects;
+        for (bool* flag : {&reads, &writes, &writes_itself, &writes_within, &keeps}) read(*flag);
+    }
+    void read(CpuEntry& entry) {
+        read(entry.lanes);
+        read(entry.seam);
+        read(entry.cost);
+        read(entry.meets);
+        read(entry.ordered);
+        read(entry.cost_alone);
+    }
     void read(KernelEntry& kernel) {
         read(kernel.name);
         read(kernel.symbol);
         read(kernel.tid_rank);
-        read(kernel.lanes);
         read(kernel.remarks);
         read(kernel.sites);
         read(kernel.own_parameters);
-        read(kernel.seam);
-        read(kernel.cost);
-        read(kernel.meets);
-        read(kernel.ordered);
-        read(kernel.cost_alone);
+        read(kernel.effects);
+        read(kernel.cpu());
     }
 };
 

@@ -29,8 +29,7 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name) {
     result.name = name;
     const std::vector<ParameterPlan>& parameters = kernel.parameters();
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        result.parameters.push_back(
-            {parameters[i].name, parameters[i].type, first.effects[i].reads, first.effects[i].writes});
+        result.parameters.push_back({parameters[i].name, parameters[i].type});
     result.dense = first.executable->binary();
     result.general = core.compiled(general, {.strided = true, .overlapping = true, .repeating = true}).executable->binary();
     return result;
@@ -41,8 +40,8 @@ nb::bytes bundle(const std::string& module, nb::list kernels) {
     Bundle result;
     result.name = module;
     result.triple = jit::host_target().triple;
-    result.processor = jit::host_target().cpu;
-    result.features = jit::required_features();
+    result.processor = jit::host_target().processor;
+    result.features = jit::required_features(jit::host_target());
     std::set<std::string> names;
     for (nb::handle item : kernels) {
         const std::string name = nb::cast<std::string>(item[0]);

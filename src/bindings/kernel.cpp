@@ -279,7 +279,7 @@ void bind_kernels(nb::module_& m) {
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
                 report["shared"] = self.core().was_shared();
-                report["lanes"] = compiled.description.lanes;
+                report["lanes"] = compiled.description.cpu().lanes;
                 nb::list remarks;
                 for (const std::string& remark : compiled.remarks) remarks.append(remark.c_str());
                 report["remarks"] = remarks;

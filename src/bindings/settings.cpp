@@ -125,12 +125,12 @@ void set_option(const std::string& name, nb::handle value) {
 }
 
 nb::dict build_info() {
-    const codegen::TargetInfo& target = jit::host_target();
+    const codegen::TargetInfo target = jit::describe(jit::host_target());
     nb::dict info;
     info["version"] = WEFT_VERSION;
     info["llvm"] = WEFT_LLVM_VERSION;
     info["triple"] = target.triple;
-    info["cpu"] = target.cpu;
+    info["cpu"] = target.processor;
     info["features"] = target.features;
     info["vector_bits"] = target.vector_bits;
     info["threads"] = runtime::cpu_threads();

@@ -35,11 +35,8 @@ struct Options {
     bool exclusive = false;    // transform::scattered_gradients() are of this worker alone
 };
 
-// What the target machine offers that emission depends on.
-struct TargetInfo {
-    std::string triple;
-    std::string cpu;
-    std::string features;
+// What a target offers that emission depends on.
+struct TargetInfo : Target {
     int vector_bits = 128;  // preferred width of a SIMD register
     // Whether the processor's own gathers and scatters beat single accesses.
     bool fast_gathers = false, fast_scatters = false;

@@ -70,7 +70,7 @@ llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signe
 // One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
 llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                     llvm::Value* operand) {
-    entry_->meets = true;
+    entry_->cpu().meets = true;
     const ScalarInfo& row = info(scalar);
     llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
     llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));

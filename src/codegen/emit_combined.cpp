@@ -322,7 +322,7 @@ std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
 void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     const std::unordered_set<const Operation*> plain = plain_when_alone();
     if (plain.empty()) return emit_shared_chunk(begin, end);
-    entry_->cost_alone = estimate_cost(kernel_, plan_, plain);
+    entry_->cpu().cost_alone = estimate_cost(kernel_, plan_, plain);
     llvm::Value* address =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, alone));
     llvm::Value* alone = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));

@@ -48,9 +48,9 @@ bool has_loops(const ir::Region& region) {
 Machine::Machine(const TargetInfo& target)
     : vector_bits(target.vector_bits), fast_gathers(target.fast_gathers), fast_scatters(target.fast_scatters) {
     std::string features = "," + target.features + ",";
-    if (target.features.empty() && !target.cpu.empty()) {  // what the processor's name implies
+    if (target.features.empty() && !target.processor.empty()) {  // what the processor's name implies
         llvm::SmallVector<llvm::StringRef, 64> implied;
-        if (target.triple.rfind("x86_64", 0) == 0) llvm::X86::getFeaturesForCPU(target.cpu, implied);
+        if (target.triple.rfind("x86_64", 0) == 0) llvm::X86::getFeaturesForCPU(target.processor, implied);
         for (llvm::StringRef feature : implied) features += "+" + feature.str() + ",";
     }
     auto has = [&](const char* feature) {

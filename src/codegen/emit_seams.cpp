@@ -22,7 +22,7 @@ void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
     if (reach.memories.empty()) return;
     seamed_ = reach.memories;
     find_neighbours();
-    entry_->seam = static_cast<std::int32_t>(2 * reach.most);
+    entry_->cpu().seam = static_cast<std::int32_t>(2 * reach.most);
     llvm::Value* slice = i64(1);
     for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
     llvm::Value* twice = i64(2 * reach.most);

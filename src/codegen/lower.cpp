@@ -53,7 +53,7 @@ bool lower_callees(const ir::Module& module, const Machine& machine, const Optio
     std::size_t at = 0;
     for (const auto& function : module.functions)
         if (!function->is_kernel) emitters[at++].emit_callee(callees.at(function.get()), all);
-    return all.meets;
+    return all.cpu().meets;
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         entry.symbol = symbol_of(kernel, number);
         entry.tid_rank = kernel.tid_rank;
         entry.own_parameters.assign(kernel.own_parameters.begin(), kernel.own_parameters.end());
-        entry.lanes = plan.lanes;
-        entry.cost = estimate_cost(kernel, plan);
-        entry.meets = meets;
-        entry.ordered = std::ranges::any_of(module.functions, [&](const auto& function) {
+        entry.cpu().lanes = plan.lanes;
+        entry.cpu().cost = estimate_cost(kernel, plan);
+        entry.cpu().meets = meets;
+        entry.cpu().ordered = std::ranges::any_of(module.functions, [&](const auto& function) {
             return (!function->is_kernel || function.get() == &kernel) && depends_on_order(*function, options.noalias);
         });
         Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "transform/vectorize/memory.h"
-#include "types/layout.h"
+#include "binary/cpu_abi.h"
 #include "types/type.h"
 
 namespace llvm {

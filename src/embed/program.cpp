@@ -43,15 +43,9 @@ program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
     if (binary.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
     const std::string name = binary.kernels.front().name;
     std::vector<Type> types;
-    std::vector<ir::ParameterEffects> effects;
-    for (const BundledParameter& parameter : kernel.parameters) {
-        types.push_back(parameter.type);
-        ir::ParameterEffects of;
-        of.reads = parameter.reads;
-        of.writes = parameter.writes;
-        effects.push_back(of);
-    }
-    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, program::KernelFacts(std::move(types), std::move(effects)));
+    for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
+    program::KernelFacts facts(std::move(types), binary.kernels.front().effects);
+    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, std::move(facts));
 }
 
 // ---- arguments ----

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "support/source.h"
+#include "types/effects.h"
 #include "types/type.h"
 
 namespace weft::ir {
@@ -108,15 +109,6 @@ struct Region {
     Operation* owner = nullptr;          // null for a function's body
 
     Operation* terminator() const { return operations.empty() ? nullptr : operations.back(); }
-};
-
-// What a kernel does with one array parameter (or with the arrays inside a struct parameter).
-struct ParameterEffects {
-    bool reads = false;
-    bool writes = false;         // stores or atomics
-    bool writes_itself = false;  // to the array, or the arrays in the struct
-    bool writes_within = false;  // to arrays that lie in elements of those, at any depth
-    bool keeps = false;          // of what is written, some holds arrays: its memory points to theirs afterwards
 };
 
 // A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.

@@ -1,9 +1,8 @@
 #include <memory>
 #include <string>
 
+#include "jit/backend.h"
 #include "jit/jit.h"
-#include "jit/object.h"
-#include "jit/optimize.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -41,15 +40,24 @@ private:
 
 }  // namespace
 
+const Backend& backend(Target::Kind kind) {
+    WEFT_CHECK(kind == Target::Kind::cpu, "there is no back end for this kind of target");
+    return cpu_backend();
+}
+
+codegen::TargetInfo describe(const Target& target) { return backend(target.kind).describe(target); }
+
 Binary compile(const ir::Module& module, const Options& options, const Digest& key) {
     Session session;
-    codegen::Lowered lowered = codegen::lower(module, host_target(), options.codegen, session.context);
+    const Backend& target = backend(options.target.kind);
+    codegen::Lowered lowered =
+        codegen::lower(module, target.describe(options.target), options.codegen, session.context);
     Binary binary;
     for (const codegen::NativeFunction& function : lowered.natives)
-        binary.natives.push_back(compile_native(function, options.native));
-    optimize(*lowered.module, options.optimization_level);
-    binary.target = "cpu";
-    binary.code = emit_object(*lowered.module, options.optimization_level);
+        binary.natives.push_back(compile_native(function, options.target, options.native));
+    target.optimize(*lowered.module, options.target, options.optimization_level);
+    binary.target = options.target;
+    binary.code = target.emit(*lowered.module, options.target, options.optimization_level);
     session.check();
     binary.kernels = std::move(lowered.kernels);
     binary.key = key;
@@ -58,11 +66,13 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
 
 std::string listing(const ir::Module& module, const Options& options, Listing which) {
     Session session;
-    const codegen::Lowered lowered = codegen::lower(module, host_target(), options.codegen, session.context);
-    if (which != Listing::llvm) optimize(*lowered.module, options.optimization_level);
+    const Backend& target = backend(options.target.kind);
+    const codegen::Lowered lowered =
+        codegen::lower(module, target.describe(options.target), options.codegen, session.context);
+    if (which != Listing::llvm) target.optimize(*lowered.module, options.target, options.optimization_level);
     std::string text;
     if (which == Listing::assembly) {
-        text = emit_assembly(*lowered.module, options.optimization_level);
+        text = target.emit_text(*lowered.module, options.target, options.optimization_level);
     } else {
         llvm::raw_string_ostream stream(text);
         lowered.module->print(stream, nullptr);

@@ -1,4 +1,4 @@
-// From IR to a Binary for this machine's CPU: codegen, LLVM's pass pipeline, an object file in memory; and the
+// From IR to a Binary for a target: codegen, LLVM's pass pipeline, an object file in memory; and the
 // content-addressed disk cache in front of it.
 #pragma once
 
@@ -14,14 +14,16 @@
 
 namespace weft::jit {
 
-// Names of the processor's features that code for host_target() may use, beyond those that every machine of its kind
-// has.
-std::vector<std::string> required_features();
+// The processor that this runs on, or that $WEFT_CPU names. Found once.
+const Target& host_target();
+// What emission depends on there.
+codegen::TargetInfo describe(const Target& target);
 
-// The host: triple, CPU name, features, vector width. Found once.
-const codegen::TargetInfo& host_target();
+// Names of the processor's features that code for a CPU may use, beyond those that every machine of its kind has.
+std::vector<std::string> required_features(const Target& target);
 
 struct Options {
+    Target target = host_target();
     codegen::Options codegen;
     int optimization_level = 3;
     NativeOptions native;

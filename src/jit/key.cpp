@@ -12,9 +12,9 @@ namespace weft::jit {
 Digest cache_key(const ir::Module& module, const Options& options) {
     // By name, so that an option that is added does not compile before it stands here. What is left out does not decide
     // about the code: `native` says which compiler makes what the C++ of the user means, and where that is kept.
-    const auto& [codegen, optimization_level, native] = options;
+    const auto& [target, codegen, optimization_level, native] = options;
     const auto& [debug, fast_math, line_info, lanes, short_rows, dense, noalias, null_arrays, exclusive] = codegen;
-    const auto& [triple, cpu, features, vector_bits, fast_gathers, fast_scatters] = host_target();
+    const auto& [kind, triple, processor, features] = target;
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
         text.append(name).append(" ").append(value).append("\n");
@@ -23,12 +23,10 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add("weft", WEFT_COMPILER_VERSION);
     add("llvm", LLVM_VERSION_STRING);
     add("sleef", WEFT_SLEEF_VERSION);
+    add_number("kind", static_cast<int>(kind));
     add("triple", triple);
-    add("cpu", cpu);
+    add("processor", processor);
     add("features", features);
-    add_number("vector_bits", vector_bits);
-    add_number("fast_gathers", fast_gathers);
-    add_number("fast_scatters", fast_scatters);
     add_number("optimization_level", optimization_level);
     add_number("lanes", lanes);
     add_number("short_rows", short_rows);

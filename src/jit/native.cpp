@@ -91,7 +91,7 @@ std::string identity(const fs::path& compiler) {
 #if defined(__x86_64__)
 // The most that the code may use of the processor it is for: a level and not a name, which an older compiler may not
 // know.
-const char* level_of_processor() {
+const char* level_of_processor(const Target& target) {
     struct Level {
         const char* name;
         std::vector<const char*> features;  // beyond those of the levels below it, and those that these imply
@@ -101,7 +101,7 @@ const char* level_of_processor() {
         {"x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}},
         {"x86-64-v4", {"avx512bw", "avx512cd", "avx512dq", "avx512vl"}},
     };
-    const std::vector<std::string> there = required_features();
+    const std::vector<std::string> there = required_features(target);
     const auto has = [&](const char* name) { return std::find(there.begin(), there.end(), name) != there.end(); };
     const char* best = "x86-64";
     for (const Level& level : kLevels) {
@@ -112,7 +112,7 @@ const char* level_of_processor() {
 }
 #endif
 
-std::vector<std::string> options_of_compiler() {
+std::vector<std::string> options_of_compiler(const Target& target) {
     // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings are the compiler's taste; a function
     // that ends without its result is a mistake.
     std::vector<std::string> options = {"-x",
@@ -133,7 +133,7 @@ std::vector<std::string> options_of_compiler() {
                                         "-Wno-everything",
                                         "-Werror=return-type"};
 #if defined(__x86_64__)
-    options.push_back(std::string("-march=") + level_of_processor());
+    options.push_back(std::string("-march=") + level_of_processor(target));
 #endif
     return options;
 }
@@ -290,9 +290,10 @@ std::vector<std::byte> run_compiler(const NativeFunction& function, const fs::pa
 
 }  // namespace
 
-std::vector<std::byte> compile_native(const NativeFunction& function, const NativeOptions& options) {
+std::vector<std::byte> compile_native(const NativeFunction& function, const Target& target,
+                                      const NativeOptions& options) {
     const fs::path compiler = find_compiler(function, options);
-    const std::vector<std::string> flags = options_of_compiler();
+    const std::vector<std::string> flags = options_of_compiler(target);
     if (!options.cache) return run_compiler(function, compiler, flags);
 
     std::string text = "C++\n" + identity(compiler) + "\n";
@@ -301,7 +302,6 @@ std::vector<std::byte> compile_native(const NativeFunction& function, const Nati
     Cache cache(*options.cache);
     if (std::optional<Binary> known = cache.load(key)) return std::move(known->code);
     Binary made;
-    made.target = "native";
     made.code = run_compiler(function, compiler, flags);
     made.key = key;
     cache.store(made);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "binary/target.h"
 #include "codegen/native.h"
 
 namespace weft::jit {
@@ -19,6 +20,7 @@ struct NativeOptions {
 };
 
 // Throws CompileError: at the line of the snippet that is wrong, or at the call where there is no compiler.
-std::vector<std::byte> compile_native(const codegen::NativeFunction& function, const NativeOptions& options);
+std::vector<std::byte> compile_native(const codegen::NativeFunction& function, const Target& target,
+                                      const NativeOptions& options);
 
 }  // namespace weft::jit

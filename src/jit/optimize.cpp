@@ -1,7 +1,6 @@
 #include "jit/optimize.h"
 
-#include "jit/jit.h"
-#include "jit/machine.h"
+#include "codegen/codegen.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -13,6 +12,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
@@ -126,32 +126,13 @@ llvm::FunctionPassManager make_pipeline(int level, Size size) {
 
 }  // namespace
 
-void prepare(llvm::Module& module, int optimization_level) {
-    const llvm::TargetMachine& machine = host_machine(optimization_level);
-    module.setTargetTriple(machine.getTargetTriple());
-    module.setDataLayout(machine.createDataLayout());
-    // Without these, LLVM cuts 512-bit operations in two on processors whose tuning prefers 256 bits. codegen has
-    // picked the width already (TargetInfo::vector_bits).
-    const std::string width = std::to_string(host_target().vector_bits);
-    for (llvm::Function& function : module) {
-        if (function.isDeclaration()) continue;
-        function.addFnAttr(llvm::Attribute::NoUnwind);
-        if (host_target().vector_bits < 512) continue;
-        function.addFnAttr("prefer-vector-width", width);
-        function.addFnAttr("min-legal-vector-width", width);
-    }
-}
-
-void optimize(llvm::Module& module, int optimization_level) {
-    prepare(module, optimization_level);
-    if (optimization_level <= 0) return;
-
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     // Declared in the order in which they may refer to each other; the proxies tie them together.
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(&host_machine(optimization_level));
+    llvm::PassBuilder builder(&machine);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);
@@ -159,7 +140,7 @@ void optimize(llvm::Module& module, int optimization_level) {
     builder.crossRegisterProxies(loops, functions, components, modules);
 
     for (llvm::Function& function : module)
-        if (!function.isDeclaration()) make_pipeline(optimization_level, size_of(function)).run(function, functions);
+        if (!function.isDeclaration()) make_pipeline(level, size_of(function)).run(function, functions);
 }
 
 }  // namespace weft::jit

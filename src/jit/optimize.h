@@ -5,15 +5,12 @@
 
 namespace llvm {
 class Module;
-}
+class TargetMachine;
+}  // namespace llvm
 
 namespace weft::jit {
 
-// Level 0 leaves the module alone, 1 tidies it, 2 adds what works on loops and memory, 3 adds unrolling.
-// Sets triple, data layout and the functions' vector-width attributes first.
-void optimize(llvm::Module& module, int optimization_level);
-
-// Triple, data layout and attributes only: what emit_object needs of a module that was not optimised.
-void prepare(llvm::Module& module, int optimization_level);
+// At a level from 1 to 3 (Backend::optimize).
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
 }  // namespace weft::jit

@@ -136,7 +136,7 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block) {
 }  // namespace
 
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
-    const bool writes = std::ranges::any_of(kernel.effects, &ir::ParameterEffects::writes);
+    const bool writes = std::ranges::any_of(kernel.effects, &ParameterEffects::writes);
     return {.strided = needs_strided(kernel, block),
             .overlapping = with_gradients ? has_shared_memory<true>(kernel, block)
                                           : writes && has_shared_memory<false>(kernel, block),

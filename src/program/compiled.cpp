@@ -33,17 +33,22 @@ double since_ms(Clock::time_point start) {
 }
 
 // From the disk cache where it is there and links; compiled otherwise.
-std::shared_ptr<runtime::Executable> executable_for(const ir::Module& module, const jit::Options& options,
+std::shared_ptr<runtime::Executable> executable_for(const LoweredKernel& lowered, const jit::Options& options,
                                                     const Digest& key, const CodeOptions& chosen,
                                                     CompiledKernel::Cache& use) {
+    const auto compile_now = [&] {
+        Binary binary = jit::compile(*lowered.module, options, key);
+        binary.kernels.front().effects = lowered.effects;
+        return binary;
+    };
     use = CompiledKernel::Cache::unused;
-    if (!chosen.cache) return std::make_shared<runtime::Executable>(jit::compile(module, options, key));
+    if (!chosen.cache) return std::make_shared<runtime::Executable>(compile_now());
     jit::Cache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
         use = CompiledKernel::Cache::found;
         return std::make_shared<runtime::Executable>(std::move(*binary));
     }
-    Binary binary = jit::compile(module, options, key);
+    Binary binary = compile_now();
     use = cache.store(binary) ? CompiledKernel::Cache::stored : CompiledKernel::Cache::refused;
     return std::make_shared<runtime::Executable>(std::move(binary));
 }
@@ -52,7 +57,7 @@ std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const Co
                                           const jit::Options& jit, const Digest& key) {
     const std::string& name = lowered.module->functions.front()->name;
     auto use = CompiledKernel::Cache::unused;
-    auto executable = executable_for(*lowered.module, jit, key, options.code, use);
+    auto executable = executable_for(lowered, jit, key, options.code, use);
     auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, lowered));
     compiled->cache = use;
     compiled->serial = options.code.serial;
@@ -138,6 +143,7 @@ CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::str
 jit::Options jit_options(const CompileOptions& options) {
     const auto& [lowering, code] = options;
     jit::Options result;
+    result.target = code.target;
     result.codegen.debug = lowering.debug;
     result.codegen.fast_math = code.fast_math;
     result.codegen.line_info = code.line_info;

@@ -28,7 +28,7 @@ void log_compile(const CompiledKernel& compiled) {
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
         log(kDebug, "kernel '" + entry.name + "' " +
                         (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " + took + ", " +
-                        std::to_string(entry.lanes) + (entry.lanes == 1 ? " lane" : " lanes"));
+                        std::to_string(entry.cpu().lanes) + (entry.cpu().lanes == 1 ? " lane" : " lanes"));
         for (const std::string& remark : compiled.remarks) log(kDebug, "kernel '" + entry.name + "': " + remark);
     }
     static bool has_warned = false;

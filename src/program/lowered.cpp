@@ -90,14 +90,14 @@ std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<con
     return places;
 }
 
-KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ir::ParameterEffects> effects_of)
+KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> effects_of)
     : parameter_types(std::move(types)),
       layout(argument_layout(parameter_types)),
       arrays(array_places(layout, parameter_types)),
       effects(std::move(effects_of)) {
     for (std::size_t i = 0; i < parameter_types.size(); ++i)
         if (parameter_types[i].is_array() && parameter_types[i].ndim() > 0) array_parameters.push_back(static_cast<int>(i));
-    for (const ir::ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
+    for (const ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
 }
 
 LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& options) {
@@ -109,7 +109,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     dump_ir("sema", name, *module);
 
     // What the kernel itself does, also where the passes make it its adjoint.
-    std::vector<ir::ParameterEffects> effects;
+    std::vector<ParameterEffects> effects;
     std::vector<std::vector<int>> overwritten;
     bool is_known = false;
     transform::PipelineOptions pipeline = pipeline_options(options);

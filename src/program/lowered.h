@@ -28,13 +28,13 @@ std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<con
 // What is known of a kernel for one set of LoweringOptions, whatever device it will run on.
 struct KernelFacts {
     KernelFacts() = default;
-    KernelFacts(std::vector<Type> types, std::vector<ir::ParameterEffects> effects);
+    KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> effects);
 
     std::vector<Type> parameter_types;  // the user's, then those that the compiler added
     ArgumentLayout layout;
     std::vector<ArrayPlace> arrays;
     std::vector<int> array_parameters;          // numbers of those that are arrays
-    std::vector<ir::ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
+    std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     int tid_rank = 0;
     std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the kernel itself

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/jit.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/pipeline.h"
 
@@ -33,6 +34,7 @@ struct LoweringOptions {
 
 // What code generation depends on besides.
 struct CodeOptions {
+    Target target = jit::host_target();
     bool fast_math = false;
     bool line_info = false;
     int optimization_level = 3;

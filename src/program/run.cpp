@@ -22,7 +22,7 @@ namespace {
 // it has for data in the cache.
 bool pays_to_be_alone(const CompiledKernel& kernel, std::int64_t threads) {
     constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
-    const KernelEntry& entry = kernel.description;
+    const CpuEntry& entry = kernel.description.cpu();
     if (entry.cost_alone <= 0.0) return false;
     const double measured = kernel.cost_alone.get();
     const double each = measured > 0.0 ? measured : kInCache * entry.cost_alone;
@@ -42,7 +42,7 @@ void run_alone(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
                std::int64_t count) {
     constexpr double kWorthMeasuringNs = 5'000;
     context.alone = true;
-    if (kernel.description.cost_alone * static_cast<double>(count) < kWorthMeasuringNs) {
+    if (kernel.description.cpu().cost_alone * static_cast<double>(count) < kWorthMeasuringNs) {
         entry(arguments, &context, 0, count);
         return;
     }
@@ -52,7 +52,7 @@ void run_alone(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     // One launch that was interrupted does not count for more than it has to.
     constexpr double kMostGrowth = 1.25;
     const double before = kernel.cost_alone.get();
-    const double most = before > 0.0 ? kMostGrowth * before : kernel.description.cost_alone;
+    const double most = before > 0.0 ? kMostGrowth * before : kernel.description.cpu().cost_alone;
     kernel.cost_alone.set(std::min(took.count() / static_cast<double>(count), most));
 }
 
@@ -67,9 +67,9 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     context.fault = kernel.description.sites.empty() ? nullptr : &fault;
     context.not_finite = not_finite;
     // One CPU thread, and always the same code: whether a launch is alone depends on what others do.
-    const bool keeps_order = kernel.description.ordered && settings().deterministic;
+    const bool keeps_order = kernel.description.cpu().ordered && settings().deterministic;
     std::optional<Meeting> meeting;
-    if (kernel.description.meets) meeting.emplace(!keeps_order && pays_to_be_alone(kernel, grid.count));
+    if (kernel.description.cpu().meets) meeting.emplace(!keeps_order && pays_to_be_alone(kernel, grid.count));
     if (meeting && meeting->is_alone()) {
         run_alone(kernel, entry, arguments, context, grid.count);
         if (fault.claimed) throw_fault(kernel, fault, block);
@@ -79,8 +79,8 @@ bool run_entry(const CompiledKernel& kernel, KernelEntryPoint entry, const void*
     std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     // A chunk is mostly middle where it is so many times as long as its two ends.
     constexpr std::int64_t kMiddle = 128;
-    const std::int64_t least = grid.count / grid.dim[0] * kernel.description.seam * kMiddle;
-    bool finished = runtime::parallel_launch(entry, arguments, context, grid.count, row, kernel.description.cost,
+    const std::int64_t least = grid.count / grid.dim[0] * kernel.description.cpu().seam * kMiddle;
+    bool finished = runtime::parallel_launch(entry, arguments, context, grid.count, row, kernel.description.cpu().cost,
                                              interrupted, least, kernel.serial || keeps_order ? 1 : 0);
     if (fault.claimed) throw_fault(kernel, fault, block);
     return finished;
@@ -106,7 +106,7 @@ void run(const CompiledKernel& kernel, const std::byte* block, const Grid& grid,
     constexpr double kShortNs = 5000.0;
     bool finished = true;
     try {
-        if (kernel.description.cost * static_cast<double>(grid.count) > kShortNs) {
+        if (kernel.description.cpu().cost * static_cast<double>(grid.count) > kShortNs) {
             const WithoutHost without;
             finished = run_threads(kernel, block, grid, host().interrupted, not_finite);
         } else {

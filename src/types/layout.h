@@ -26,18 +26,6 @@ struct Fault {
 };
 enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement, not_finite, raised };
 
-// What every call of a kernel's entry gets beside its argument block.
-struct LaunchContext {
-    std::int64_t dim[kMaxDims];   // extent of each axis of tid(); 1 past the kernel's rank
-    Fault* fault;                 // null unless the kernel was built with checks
-    Fault* not_finite = nullptr;  // for FaultKind::not_finite, which is no error by itself
-    bool alone = false;           // all threads are in one chunk, and no other launch with atomics runs meanwhile
-};
-
-// void entry(const void* arguments, const LaunchContext* context, int64 begin, int64 end)
-// runs the threads [begin, end) of the grid, counted row-major over context->dim.
-using KernelEntryPoint = void (*)(const void*, const LaunchContext*, std::int64_t, std::int64_t);
-
 // Offsets of the parameters in the argument block: each at the next multiple of its alignment, in order.
 struct ArgumentLayout {
     std::vector<std::int64_t> offsets;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binary/binary.h"
+#include "binary/cpu_abi.h"
 
 namespace weft::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "types/layout.h"
+#include "binary/cpu_abi.h"
 
 // `raise`: the text is `format`, in printf's manner, of the arguments that follow.
 extern "C" void weft_raise(const weft::LaunchContext* context, std::int64_t thread, std::int32_t site,

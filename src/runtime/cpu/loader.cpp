@@ -118,8 +118,8 @@ struct Executable::Linked {
 };
 
 Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std::make_unique<Linked>()) {
-    WEFT_CHECK(binary_.target == "cpu",
-               "an executable for the CPU was asked for, the binary is for '" + binary_.target + "'");
+    WEFT_CHECK(binary_.target.kind == Target::Kind::cpu,
+               "an executable for the CPU was asked for, the binary is for " + binary_.target.triple);
     std::unordered_map<std::string, void*> natives;
     for (const std::vector<std::byte>& object : binary_.natives) link_native(object, natives);
     const FindSymbol find = [&](const std::string& name) {

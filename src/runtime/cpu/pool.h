@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "types/layout.h"
+#include "binary/cpu_abi.h"
 
 namespace weft::runtime {
 

@@ -46,7 +46,7 @@ void refuse_stale_call(const ir::Function& kernel, const Operation& call, const 
     const ir::Function& callee = *call.function;
     const auto sees_after = [](const ir::Function* custom) { return custom && custom->sees_after; };
     if (sees_after(callee.replay) && sees_after(callee.gradient)) return;
-    const std::vector<ir::ParameterEffects> effects = ir::effects(callee);
+    const std::vector<ParameterEffects> effects = ir::effects(callee);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
         if (!effects[i].reads || !is_written(ir::root_of(call.operands[i]))) continue;
         throw CompileError(call.span,

@@ -10,17 +10,18 @@ namespace {
 
 Binary sample() {
     Binary binary;
-    binary.target = "cpu";
+    binary.target = {Target::Kind::cpu, "x86_64-unknown-linux-gnu", "znver3", "+avx2,-sse4a"};
     for (int i = 0; i < 1003; ++i) binary.code.push_back(static_cast<std::byte>(i * 7));
     binary.natives = {{std::byte{1}, std::byte{2}}, {}};
     KernelEntry first;
     first.name = "first";
     first.symbol = "weft_0_first";
     first.tid_rank = 3;
-    first.lanes = 8;
     first.remarks = {{3, "the loop is scalar"}, {-1, ""}};
     first.sites = {12, 4, -1};
-    first.cost = 1.25;
+    first.own_parameters = {2};
+    first.effects = {{.reads = true}, {.writes = true, .keeps = true}};
+    first.cpu() = {.lanes = 8, .seam = 2, .cost = 1.25, .meets = true, .ordered = true, .cost_alone = 0.5};
     KernelEntry second;
     second.name = "second \xc3\xa4";
     second.symbol = "weft_1_second__";
@@ -40,9 +41,10 @@ void expect_equal(const Binary& a, const Binary& b) {
         EXPECT_EQ(x.name, y.name);
         EXPECT_EQ(x.symbol, y.symbol);
         EXPECT_EQ(x.tid_rank, y.tid_rank);
-        EXPECT_EQ(x.lanes, y.lanes);
         EXPECT_EQ(x.remarks, y.remarks);
-        EXPECT_EQ(x.cost, y.cost);
+        EXPECT_EQ(x.own_parameters, y.own_parameters);
+        EXPECT_EQ(x.effects, y.effects);
+        EXPECT_EQ(x.cpu(), y.cpu());
         EXPECT_EQ(x.sites, y.sites);
     }
 }

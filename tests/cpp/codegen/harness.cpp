@@ -61,7 +61,7 @@ T unwrap(llvm::Expected<T> expected) {
 codegen::TargetInfo host() {
     codegen::TargetInfo target;
     target.triple = llvm::sys::getProcessTriple();
-    target.cpu = llvm::sys::getHostCPUName().str();
+    target.processor = llvm::sys::getHostCPUName().str();
     auto features = llvm::sys::getHostCPUFeatures();
     for (const auto& feature : features)
         if (feature.second) target.features += (target.features.empty() ? "+" : ",+") + feature.first().str();

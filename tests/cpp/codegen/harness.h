@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
-#include "types/layout.h"
+#include "binary/cpu_abi.h"
 
 namespace weft::test {
 

@@ -287,7 +287,7 @@ kernel @checked(%at: array<i32, 1>, %x: array<f32, 2>, %y: array<f32, 1>, %none:
 }
 )";
     Compiled kernel = compile(text, true);
-    EXPECT_EQ(kernel.entry().lanes, 1);
+    EXPECT_EQ(kernel.entry().cpu().lanes, 1);
     std::vector<std::int32_t> at{1, 2, 3, -1};
     std::vector<float> x(12, 2.0f), y(3, 0.0f);
     Compiled::faults().clear();

@@ -16,7 +16,7 @@ namespace {
 codegen::TargetInfo machine(const char* triple, const char* cpu, const char* features, int vector_bits) {
     codegen::TargetInfo target;
     target.triple = triple;
-    target.cpu = cpu;
+    target.processor = cpu;
     target.features = features;
     target.vector_bits = vector_bits;
     return target;
@@ -55,7 +55,7 @@ std::string lowered(const codegen::TargetInfo& target, int& lanes) {
     llvm::raw_string_ostream stream(text);
     EXPECT_FALSE(llvm::verifyModule(*result.module, &stream)) << text;
     result.module->print(stream, nullptr);
-    lanes = result.kernels.at(0).lanes;
+    lanes = result.kernels.at(0).cpu().lanes;
     return text;
 }
 

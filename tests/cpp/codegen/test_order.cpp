@@ -56,8 +56,8 @@ TEST(Order, the_entry_of_a_kernel_says_it) {
     const std::string head =
         "kernel @k(%x: array<f32, 1>, %n: array<i32, 1>) tid 1 {\n  %i = tid 0\n  %f = cast %i : f32\n";
     codegen::Options options;
-    EXPECT_TRUE(Compiled(head + "  %a = atomic.add %x[%i], %f\n  return\n}\n", options).entry().ordered);
-    EXPECT_FALSE(Compiled(head + "  %a = atomic.add %n[%i], %i\n  return\n}\n", options).entry().ordered);
+    EXPECT_TRUE(Compiled(head + "  %a = atomic.add %x[%i], %f\n  return\n}\n", options).entry().cpu().ordered);
+    EXPECT_FALSE(Compiled(head + "  %a = atomic.add %n[%i], %i\n  return\n}\n", options).entry().cpu().ordered);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ kernel @saxpy(%a: f32, %x: array<f32, 1>, %y: array<f32, 1>) tid 1 {
 
 TEST_P(StraightLine, saxpy_touches_exactly_its_threads) {
     Compiled kernel = compile(kSaxpy);
-    EXPECT_EQ(kernel.entry().lanes, GetParam());
+    EXPECT_EQ(kernel.entry().cpu().lanes, GetParam());
     for (std::int64_t count = 0; count <= 40; ++count) {
         auto x = numbers(48), y = numbers(48), expected = y;
         for (std::int64_t i = 0; i < count; ++i) {

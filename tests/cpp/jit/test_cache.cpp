@@ -38,9 +38,8 @@ protected:
 
 Binary sample(int number, std::size_t size = 5000) {
     Binary binary;
-    binary.target = "cpu";
     binary.code.assign(size, static_cast<std::byte>(number));
-    binary.kernels.push_back({"kernel" + std::to_string(number), "symbol", 1, 8});
+    binary.kernels.push_back({"kernel" + std::to_string(number), "symbol", 1});
     binary.key = hash_bytes("sample " + std::to_string(number));
     return binary;
 }

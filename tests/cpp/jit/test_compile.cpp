@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "jit/backend.h"
 #include "jit/jit.h"
-#include "jit/object.h"
-#include "jit/optimize.h"
 
 namespace weft::jit {
 namespace {
@@ -52,9 +51,9 @@ std::string optimized(const char* text, int level) {
     llvm::SMDiagnostic problem;
     const auto module = llvm::parseAssemblyString(text, problem, context);
     EXPECT_NE(module, nullptr) << problem.getMessage().str();
-    optimize(*module, level);
+    backend(Target::Kind::cpu).optimize(*module, host_target(), level);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
-    EXPECT_FALSE(emit_object(*module, level).empty());
+    EXPECT_FALSE(backend(Target::Kind::cpu).emit(*module, host_target(), level).empty());
     std::string result;
     llvm::raw_string_ostream stream(result);
     module->print(stream, nullptr);
@@ -72,9 +71,9 @@ TEST(Optimize, unrolls_short_loops_at_level_3) {
 }
 
 TEST(HostTarget, is_described) {
-    const codegen::TargetInfo& target = host_target();
+    const codegen::TargetInfo target = describe(host_target());
     EXPECT_FALSE(target.triple.empty());
-    EXPECT_FALSE(target.cpu.empty());
+    EXPECT_FALSE(target.processor.empty());
     EXPECT_TRUE(target.vector_bits == 128 || target.vector_bits == 256 || target.vector_bits == 512);
 #if defined(__x86_64__)
     if (std::getenv("WEFT_CPU") == nullptr) {
@@ -99,7 +98,7 @@ TEST(Compile, makes_a_binary_for_every_kernel_of_the_module) {
     const auto module = ir::parse(kScale);
     const Digest key = cache_key(*module, {});
     const Binary binary = compile(*module, {}, key);
-    EXPECT_EQ(binary.target, "cpu");
+    EXPECT_EQ(binary.target, host_target());
     EXPECT_EQ(binary.key, key);
     EXPECT_FALSE(binary.code.empty());
     ASSERT_EQ(binary.kernels.size(), 1u);

@@ -16,7 +16,7 @@ std::byte memory[kBytes];
 class Launched {
 public:
     Launched(const std::vector<Type>& types, const std::vector<bool>& written) {
-        std::vector<ir::ParameterEffects> effects;
+        std::vector<ParameterEffects> effects;
         for (const bool writes : written) effects.push_back({.writes = writes});
         kernel = KernelFacts(types, std::move(effects));
         block.resize(static_cast<std::size_t>(kernel.layout.size_bytes));

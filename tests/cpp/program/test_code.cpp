@@ -44,7 +44,7 @@ TEST(KernelCode, of_one_lane_serves_short_rows_too) {
         options.code.lanes = short_rows.code.lanes = lanes;
         short_rows.code.short_rows = true;
         const auto compiled = code.compiled(options);
-        ASSERT_EQ(compiled->description.lanes, lanes);
+        ASSERT_EQ(compiled->description.cpu().lanes, lanes);
         EXPECT_EQ(code.find(short_rows) == compiled, lanes == 1);
     }
 }

@@ -22,8 +22,8 @@ std::size_t threads_of_launch(bool deterministic, bool ordered) {
     } seen;
     CompiledKernel kernel;
     kernel.description.tid_rank = 1;
-    kernel.description.cost = 1e6;
-    kernel.description.ordered = ordered;
+    kernel.description.cpu().cost = 1e6;
+    kernel.description.cpu().ordered = ordered;
     const auto entry = [](const void* arguments, const LaunchContext*, std::int64_t, std::int64_t) {
         Seen& into = *static_cast<Seen*>(const_cast<void*>(arguments));
         {

@@ -50,10 +50,9 @@ Binary assemble(const std::string& text, const std::string& symbol = "entry") {
     passes.run(*module);
 
     Binary binary;
-    binary.target = "cpu";
     binary.code.resize(bytes.size());
     std::memcpy(binary.code.data(), bytes.data(), bytes.size());
-    binary.kernels.push_back({"kernel", symbol, 1, 1});
+    binary.kernels.push_back({"kernel", symbol, 1});
     return binary;
 }
 
@@ -139,7 +138,7 @@ TEST(Executable, damaged_code_is_an_error) {
 
 TEST(Executable, code_for_another_target_is_an_error) {
     Binary binary = assemble(kDouble);
-    binary.target = "cuda";
+    binary.target = {Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_90", ""};
     EXPECT_THROW(Executable{binary}, InternalError);
 }
 

@@ -1,0 +1,19 @@
+// What machine code is for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+struct Target {
+    enum class Kind : std::uint8_t { cpu, cuda };
+    Kind kind = Kind::cpu;
+    std::string triple;     // as LLVM spells it
+    std::string processor;  // "skylake-avx512", "sm_90"
+    std::string features;   // of a CPU, with signs: "+avx2,-sse4a"; empty where the processor's name says it all
+
+    bool operator==(const Target&) const = default;
+};
+
+}  // namespace weft
