@@ -13,7 +13,7 @@ import numpy as np
 
 from warp import _weft
 from warp._weft import UserFunction as Function
-from warp._weft import array, primitives, usage_error
+from warp._weft import array, primitives
 from warp.graph_coloring import (
     GraphColoringAlgorithm,
     graph_coloring_assign,
@@ -65,7 +65,9 @@ def create_warp_function(func: Callable) -> tuple[Function, Module]:
         ValueError: which lambda of its line is meant cannot be told.
     """
     if not inspect.isfunction(func):
-        raise usage_error(f"create_warp_function(): expected a Python function or a lambda, got {func!r}", TypeError)
+        raise _weft.usage_error(
+            f"create_warp_function(): expected a Python function or a lambda, got {func!r}", TypeError
+        )
     return function_of(func, "create_warp_function()"), module_named(func.__module__)
 
 
