@@ -1,5 +1,7 @@
 #include "jit/cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,8 +62,13 @@ std::optional<std::vector<std::byte>> read_file(const fs::path& path) {
 }
 
 bool write_file(const fs::path& path, const std::vector<std::byte>& bytes) {
-    std::FILE* const file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr) return false;
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (descriptor < 0) return false;
+    std::FILE* const file = ::fdopen(descriptor, "wb");
+    if (file == nullptr) {
+        ::close(descriptor);
+        return false;
+    }
     const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
     return (std::fclose(file) == 0) && is_written;
 }
@@ -93,7 +100,16 @@ std::vector<Entry> entries_of(const fs::path& folder) {
 Cache::Cache(std::filesystem::path folder, std::uint64_t limit_bytes)
     : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
+std::string Cache::problem() const {
+    struct stat status {};
+    if (::stat(folder_.c_str(), &status) != 0) return "";
+    if (status.st_uid != ::geteuid() && status.st_uid != 0) return "belongs to another user, who could put code there";
+    if (status.st_mode & (S_IWGRP | S_IWOTH)) return "can be written by others, who could put code there";
+    return "";
+}
+
 std::optional<Binary> Cache::load(const Digest& key) {
+    if (!problem().empty()) return std::nullopt;
     const fs::path path = file_of(folder_, key);
     const auto bytes = read_file(path);
     if (!bytes) return std::nullopt;
@@ -115,8 +131,10 @@ std::optional<Binary> Cache::load(const Digest& key) {
 bool Cache::store(const Binary& binary) {
     // Any failure here (no room, no permission, folder deleted this moment) costs the caching and nothing else.
     std::error_code error;
-    fs::create_directories(folder_, error);
+    const bool is_new = fs::create_directories(folder_, error);
     if (error) return false;
+    if (is_new) fs::permissions(folder_, fs::perms::owner_all, error);
+    if (error || !problem().empty()) return false;
     const fs::path path = file_of(folder_, binary.key);
     const fs::path temporary = temporary_beside(path);
     if (!write_file(temporary, serialize(binary))) {

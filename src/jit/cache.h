@@ -1,11 +1,15 @@
 // The disk cache: one file per Binary, named by its key. Safe with any number of processes: files are written under a
 // temporary name and renamed; a reader sees a whole file or none. A damaged file (checksum) is removed and rebuilt.
 // A folder that cannot be written, or vanishes while running, costs the caching and nothing else.
+//
+// What lies there is run. So folder and files are for their owner only, and a folder that somebody else can write to is
+// not used.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "binary/binary.h"
 
@@ -17,8 +21,10 @@ public:
     explicit Cache(std::filesystem::path folder, std::uint64_t limit_bytes = std::uint64_t{1} << 30);
 
     std::optional<Binary> load(const Digest& key);
-    // False where the folder cannot be written.
+    // False where the folder is not used, or cannot be written.
     bool store(const Binary& binary);
+    // Why the folder is not used: "belongs to another user" and the like; "" where it is, or is not there yet.
+    std::string problem() const;
     void clear();
     const std::filesystem::path& folder() const { return folder_; }
 

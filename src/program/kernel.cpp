@@ -34,9 +34,13 @@ void log_compile(const CompiledKernel& compiled) {
     static bool has_warned = false;
     if (compiled.cache == Cache::refused && !has_warned) {
         has_warned = true;
-        log(kWarning, "the folder of the kernel cache, " + jit::cache_folder(settings().cache_folder).string() +
-                          ", cannot be written: every process compiles its kernels anew. help: set "
-                          "wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+        const std::filesystem::path folder = jit::cache_folder(settings().cache_folder);
+        const std::string problem = jit::Cache(folder).problem();
+        log(kWarning, "the folder of the kernel cache, " + folder.string() + ", " +
+                          (problem.empty() ? "cannot be written" : problem) +
+                          ": every process compiles its kernels anew. help: " +
+                          (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
+                          "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
     }
 }
 

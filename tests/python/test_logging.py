@@ -245,9 +245,23 @@ def test_a_cache_that_cannot_be_written_is_a_warning_once(tmp_path):
         "    wp.launch(k, 1, [x])\n"
         "    print(x.list())\n"
     )
-    environment = {**os.environ, "WARP_CACHE_PATH": str(file / "below")}
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout == "[1.0]\n[2.0]\n"
-    (line,) = done.stderr.splitlines()
+
+    def line_for(folder):
+        environment = {**os.environ, "WARP_CACHE_PATH": str(folder)}
+        done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout == "[1.0]\n[2.0]\n"
+        return done.stderr
+
+    (line,) = line_for(file / "below").splitlines()
     assert line.startswith("Warp UserWarning: the folder of the kernel cache, " + str(file))
     assert "cannot be written" in line and "wp.config.kernel_cache_dir" in line
+
+    # What lies there is run: a folder that others can write to is not used.
+    assert line_for(tmp_path / "shared") == ""
+    (folder,) = (tmp_path / "shared").iterdir()
+    names = sorted(one.name for one in folder.iterdir())
+    assert len(names) == 2 and folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    (line,) = line_for(tmp_path / "shared").splitlines()
+    assert f"{folder}, can be written by others" in line and "chmod go-w" in line
+    assert sorted(one.name for one in folder.iterdir()) == names

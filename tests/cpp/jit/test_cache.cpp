@@ -114,6 +114,27 @@ TEST_F(CacheFolder, a_read_only_folder_costs_only_the_caching) {
     fs::permissions(folder_, fs::perms::owner_all);
 }
 
+TEST_F(CacheFolder, is_for_its_owner_only) {
+    ASSERT_TRUE(Cache(folder_).store(sample(1)));
+    EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
+    for (const auto& entry : fs::directory_iterator(folder_))
+        EXPECT_EQ(entry.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << entry.path();
+}
+
+TEST_F(CacheFolder, is_not_used_where_others_can_write) {
+    ASSERT_TRUE(Cache(folder_).store(sample(1)));
+    EXPECT_EQ(Cache(folder_).problem(), "");
+    for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+        fs::permissions(folder_, fs::perms::owner_all | others);
+        EXPECT_NE(Cache(folder_).problem().find("can be written by others"), std::string::npos);
+        EXPECT_FALSE(Cache(folder_).load(sample(1).key));
+        EXPECT_FALSE(Cache(folder_).store(sample(2)));
+    }
+    fs::permissions(folder_, fs::perms::owner_all | fs::perms::group_read | fs::perms::others_read);
+    EXPECT_TRUE(Cache(folder_).load(sample(1).key));
+    EXPECT_FALSE(Cache(folder_).load(sample(2).key));
+}
+
 TEST_F(CacheFolder, clear_removes_the_entries_and_nothing_else) {
     Cache cache(folder_);
     cache.store(sample(1));
