@@ -1,14 +1,24 @@
 // Functions that large kernels call, in scalar code (transform/shared_functions.h): LLVM functions of the module's own.
 // Each number of a parameter is a parameter, each number of a result an element of what is returned; LLVM puts what does
-// not fit in registers on the stack. Of arrays that come as parameters nothing is known: they may overlap.
+// not fit in registers on the stack. Of arrays that come as parameters nothing is known: they may overlap. Where they may
+// be None, an access reports that as in the kernel; then the functions return, and the kernel's thread leaves.
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+
 #include "codegen/emitter.h"
+#include "ir/typing.h"
 #include "support/error.h"
 
 namespace weft::codegen {
 
 using ir::Operation;
+
+bool Callees::may_leave(const ir::Function& function) const {
+    return may_get_null && std::ranges::any_of(function.parameters(), [](const ir::Value* parameter) {
+               return ir::holds_array(parameter->type);
+           });
+}
 
 llvm::Function* Emitter::declare_callee(const std::string& symbol) {
     llvm::SmallVector<llvm::Type*> parameters, results;
@@ -16,6 +26,11 @@ llvm::Function* Emitter::declare_callee(const std::string& symbol) {
         for (const LeafType& leaf : leaf_types(parameter->type)) parameters.push_back(register_type(leaf));
     for (const ir::Value* returned : kernel_.body.terminator()->operands)
         for (const LeafType& leaf : leaf_types(returned->type)) results.push_back(register_type(leaf));
+    if (callees_.may_leave(kernel_)) {
+        parameters.push_back(builder_.getPtrTy());
+        parameters.push_back(builder_.getInt64Ty());
+        results.push_back(builder_.getInt1Ty());
+    }
     llvm::Type* result = results.empty() ? builder_.getVoidTy() : llvm::StructType::get(context_, results);
     auto* type = llvm::FunctionType::get(result, parameters, false);
     auto* callee = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbol, module_);
@@ -37,6 +52,13 @@ void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
         for (int i = leaf_count(parameter->type); i > 0; --i) passed.leaves.push_back(Leaf::of_scalar(argument++));
         set(parameter, std::move(passed));
     }
+    const bool may_leave = callees_.may_leave(kernel_);
+    if (may_leave) {
+        launch_ = argument++;
+        thread_of_caller_ = argument++;
+        leave_ = new_block("leave");
+    }
+    find_nulls();
     emit_region(kernel_.body);
     if (callee->getReturnType()->isVoidTy()) {
         builder_.CreateRetVoid();
@@ -45,19 +67,37 @@ void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
         unsigned at = 0;
         for (const ir::Value* returned : kernel_.body.terminator()->operands)
             for (Leaf& leaf : value(returned).leaves) result = builder_.CreateInsertValue(result, leaf.scalar, at++);
+        if (may_leave) result = builder_.CreateInsertValue(result, builder_.getFalse(), at);
         builder_.CreateRet(result);
+    }
+    if (may_leave) {
+        builder_.SetInsertPoint(leave_);
+        llvm::Value* nothing = llvm::Constant::getNullValue(callee->getReturnType());
+        const unsigned last = callee->getReturnType()->getStructNumElements() - 1;
+        builder_.CreateRet(builder_.CreateInsertValue(nothing, builder_.getTrue(), last));
     }
     if (debug_) debug_->finalize();
 }
 
 void Emitter::emit_call(const Operation& operation) {
-    const auto callee = callees_.find(operation.function);
-    WEFT_CHECK(callee != callees_.end() && lanes_ == 1,
+    const auto callee = callees_.functions.find(operation.function);
+    WEFT_CHECK(callee != callees_.functions.end() && lanes_ == 1,
                "codegen: '" + kernel_.name + "' still calls '" + operation.function->name + "'; it is to be inlined");
     llvm::SmallVector<llvm::Value*> arguments;
     for (const ir::Value* operand : operation.operands)
         for (Leaf& leaf : value(operand).leaves) arguments.push_back(leaf.scalar);
+    const bool may_leave = callees_.may_leave(*operation.function);
+    if (may_leave) {
+        arguments.push_back(launch_);
+        arguments.push_back(thread_number(nullptr));
+    }
     llvm::CallInst* call = builder_.CreateCall(callee->second, arguments);
+    if (may_leave) {
+        const unsigned last = call->getType()->getStructNumElements() - 1;
+        llvm::BasicBlock* after = new_block("called");
+        builder_.CreateCondBr(builder_.CreateExtractValue(call, last), leave_, after);
+        builder_.SetInsertPoint(after);
+    }
     if (operation.results.empty()) return;
     LaneValue returned{operation.result()->type, {}, {}};
     for (int i = 0; i < leaf_count(operation.result()->type); ++i)

@@ -81,7 +81,7 @@ Machine::Machine(const TargetInfo& target)
 }
 
 Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-                 const Options& options, llvm::Module& module, NativeFunctions& natives, const Callees& callees)
+                 const Options& options, llvm::Module& module, NativeFunctions& natives, Callees& callees)
     : kernel_(kernel),
       plan_(plan),
       machine_(machine),
@@ -106,6 +106,7 @@ Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, 
 
 void Emitter::emit(KernelEntry& entry) {
     entry_ = &entry;
+    checked_ = callees_.checked;
     llvm::Type* pointer = builder_.getPtrTy();
     auto* type = llvm::FunctionType::get(builder_.getVoidTy(),
                                          {pointer, pointer, builder_.getInt64Ty(), builder_.getInt64Ty()}, false);

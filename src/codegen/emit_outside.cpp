@@ -80,6 +80,7 @@ llvm::Value* Emitter::first_lane(llvm::Value* mask) {
 
 // Of the thread in this lane, its number in the grid.
 llvm::Value* Emitter::thread_number(llvm::Value* lane) {
+    if (thread_of_caller_) return thread_of_caller_;
     llvm::Value* thread = coordinates_[0];
     for (std::size_t at = 1; at < coordinates_.size(); ++at)
         thread = builder_.CreateAdd(builder_.CreateMul(thread, dims_[at]), coordinates_[at]);
@@ -93,8 +94,9 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
         "weft_fault",
         llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i32, i32}, false));
-    auto number = static_cast<std::uint32_t>(checked_.size());
-    checked_.push_back(&operation);
+    std::vector<const Operation*>& checked = kernel_.is_kernel ? checked_ : callees_.checked;
+    const auto number = static_cast<std::uint32_t>(checked.size());
+    checked.push_back(&operation);
 
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);

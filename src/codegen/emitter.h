@@ -61,12 +61,19 @@ struct Machine {
 };
 
 // What a module's functions are called as.
-using Callees = std::unordered_map<const ir::Function*, llvm::Function*>;
+struct Callees {
+    std::unordered_map<const ir::Function*, llvm::Function*> functions;
+    // Arrays that are passed to them may be None. Those that take arrays then take the LaunchContext and the number of
+    // the thread besides, and say at the end whether they have reported a fault and the thread is to leave.
+    bool may_get_null = false;
+    bool may_leave(const ir::Function& function) const;
+    std::vector<const ir::Operation*> checked;  // by them: one for each check
+};
 
 class Emitter {
 public:
     Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-            const Options& options, llvm::Module& module, NativeFunctions& natives, const Callees& callees);
+            const Options& options, llvm::Module& module, NativeFunctions& natives, Callees& callees);
 
     void emit(KernelEntry& entry);
     // In place of a kernel a function that kernels call: scalar code.
@@ -414,7 +421,7 @@ private:
     const Options& options_;
     llvm::Module& module_;
     NativeFunctions& natives_;
-    const Callees& callees_;
+    Callees& callees_;
     llvm::LLVMContext& context_;
     Builder builder_;
     llvm::Function* function_ = nullptr;
@@ -455,7 +462,8 @@ private:
     bool is_rare_ = false;                       // code is written at present that hardly ever runs
     std::set<MemoryRoot> private_memories_;      // that nobody else accesses where code is written at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
-    std::vector<const ir::Operation*> checked_;  // one for each check
+    std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
+    llvm::Value* thread_of_caller_ = nullptr;    // in callees that may get null arrays
     bool has_nulls_ = false;                     // of what branches and loops give
     llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
     std::map<llvm::Value*, llvm::Value*> packed_;

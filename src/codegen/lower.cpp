@@ -27,11 +27,11 @@ std::string symbol_of(const ir::Function& kernel, std::size_t number) {
 }
 
 // Remarks and checks by the numbers of their operations.
-void number_places(const ir::Function& kernel, const transform::VectorPlan& plan,
+void number_places(const ir::Module& module, const ir::Function& kernel, const transform::VectorPlan& plan,
                    const std::vector<const ir::Operation*>& checked, KernelEntry& entry) {
     if (plan.remarks.empty() && checked.empty()) return;
     std::unordered_map<const ir::Operation*, std::int32_t> numbers;
-    for (const ir::Operation* operation : ir::numbered_operations(kernel))
+    for (const ir::Operation* operation : ir::numbered_operations(module, kernel))
         numbers.emplace(operation, static_cast<std::int32_t>(numbers.size()));
     for (const auto& remark : plan.remarks) entry.remarks.push_back({numbers.at(remark.operation), remark.text});
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
@@ -42,17 +42,21 @@ bool lower_callees(const ir::Module& module, const Machine& machine, const Optio
                    NativeFunctions& natives, Callees& callees) {
     std::deque<transform::VectorPlan> plans;
     std::deque<Emitter> emitters;
+    for (const auto& function : module.functions)
+        ir::for_each_operation(function->body, [&](const ir::Operation& operation) {
+            callees.may_get_null |= operation.op == ir::Op::null;
+        });
     for (std::size_t number = 0; number < module.functions.size(); ++number) {
         const ir::Function& function = *module.functions[number];
         if (function.is_kernel) continue;
         const transform::VectorPlan& plan = plans.emplace_back(transform::vectorize(function, 1));
         Emitter& emitter = emitters.emplace_back(function, plan, machine, options, into, natives, callees);
-        callees[&function] = emitter.declare_callee(symbol_of(function, number));
+        callees.functions[&function] = emitter.declare_callee(symbol_of(function, number));
     }
     KernelEntry all;
     std::size_t at = 0;
     for (const auto& function : module.functions)
-        if (!function->is_kernel) emitters[at++].emit_callee(callees.at(function.get()), all);
+        if (!function->is_kernel) emitters[at++].emit_callee(callees.functions.at(function.get()), all);
     return all.cpu().meets;
 }
 
@@ -85,7 +89,7 @@ Lowered lower(const ir::Module& module, const TargetInfo& target, const Options&
         });
         Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);
         emitter.emit(entry);
-        number_places(kernel, plan, emitter.checked_operations(), entry);
+        number_places(module, kernel, plan, emitter.checked_operations(), entry);
         lowered.kernels.push_back(std::move(entry));
     }
     lowered.natives = natives.take();

@@ -30,6 +30,14 @@ std::vector<const Operation*> numbered_operations(const Function& function) {
     return operations;
 }
 
+std::vector<const Operation*> numbered_operations(const Module& module, const Function& kernel) {
+    std::vector<const Operation*> operations = numbered_operations(kernel);
+    for (const auto& function : module.functions)
+        if (!function->is_kernel)
+            for_each_operation(function->body, [&](const Operation& operation) { operations.push_back(&operation); });
+    return operations;
+}
+
 void replace_uses(Region& region, ValueMap& map) {
     for_each_operation(region, [&](Operation& operation) {
         for (Value*& operand : operation.operands) {

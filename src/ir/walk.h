@@ -42,6 +42,8 @@ std::vector<const Value*> written_arrays(const Operation& operation);
 
 // Every operation in that order: its position is its number, the same in all functions that print alike without names.
 std::vector<const Operation*> numbered_operations(const Function& function);
+// Those of the kernel, then those of the functions that it calls.
+std::vector<const Operation*> numbered_operations(const Module& module, const Function& kernel);
 
 // What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for
 // themselves.

@@ -112,7 +112,7 @@ const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fau
     WEFT_CHECK(kernel.module && fault.site >= 0 && fault.site < static_cast<std::int32_t>(sites.size()),
                "a kernel reported a fault at an unknown place");
     const auto number = static_cast<std::size_t>(sites[static_cast<std::size_t>(fault.site)]);
-    return *ir::numbered_operations(*kernel.module->functions.front()).at(number);
+    return *ir::numbered_operations(*kernel.module, *kernel.module->functions.front()).at(number);
 }
 
 }  // namespace

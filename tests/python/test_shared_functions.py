@@ -225,6 +225,59 @@ def test_arrays_of_structs_in_memory_that_are_none_are_errors_in_large_kernels_t
         wp.launch(often(follows), dim=1, inputs=[holders, a, out])
 
 
+@wp.func
+def may_read(holder: Holder, x: wp.float64):
+    total = polynomials(x)
+    if x > wp.float64(30.0):
+        total += holder.values[1]  # of None
+    return total + polynomial(total)
+
+
+@wp.func
+def may_read_more(holder: Holder, x: wp.float64):
+    total = may_read(holder, x) + may_read(holder, -x) * polynomials(x) - may_read(holder, x * wp.float64(0.5))
+    while total <= wp.float64(0.0):  # for ever, if a function that has ended went on with zero
+        total = may_read(holder, x) * may_read(holder, x)
+    return total
+
+
+@wp.func
+def may_read_most(holder: Holder, x: wp.float64):
+    total = x
+    for k in range(12):  # long enough by itself
+        total = wp.sin(total * wp.float64(k)) + wp.cos(x + total) * wp.float64(0.5) + wp.sqrt(wp.abs(total) + x * x)
+        total = wp.clamp(total, wp.float64(-2.0), wp.float64(2.0)) - wp.floor(total) * wp.float64(0.01)
+    return may_read_more(holder, x) + may_read_more(holder, x * wp.float64(0.5)) * polynomials(x) + total
+
+
+@wp.kernel(enable_backward=False)
+def reads_none(x: wp.array[wp.float64], out: wp.array[wp.float64]):
+    i = wp.tid()
+    holder = Holder()
+    total = may_read_most(holder, x[i])
+    for k in range(3):
+        total += may_read_most(holder, x[i] - wp.float64(k)) + may_read_most(holder, -x[i])
+        total += may_read_most(holder, x[i] * wp.float64(0.25)) - may_read_most(holder, total * wp.float64(0.01))
+    out[i] = total
+
+
+def test_arrays_that_are_none_are_errors_in_functions_that_stay():
+    text = reads_none.listing("ir")
+    assert "call @may_read_most" in text and "call @may_read_more" in text
+    in_debug = wp.kernel(reads_none.func, enable_backward=False, module_options={"mode": "debug"})
+    x = wp.array(np.linspace(-2.0, 2.0, 9), dtype=wp.float64)
+    out, plain = wp.zeros(9, dtype=wp.float64), wp.zeros(9, dtype=wp.float64)
+    wp.launch(reads_none, dim=9, inputs=[x, out])  # where it is not indexed
+    wp.launch(in_debug, dim=9, inputs=[x, plain])
+    np.testing.assert_allclose(out.numpy(), plain.numpy(), rtol=1e-12)
+    assert np.any(out.numpy() != 0.0)
+    x[6:7].fill_(35.0)
+    for kernel, what in ((reads_none, "'holder.values' is None"), (in_debug, "index 1 is out of bounds")):
+        with pytest.raises(wp.UsageError, match=what + r".*thread \(6,\)") as error:
+            wp.launch(kernel, dim=9, inputs=[x, out])
+        assert "# of None" in str(error.value)
+
+
 def test_functions_that_stay_print_as_inlined_ones_do(capfd):
     shared = often(tells)
     a = wp.array(np.linspace(-1.0, 1.0, 24), dtype=wp.float64)
