@@ -197,15 +197,8 @@ private:
                     return compares_floats(way->terminator()->operands[static_cast<std::size_t>(at)]);
                 });
             }
-            case Op::cmp_lt:
-            case Op::cmp_le:
-            case Op::cmp_gt:
-            case Op::cmp_ge:
-            case Op::cmp_eq:
-            case Op::cmp_ne:
-                return operation->operands[0]->type.is_float();
             default:
-                return false;
+                return ir::op_class(operation->op) == ir::OpClass::compare && operation->operands[0]->type.is_float();
         }
     }
 
@@ -215,7 +208,7 @@ private:
         const ir::Value* array = access.operands[0];
         const int ndim = array->type.ndim();
         // A thread's own arrays lie interleaved: side by side where the lanes agree on the index.
-        const bool is_own = is_of_thread(array);
+        const bool is_own = ir::is_of_thread(array);
         if (varying(array) && !is_own) return true;
         bool differ = false;
         for (int axis = 1; axis <= ndim; ++axis) {
@@ -229,14 +222,9 @@ private:
         return differ && leaf_count(array->type.element()) > kMostPacked;
     }
 
-    static bool is_of_thread(const ir::Value* array) {
-        const Operation* made = ir::root_of(array)->definition;
-        return made && (made->op == Op::local_array || made->op == Op::trail);
-    }
-
     // Whether the lanes load or store vectors that lie side by side.
     bool is_row_of_vectors(const Operation& access) const {
-        if (is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
+        if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
         return std::any_of(
             access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
             [&](const ir::Value* index) { return plan_.shape(index).kind != transform::LaneShape::Kind::uniform; });

@@ -232,9 +232,7 @@ namespace {
 
 // The lanes of a thread's own array lie one beside the other: as packed memory it would be something else.
 void require_packed(const Operation& operation) {
-    const ir::Value* root = ir::root_of(operation.operands[0]);
-    if (!root->definition || (root->definition->op != ir::Op::local_array && root->definition->op != ir::Op::trail))
-        return;
+    if (!ir::is_of_thread(operation.operands[0])) return;
     throw CompileError(operation.span, "an array made by wp.zeros() in a kernel has no address",
                        {{Note::Kind::help, "pass the array itself, or a slice of it", {}}});
 }

@@ -58,8 +58,7 @@ void Emitter::emit_raise(const Operation& operation) {
     llvm::FunctionCallee raise = module_.getOrInsertFunction(
         "weft_raise",
         llvm::FunctionType::get(builder_.getVoidTy(), {pointer, builder_.getInt64Ty(), i32, pointer}, true));
-    auto number = static_cast<std::uint32_t>(checked_.size());
-    checked_.push_back(&operation);
+    const std::uint32_t number = new_site(operation);
     llvm::BasicBlock *report = new_block("raise"), *after = new_block("goes_on");
     builder_.CreateCondBr(mask_ ? any_lane(mask_) : builder_.getTrue(), report, after);
     builder_.SetInsertPoint(report);
@@ -87,6 +86,12 @@ llvm::Value* Emitter::thread_number(llvm::Value* lane) {
     return lane ? builder_.CreateAdd(thread, builder_.CreateZExt(lane, builder_.getInt64Ty())) : thread;
 }
 
+std::uint32_t Emitter::new_site(const Operation& operation) {
+    std::vector<const Operation*>& checked = kernel_.is_kernel ? checked_ : callees_.checked;
+    checked.push_back(&operation);
+    return static_cast<std::uint32_t>(checked.size() - 1);
+}
+
 void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
                     int axis, llvm::BasicBlock* otherwise, llvm::Value* broken) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
@@ -94,9 +99,7 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
     llvm::FunctionCallee fault = module_.getOrInsertFunction(
         "weft_fault",
         llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i32, i32}, false));
-    std::vector<const Operation*>& checked = kernel_.is_kernel ? checked_ : callees_.checked;
-    const auto number = static_cast<std::uint32_t>(checked.size());
-    checked.push_back(&operation);
+    const std::uint32_t number = new_site(operation);
 
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);

@@ -389,12 +389,14 @@ private:
 
     // ---- null_arrays.cpp ----
     void find_nulls();
+    bool parameters_may_be_null() const { return kernel_.is_kernel ? options_.null_arrays : callees_.may_get_null; }
     bool may_be_null(const ir::Value* root) const;
     void guard_null(const ir::Operation& access);
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
     void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
     llvm::Value* first_lane(llvm::Value* mask);     // its number, of 32 bits; some lane is set
+    std::uint32_t new_site(const ir::Operation& operation);  // the number of a check that belongs to it
     llvm::Value* thread_number(llvm::Value* lane);  // null: of the first lane
     void emit_print(const ir::Operation& operation);
     void emit_raise(const ir::Operation& operation);

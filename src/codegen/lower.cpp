@@ -40,6 +40,7 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const t
 // The functions that are no kernels. True where one has atomics.
 bool lower_callees(const ir::Module& module, const Machine& machine, const Options& options, llvm::Module& into,
                    NativeFunctions& natives, Callees& callees) {
+    if (std::ranges::all_of(module.functions, [](const auto& function) { return function->is_kernel; })) return false;
     std::deque<transform::VectorPlan> plans;
     std::deque<Emitter> emitters;
     for (const auto& function : module.functions)

@@ -17,7 +17,7 @@ using ir::Operation;
 
 // Whether arrays that branches and loops give may be None: some array here comes from memory, or is no array at all.
 void Emitter::find_nulls() {
-    has_nulls_ = kernel_.is_kernel ? options_.null_arrays : callees_.may_get_null;
+    has_nulls_ = parameters_may_be_null();
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         const bool is_loaded = operation.op == Op::load && ir::holds_array(operation.result()->type);
         has_nulls_ |= is_loaded || operation.op == Op::null;
@@ -27,9 +27,7 @@ void Emitter::find_nulls() {
 bool Emitter::may_be_null(const ir::Value* root) const {
     const ir::Value* origin = ir::origin_of(root);
     const Operation* definition = origin->definition;
-    if (!definition && origin->region == &kernel_.body)
-        return kernel_.is_kernel ? options_.null_arrays : callees_.may_get_null;
-    if (!definition) return has_nulls_;
+    if (!definition) return origin->region == &kernel_.body ? parameters_may_be_null() : has_nulls_;
     switch (definition->op) {
         case Op::local_array:
         case Op::trail:

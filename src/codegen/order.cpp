@@ -35,11 +35,6 @@ bool may_meet(const Access& a, const Access& b, bool noalias) {
     return !a.scalar || !b.scalar || a.scalar == b.scalar;
 }
 
-bool is_local(const ir::Value* array) {
-    const ir::Value* root = ir::root_of(array);
-    return root->definition && (root->definition->op == Op::local_array || root->definition->op == Op::trail);
-}
-
 // Atomics of these kinds are the same in any order, each kind by itself.
 bool commutes(const Operation& atomic) {
     if (atomic.op == Op::atomic_exch || atomic.op == Op::atomic_cas) return false;
@@ -59,7 +54,7 @@ bool depends_on_order(const ir::Function& function, bool noalias) {
         const bool is_atomic = ir::is_atomic(operation.op);
         if (!is_atomic && operation.op != Op::load && operation.op != Op::store) return;
         const ir::Value* array = operation.operands[0];
-        if (is_local(array)) return;
+        if (ir::is_of_thread(array)) return;
         if (is_atomic) depends |= !function.is_kernel || !commutes(operation) || used.contains(operation.result());
         std::optional<Op> kind;
         if (is_atomic) kind = operation.op == Op::atomic_sub ? Op::atomic_add : operation.op;

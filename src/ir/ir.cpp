@@ -87,6 +87,11 @@ Value* Function::add_argument(Region* region, Type type, std::string name) {
 
 const Region* region_of(const Value* value) { return value->definition ? value->definition->parent : value->region; }
 
+bool is_of_thread(const Value* array) {
+    const Operation* made = root_of(array)->definition;
+    return made && (made->op == Op::local_array || made->op == Op::trail);
+}
+
 const Value* root_of(const Value* array) {
     while (array->definition) {
         switch (array->definition->op) {

@@ -197,6 +197,8 @@ const Region* region_of(const Value* value);
 // The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
 // memory, a struct or a branch.
 const Value* root_of(const Value* array);
+// Whether it lies in memory that each thread has to itself: a local array, a trail, or a part of one.
+bool is_of_thread(const Value* array);
 // The same, and further to the struct that an array is a field of.
 const Value* origin_of(const Value* array);
 // Whether it is a parameter of the function: values without a definition are arguments of loops, too.

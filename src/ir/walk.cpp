@@ -52,16 +52,15 @@ void replace_uses(Region& region, ValueMap& map) {
 
 namespace {
 
-void clone_region(Function& into, const Region& from, Operation* owner, ValueMap& map) {
-    Region* region = into.new_region(owner);
-    for (const Value* argument : from.arguments) {
-        map.set(argument, into.add_argument(region, argument->type, argument->name));
-    }
-    region->operations.reserve(from.operations.size());
+// Arguments and operations of `from`, into a region that is empty.
+void clone_into(Region& region, Function& into, const Region& from, ValueMap& map) {
+    for (const Value* argument : from.arguments)
+        map.set(argument, into.add_argument(&region, argument->type, argument->name));
+    region.operations.reserve(from.operations.size());
     for (const Operation* operation : from.operations) {
         Operation* copy = clone(into, *operation, map);
-        copy->parent = region;
-        region->operations.push_back(copy);
+        copy->parent = &region;
+        region.operations.push_back(copy);
     }
 }
 
@@ -80,7 +79,7 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map) {
     copy->unset = operation.unset;
     copy->function = operation.function;
     copy->library = operation.library;
-    for (const Region* region : operation.regions) clone_region(into, *region, copy, map);
+    for (const Region* region : operation.regions) clone_into(*into.new_region(copy), into, *region, map);
     for (const Value* result : operation.results) map.set(result, into.add_result(copy, result->type, result->name));
     return copy;
 }
@@ -114,14 +113,7 @@ std::unique_ptr<Module> clone(const Module& module) {
         to.sees_after = from->sees_after;
         to.reverse_of = functions.at(from->reverse_of);
         ValueMap map(*from);
-        for (const Value* parameter : from->parameters())
-            map.set(parameter, to.add_argument(&to.body, parameter->type, parameter->name));
-        to.body.operations.reserve(from->body.operations.size());
-        for (const Operation* operation : from->body.operations) {
-            Operation* made = clone(to, *operation, map);
-            made->parent = &to.body;
-            to.body.operations.push_back(made);
-        }
+        clone_into(to.body, to, from->body, map);
         for_each_operation(to.body, [&](Operation& operation) { operation.function = functions.at(operation.function); });
     }
     return copy;

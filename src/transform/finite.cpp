@@ -41,9 +41,7 @@ public:
 private:
     // Memory that the user sees: neither the kernel's own nor what the compiler added.
     bool is_users(const Value* array) const {
-        const Value* root = ir::root_of(array);
-        if (root->definition) return root->definition->op != Op::local_array && root->definition->op != Op::trail;
-        return root->region != &kernel_.body || !kernel_.extra(root);
+        return !ir::is_of_thread(array) && !kernel_.extra(ir::root_of(array));
     }
 
     void note(const Operation& write) {

@@ -122,11 +122,6 @@ std::optional<Array> array_of(const ir::Function& kernel, const Value* value) {
     return array;
 }
 
-bool is_local(const Value* array) {
-    const Value* root = ir::root_of(array);
-    return root->definition && (root->definition->op == Op::local_array || root->definition->op == Op::trail);
-}
-
 // Whether the indices of an access are those of the whole array, from its start.
 bool is_whole(const Value* array) {
     for (; array->definition && array->definition->op != Op::extract; array = array->definition->operands[0])
@@ -190,7 +185,7 @@ std::unordered_set<const Operation*> own_atomics(const ir::Function& kernel, boo
         }
         if (!ir::writes(operation.op)) return;
         const bool is_atomic = ir::is_atomic(operation.op);
-        if (is_local(operation.operands[0])) {
+        if (ir::is_of_thread(operation.operands[0])) {
             if (is_atomic) result.insert(&operation);
             return;
         }

@@ -265,10 +265,8 @@ private:
     template <class Body>
     Value* where_there(const Value* array, Type type, const Body& body) {
         const Value* root = ir::root_of(array);
-        const bool is_made_here =
-            root->definition && (root->definition->op == Op::local_array || root->definition->op == Op::trail);
         const bool is_parameter = root->region == &source_.body && root->type.is_array();
-        if (is_made_here || is_parameter) return body();
+        if (ir::is_of_thread(array) || is_parameter) return body();
         Value* twin = tangent(array);
         Value* gradient = ir::gradient_holding(twin);
         Value* whole = gradient ? gradient : const_cast<Value*>(ir::root_of(twin));

@@ -64,9 +64,7 @@ std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         const bool atomic = ir::is_atomic(operation.op);
         if (atomic || operation.op == Op::load || operation.op == Op::store) {
-            const Value* root = ir::root_of(operation.operands[0]);
-            if (root->definition && (root->definition->op == Op::trail || root->definition->op == Op::local_array))
-                return;  // of this thread
+            if (ir::is_of_thread(operation.operands[0])) return;
             const Memory memory = memory_of(kernel, operation.operands[0]);
             if (!memory.is_known() || (memory.gradient && !kernel.is_adjoint)) {
                 all_known = false;
