@@ -17,6 +17,7 @@
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "ir/typing.h"
 #include "program/launch.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -123,18 +124,6 @@ public:
     std::vector<std::byte> block;
 };
 
-std::vector<runtime::Array> arrays_of(nb::list list) {
-    std::vector<runtime::Array> arrays;
-    for (nb::handle array : list) arrays.push_back(array_pointer(array)->array);
-    return arrays;
-}
-
-// What became of the records in a launch that kept them.
-void replace_arrays(nb::list list, const std::vector<runtime::Array>& arrays) {
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-        if (array_pointer(list[i])->array.view.data != arrays[i].view.data) list[i] = nb::steal(make_array(arrays[i]));
-}
-
 // False where it has not been run, because arguments have gradients that were not `expected`.
 bool run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list before, nb::list after,
                  nb::list records, nb::list gradients, nb::handle expected, nb::handle device_object) {
@@ -180,19 +169,6 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
     return what;
 }
 
-// The arrays that a launch writes, among these.
-void watch_written(program::FiniteCheck& check, Packed& packed, const std::vector<PyObject*>& values,
-                   const std::string& of) {
-    program::Kernel& core = packed.kernel.core();
-    const auto& effects = core.facts(core.configured()).effects;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!effects[i].writes) continue;
-        const std::string name = of + packed.parameters[i].name;
-        if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
-        for (const NamedArray& field : named_arrays_in(values[i])) check.watch(name + field.name, field.array->array);
-    }
-}
-
 // The other lists are those of run_adjoint(); a kernel that is no adjoint fills `records`.
 void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
              nb::list after, nb::list records, nb::handle device) {
@@ -216,12 +192,14 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     program::FiniteCheck check;
     const bool checks = program::settings().verify_fp;
     if (checks) {
-        watch_written(check, packed, packed.values, "");
-        watch_written(check, packed, moved, "the tangent of ");
+        program::Kernel& core = packed.kernel.core();
+        const auto& effects = core.facts(core.configured()).effects;
+        watch_written(check, packed.kernel, effects, packed.values.data());
+        watch_written(check, packed.kernel, effects, moved.data(), "the tangent of ");
     }
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
-    replace_arrays(records, recorded);
+    replace_arrays(records, std::move(recorded));
     count_writes(compiled, packed.values);
     count_writes(compiled, moved);
 }
@@ -251,7 +229,7 @@ nb::tuple launch_needs(nb::handle kernel_object, nb::handle dim, nb::list values
     for (std::size_t i = 0; i < packed.values.size(); ++i) {
         const Type type = packed.parameters[i].type;
         is_array.push_back(array_pointer(packed.values[i]) != nullptr);
-        if (holds_arrays(type.is_array() ? type.element() : type))
+        if (ir::holds_array(type.is_array() ? type.element() : type))
             nested[nb::int_(i)] = nested_arrays(packed.values[i]);
     }
     const program::LaunchNeeds needs = program::launch_needs(packed.kernel.core(), dims.span(), packed.block.data(),

@@ -8,6 +8,7 @@
 #include "bindings/recording.h"
 #include "bindings/structs.h"
 #include "bindings/values.h"
+#include "ir/typing.h"
 
 namespace weft::bindings {
 
@@ -77,7 +78,7 @@ Array run_of(const Array& array, std::int64_t offset, std::int64_t count, const 
 nb::object same_bytes(nb::handle array, Type dtype, const char* api) {
     const Array& given = value_of(array.ptr()).array;
     if (same_memory(given.dtype, dtype)) return nb::borrow(array);
-    if (given.dtype.size_bytes() != dtype.size_bytes() || holds_arrays(given.dtype) || holds_arrays(dtype)) {
+    if (given.dtype.size_bytes() != dtype.size_bytes() || ir::holds_array(given.dtype) || ir::holds_array(dtype)) {
         throw UsageError(api,
                          "the source has elements of " + given.dtype.python_name() + ", the destination of " +
                              dtype.python_name() +

@@ -15,6 +15,7 @@
 #include "bindings/values.h"
 #include "frontend/frontend.h"
 #include "frontend/objects.h"
+#include "ir/typing.h"
 #include "program/run.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -248,7 +249,7 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     std::shared_ptr<const program::HostFunction>& function = functions_[key];
     if (!function) {
         for (const Type type : match.result.is_tuple() ? match.result.elements() : std::vector<Type>{match.result}) {
-            if (type.is_struct() && holds_arrays(type)) {
+            if (type.is_struct() && ir::holds_array(type)) {
                 throw UsageError("wp." + name_ + "()",
                                  "gives " + type.python_name() +
                                      ", a struct with arrays, which only kernels can have "

@@ -33,6 +33,7 @@
 #include "bindings/structs.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
+#include "ir/typing.h"
 #include "program/host.h"
 #include "program/launch.h"
 #include "program/settings.h"
@@ -62,23 +63,12 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
     return core.choose(core.variant_of(dims.span(), block), block);
 }
 
-// What verify_fp looks at: the arrays that the kernel writes, before it does.
-program::FiniteCheck written_arrays(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values) {
-    program::FiniteCheck check;
-    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        if (!compiled.effects[i].writes) continue;
-        const std::string& name = kernel.parameters()[i].name;
-        if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
-        for (const NamedArray& field : named_arrays_in(values[i])) check.watch(name + field.name, field.array->array);
-    }
-    return check;
-}
-
 // Runs it, and counts what it writes.
 void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const std::byte* block,
                 const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
-        const program::FiniteCheck check = written_arrays(kernel, compiled, values);
+        program::FiniteCheck check;
+        watch_written(check, kernel, compiled.effects, values);
         program::launch(kernel.core(), compiled, block, grid, &check);
     } else {
         program::run(compiled, block, grid);
@@ -89,13 +79,13 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const
 // The same with what its atomics give kept in `records`, for the adjoint.
 void run_recording(PyKernel& kernel, const program::CompiledKernel& plain, const std::byte* block,
                    const Dimensions& dims, PyObject* const* values, nb::list records) {
-    std::vector<runtime::Array> kept;
-    for (nb::handle record : records) kept.push_back(array_pointer(record)->array);
+    std::vector<runtime::Array> kept = arrays_of(records);
     program::FiniteCheck check;
-    if (program::settings().verify_fp) check = written_arrays(kernel, plain, values);
-    const program::CompiledKernel& compiled = program::launch_recording(
-        kernel.core(), dims.span(), block, kept, program::settings().verify_fp ? &check : nullptr);
-    for (std::size_t i = 0; i < kept.size(); ++i) records[i] = nb::steal(make_array(std::move(kept[i])));
+    const bool checks = program::settings().verify_fp;
+    if (checks) watch_written(check, kernel, plain.effects, values);
+    const program::CompiledKernel& compiled =
+        program::launch_recording(kernel.core(), dims.span(), block, kept, checks ? &check : nullptr);
+    replace_arrays(records, std::move(kept));
     count_writes(compiled, {values, compiled.effects.size()});
 }
 
@@ -120,7 +110,7 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
         for (PyArray* array : arrays) {
             all.push_back(array->array);
             if (array->requires_grad) all.push_back(array_pointer(array->grad)->array);
-            if (compiled.effects[i].keeps && holds_arrays(array->array.dtype)) written.push_back(array->array);
+            if (compiled.effects[i].keeps && ir::holds_array(array->array.dtype)) written.push_back(array->array);
         }
     }
     for (const runtime::Array& to : written) {
@@ -128,7 +118,7 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
         for (const runtime::Array& from : all) {
             if (!from.buffer) continue;
             if (may_hold(to.dtype, from.dtype)) to.buffer->references.add(from.buffer, *to.buffer);
-            if (holds_arrays(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
+            if (ir::holds_array(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
         }
     }
 }
@@ -493,6 +483,28 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 }  // namespace
 
+void watch_written(program::FiniteCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
+                   PyObject* const* values, const std::string& of) {
+    for (std::size_t i = 0; i < effects.size(); ++i) {
+        if (!effects[i].writes) continue;
+        const std::string name = of + kernel.parameters()[i].name;
+        if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
+        for (const NamedArray& field : named_arrays_in(values[i])) check.watch(name + field.name, field.array->array);
+    }
+}
+
+std::vector<runtime::Array> arrays_of(nb::list list) {
+    std::vector<runtime::Array> arrays;
+    for (nb::handle array : list) arrays.push_back(array_pointer(array)->array);
+    return arrays;
+}
+
+void replace_arrays(nb::list list, std::vector<runtime::Array> arrays) {
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+        if (array_pointer(list[i])->array.view.data != arrays[i].view.data)
+            list[i] = nb::steal(make_array(std::move(arrays[i])));
+}
+
 void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (compiled.effects[i].writes_within) count_nested_writes(values[i]);
@@ -518,7 +530,7 @@ void bind_launch(nb::module_& m) {
                        .leave = [] { return static_cast<void*>(PyEval_SaveThread()); },
                        .enter = [](void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); },
                        .print = &print_to_python,
-                       .log = [](int level, const std::string& text) { log(static_cast<LogLevel>(level), text); }};
+                       .log = &log};
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
     bind_adjoint(m);

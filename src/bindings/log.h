@@ -4,10 +4,11 @@
 
 #include <string>
 
+#include "program/host.h"
+
 namespace weft::bindings {
 
-// The numbers of Python's logging module, and the names wp.LOG_DEBUG, ... for them.
-enum class LogLevel { debug = 10, info = 20, warning = 30, error = 40 };
+using program::LogLevel;
 
 bool is_logged(LogLevel level);
 // Needs the GIL. Does nothing below the level.

@@ -43,7 +43,7 @@ void for_each_element(const runtime::Array& array, Visit&& visit) {
 // Calls visit(ArrayView, Type, std::byte* place) for the array fields of all elements whose memory the buffer keeps.
 template <class Visit>
 void for_each_view(const runtime::Array& array, Visit&& visit) {
-    if (!array.buffer || !holds_arrays(array.dtype)) return;
+    if (!array.buffer || !ir::holds_array(array.dtype)) return;
     std::vector<Field> fields;
     find_fields(array.dtype, 0, fields);
     for_each_element(array, [&](std::byte* element) {
@@ -101,7 +101,7 @@ public:
         for_each_view(value_of(copy.ptr()).array, [&](ArrayView view, Type type, std::byte* place) {
             const std::string key = key_of(view, type);
             auto found = copies_.find(key);
-            if (holds_arrays(type.element()) && made_.insert(key).second) {
+            if (ir::holds_array(type.element()) && made_.insert(key).second) {
                 const nb::object inner =
                     found != copies_.end() ? found->second : array_from_view(view, type, buffer.get());
                 found = copies_.insert_or_assign(key, replaced(inner)).first;
@@ -146,7 +146,7 @@ void count_nested_writes(nb::handle value) {
         }
     };
     for_each_array(value, [&](const runtime::Array& array) {
-        if (array.buffer && holds_arrays(array.dtype)) count(count, *array.buffer);
+        if (array.buffer && ir::holds_array(array.dtype)) count(count, *array.buffer);
     });
 }
 

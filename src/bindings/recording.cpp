@@ -10,6 +10,7 @@
 #include "bindings/array_object.h"
 #include "bindings/nested_arrays.h"
 #include "bindings/structs.h"
+#include "ir/typing.h"
 #include "program/finite.h"
 #include "program/settings.h"
 #include "runtime/array.h"
@@ -162,7 +163,7 @@ void bind_recording(nb::module_& m) {
           "What an array is in its own memory, in one from memory_like().");
     m.def(
         "holds_arrays",
-        [](nb::handle array) { return holds_arrays(array_argument(array.ptr(), "Tape", "array").array.dtype); },
+        [](nb::handle array) { return ir::holds_array(array_argument(array.ptr(), "Tape", "array").array.dtype); },
         nb::arg("array"), "Whether its elements are structs with arrays.");
     m.def("nested_arrays", &nested_arrays, nb::arg("value").none(),
           "The arrays that lie in the elements of an array, or of the arrays in a struct, at any depth.");

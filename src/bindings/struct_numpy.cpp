@@ -11,6 +11,7 @@
 #include "bindings/array_object.h"
 #include "bindings/numpy_api.h"
 #include "bindings/structs.h"
+#include "ir/typing.h"
 
 namespace weft::bindings {
 namespace {
@@ -124,7 +125,7 @@ runtime::Array from_structured(nb::handle source, Type type, const std::optional
     reshaped = reshaped.attr("reshape")(nb::tuple(extents));
     runtime::checked_size(shape, type.size_bytes(), api);
     const numpy::NdArray& rows = *numpy::ndarray_pointer(reshaped);
-    const bool fits = !copy && !holds_arrays(type) && rows.is_aligned() && rows.is_writable() &&
+    const bool fits = !copy && !ir::holds_array(type) && rows.is_aligned() && rows.is_writable() &&
                       reshaped.attr("dtype").equal(struct_dtype(type, api));
     if (fits) {
         runtime::Array result;

@@ -273,13 +273,6 @@ void set_field(nb::handle self, std::size_t index, nb::handle value) {
 
 // ---- values ----
 
-bool holds_arrays(Type type) {
-    if (type.is_array()) return true;
-    if (!type.is_struct()) return false;
-    return std::any_of(type.fields().begin(), type.fields().end(),
-                       [](const Type::Field& field) { return holds_arrays(field.type); });
-}
-
 std::vector<PyArray*> arrays_in(nb::handle value) {
     std::vector<PyArray*> result;
     if (StructValue* found = struct_pointer(value)) {

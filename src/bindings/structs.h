@@ -79,7 +79,6 @@ StructValue* struct_pointer(nb::handle object);
 std::optional<Type> struct_type_of_class(PyTypeObject* python_class);
 nb::object new_struct(Type type);
 
-bool holds_arrays(Type type);
 // The arrays in the fields of a struct instance; none for other values.
 std::vector<PyArray*> arrays_in(nb::handle value);
 std::vector<nb::object> array_objects_in(nb::handle value);

@@ -23,10 +23,6 @@ Extent extent(const ArrayView& view, Type array) {
 
 namespace {
 
-const ArrayView& view_at(const std::byte* block, std::int64_t offset) {
-    return *reinterpret_cast<const ArrayView*>(block + offset);
-}
-
 // Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
 // stride on, a step has to lead past all that the axes before reach.
 bool shows_twice(const ArrayView& view, Type array) {

@@ -26,10 +26,8 @@ Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool 
 
 // Whether some array of the block has no memory: it is None, or empty.
 inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {
-    for (const ArrayPlace& place : arrays) {
-        const auto& view = *reinterpret_cast<const ArrayView*>(block + place.offset);
-        if (!view.data) return true;
-    }
+    for (const ArrayPlace& place : arrays)
+        if (!view_at(block, place.offset).data) return true;
     return false;
 }
 

@@ -8,14 +8,6 @@
 
 namespace weft::program {
 
-namespace {
-
-ArrayView& view_at(std::byte* block, const ArrayPlace& place) {
-    return *reinterpret_cast<ArrayView*>(block + place.offset);
-}
-
-}  // namespace
-
 void point_extras(const KernelFacts& kernel, std::byte* block, const std::byte* after,
                   std::span<const ArrayView> records) {
     const std::size_t own = kernel.own_count();
@@ -36,7 +28,7 @@ void point_extras(const KernelFacts& kernel, std::byte* block, const std::byte* 
     }
     // What is shown besides the arguments has no gradient.
     for (const ArrayPlace& place : kernel.arrays)
-        if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place).grad = nullptr;
+        if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place.offset).grad = nullptr;
 }
 
 std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte* block, runtime::Device& device) {
@@ -51,7 +43,7 @@ std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte
         if (parameter < own) continue;
         const ir::Extra& extra = kernel.extras[parameter - own];
         if (extra.of < 0 || extra.kind != ir::Extra::Kind::copy) continue;
-        ArrayView& view = view_at(block, place);
+        ArrayView& view = view_at(block, place.offset);
         const Extent memory = extent(view, place.type);
         if (memory.begin != memory.end) all.push_back({&view, memory});
     }

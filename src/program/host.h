@@ -7,6 +7,9 @@ namespace weft::program {
 
 void print_to_stdout(const std::string& text);
 
+// The numbers of Python's logging module, and the names wp.LOG_DEBUG, ... for them.
+enum class LogLevel { debug = 10, info = 20, warning = 30, error = 40 };
+
 // All but `print` may be null: then nothing is asked and nothing is told.
 struct Host {
     // A long launch asks now and then whether it should end; where it does, `stop` throws what the caller gets.
@@ -17,8 +20,8 @@ struct Host {
     void (*enter)(void*) = nullptr;
     // What kernels print; to C's stdout where nobody says otherwise.
     void (*print)(const std::string& text) = print_to_stdout;
-    // What Weft says about its own work, at a level of program::Settings::log_level.
-    void (*log)(int level, const std::string& text) = nullptr;
+    // What Weft says about its own work.
+    void (*log)(LogLevel level, const std::string& text) = nullptr;
 };
 Host& host();
 

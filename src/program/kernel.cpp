@@ -18,29 +18,29 @@ namespace {
 // What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
 void log_compile(const CompiledKernel& compiled) {
     using Cache = CompiledKernel::Cache;
-    const auto log = [](int level, const std::string& text) {
-        if (host().log && level >= settings().log_level) host().log(level, text);
-    };
+    const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
     const KernelEntry& entry = compiled.description;
-    constexpr int kDebug = 10, kWarning = 30;  // Settings::log_level
-    if (settings().log_level <= kDebug) {
+    if (is_logged(LogLevel::debug)) {
         char took[32];
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
-        log(kDebug, "kernel '" + entry.name + "' " +
-                        (compiled.cache == Cache::found ? "loaded from the cache" : "compiled") + " in " + took + ", " +
-                        std::to_string(entry.cpu().lanes) + (entry.cpu().lanes == 1 ? " lane" : " lanes"));
-        for (const std::string& remark : compiled.remarks) log(kDebug, "kernel '" + entry.name + "': " + remark);
+        const std::string lanes = std::to_string(entry.cpu().lanes) + (entry.cpu().lanes == 1 ? " lane" : " lanes");
+        const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
+        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + lanes);
+        for (const std::string& remark : compiled.remarks)
+            host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
     }
     static bool has_warned = false;
     if (compiled.cache == Cache::refused && !has_warned) {
         has_warned = true;
+        if (!is_logged(LogLevel::warning)) return;
         const std::filesystem::path folder = jit::cache_folder(settings().cache_folder);
         const std::string problem = jit::Cache(folder).problem();
-        log(kWarning, "the folder of the kernel cache, " + folder.string() + ", " +
-                          (problem.empty() ? "cannot be written" : problem) +
-                          ": every process compiles its kernels anew. help: " +
-                          (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
-                          "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+        host().log(LogLevel::warning,
+                   "the folder of the kernel cache, " + folder.string() + ", " +
+                       (problem.empty() ? "cannot be written" : problem) +
+                       ": every process compiles its kernels anew. help: " +
+                       (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
+                       "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
     }
 }
 

@@ -14,10 +14,6 @@ using transform::Gradient;
 
 namespace {
 
-const ArrayView& view_at(const std::byte* block, std::int64_t offset) {
-    return *reinterpret_cast<const ArrayView*>(block + offset);
-}
-
 std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
     std::vector<ArrayView> views;
     for (const runtime::Array& array : arrays) views.push_back(array.view);

@@ -22,6 +22,14 @@ struct ArrayPlace {
     int parameter;
 };
 
+// The array that lies at an offset of an argument block.
+inline const ArrayView& view_at(const std::byte* block, std::int64_t offset) {
+    return *reinterpret_cast<const ArrayView*>(block + offset);
+}
+inline ArrayView& view_at(std::byte* block, std::int64_t offset) {
+    return *reinterpret_cast<ArrayView*>(block + offset);
+}
+
 // The arrays of an argument block in order, those in structs too.
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types);
 
