@@ -380,11 +380,12 @@ def edges(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int, which: int
             q -= wp.where(wp.dot(e, n) > 0.0, 1.0, -1.0) * bodies.half[j][axis] * e
     u = column(ri, ai)
     v = column(rj, aj)
-    uv = wp.dot(u, v)
     d = q - p
-    whole = 1.0 - uv * uv
-    along_u = (wp.dot(d, u) - uv * wp.dot(d, v)) / whole
-    along_v = (uv * wp.dot(d, u) - wp.dot(d, v)) / whole
+    w = wp.cross(u, v)  # 1 - dot(u, v)² would round to 0 where the edges are nearly parallel
+    hi = bodies.half[i][ai]
+    hj = bodies.half[j][aj]
+    along_u = wp.clamp(wp.dot(wp.cross(d, v), w) / wp.length_sq(w), -hi, hi)
+    along_v = wp.clamp(wp.dot(wp.cross(d, u), w) / wp.length_sq(w), -hj, hj)
     note(contacts, bodies, c, p + along_u * u, q + along_v * v, 1.0)
 
 
