@@ -4,6 +4,7 @@ import importlib.util
 import os
 import tempfile
 
+import hypothesis
 import pytest
 
 
@@ -12,6 +13,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Random programs are the same in every run, so that only a change can turn a test red; `--large` draws new ones.
+    hypothesis.settings.register_profile("weft", derandomize=not config.getoption("--large"))
+    hypothesis.settings.load_profile("weft")
     # Set before anything imports warp: a run starts with an empty cache and leaves none behind.
     if "WARP_CACHE_PATH" not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="weft-tests-")

@@ -47,8 +47,8 @@ class Wrong(Typed):
 
     def w_store(self):
         place = self.some_place()
-        if place is None or (not place.keys and place.root.startswith("x")):
-            return None  # a local may change its type
+        if place is None or (place.text in {root.text for root in self.roots} and place.root.startswith("x")):
+            return None  # a local may change its type, and so may an element of a list
         others = [t for t in self.types if t not in (place.type, scalar(place.type.scalar))]
         return [f"{place.text} = {self.value(self.choose.choice(others))[0]}"]
 
