@@ -21,7 +21,7 @@ TABLE = {
     "transform": "types ir",
     "codegen": "types ir transform binary",
     "binary": "types",
-    "jit": "types ir codegen binary",
+    "jit": "types ir transform codegen binary",
     "devlib": "",
     "runtime": "types binary devlib",
     "interop": "types runtime",

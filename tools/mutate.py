@@ -47,7 +47,7 @@ SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
 NO_WITNESS = "tests/tools/test_mutate.py"
 # Words in paths of sources and the words in names of tests that go with them, besides equal ones.
 KIN = {
-    "transform": {"gradients"}, "adjoint": {"gradients"}, "tape": {"gradients"}, "vectorize": {"lanes"},
+    "transform": {"gradients"}, "adjoint": {"gradients"}, "tape": {"gradients"}, "analysis": {"lanes"},
     "builtins": {"table"}, "codegen": {"lanes", "table", "builtins"}, "sema": {"errors"},
 }  # fmt: skip
 

@@ -4,8 +4,8 @@
 //     weft-opt --check file.ir...      compares that with what the file says after "// ==== expect"; 1 where they
 //     differ weft-opt --bless file.ir...      writes it there
 //
-// A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `vectorize:8`
-// prints the plan for 8 lanes: the shape of every value as a comment. `adjoint` takes every array to have a gradient;
+// A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `uniformity`
+// prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient;
 // `opaque` inlines all calls but those of functions with derivatives of their own. `own:overlap` is `own` where arrays
 // may overlap.
 #include <cstdlib>
@@ -19,8 +19,9 @@
 #include "support/error.h"
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/record.h"
+#include "transform/analysis/uniformity.h"
 #include "transform/pipeline.h"
-#include "transform/vectorize/vectorize.h"
+#include "transform/signs.h"
 
 namespace {
 
@@ -90,12 +91,12 @@ std::string shape_name(const transform::LaneShape& shape) {
 
 // The shapes of all values in the order of the text and under the names they have there, then the remarks, as comments
 // below the function.
-class PlanPrinter {
+class UniformityPrinter {
 public:
-    PlanPrinter(const ir::Function& kernel, int lanes) : plan_(transform::vectorize(kernel, lanes)) {
-        out_ = "// '" + kernel.name + "' on " + std::to_string(plan_.lanes) + " lanes\n";
+    explicit UniformityPrinter(const ir::Function& kernel) : found_(transform::find_uniformity(kernel)) {
+        out_ = "// '" + kernel.name + (found_.runs_in_lanes ? "' in lanes\n" : "' one thread at a time\n");
         region(kernel.body);
-        for (const auto& remark : plan_.remarks) out_ += "//   remark: " + remark.text + "\n";
+        for (const auto& remark : found_.remarks) out_ += "//   remark: " + remark.text + "\n";
     }
     std::string take() { return std::move(out_); }
 
@@ -110,11 +111,11 @@ private:
     void value(const ir::Value& value) {
         std::string label = value.name.empty() ? std::to_string(position_) : value.name;
         if (!value.name.empty() && !used_.insert(label).second) label += "." + std::to_string(position_);
-        out_ += "//   %" + label + ": " + shape_name(plan_.shape(&value)) + "\n";
+        out_ += "//   %" + label + ": " + shape_name(found_.shape(&value)) + "\n";
         ++position_;
     }
 
-    transform::VectorPlan plan_;
+    transform::Uniformity found_;
     std::string out_;
     std::set<std::string> used_;
     int position_ = 0;
@@ -133,7 +134,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::write_gradients(*module);
             transform::prepare_opaque(*module);
             transform::inline_calls(*module, transform::Calls::opaque);
-        } else if (pass == "split") {
+        } else if (pass == "functions") {
+            transform::write_gradients(*module);
+        } else if (pass == "signs") {
+            for (const auto& function : module->functions) transform::drop_signs(*function);
+        } else if (pass == "gradients") {
+            for (const auto& function : module->functions)
+                if (function->is_kernel) transform::share_gradients(*function);
+        } else if (pass == "local") {
             for (const auto& function : module->functions) transform::split_local_atomics(*function);
         } else if (pass == "own" || pass == "own:overlap") {
             for (const auto& function : module->functions)
@@ -159,15 +167,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 options.active.assign(function->parameters().size() - function->extras.size(), true);
                 function = transform::jvp(*function, options);
             }
-        } else if (pass.starts_with("vectorize:")) {
-            const int lanes = std::atoi(pass.c_str() + std::string_view("vectorize:").size());
-            if (lanes < 1) throw UsageError("weft-opt", "vectorize takes a number of lanes: vectorize:8");
+        } else if (pass == "uniformity") {
             for (const auto& function : module->functions)
-                if (function->is_kernel) comments += PlanPrinter(*function, lanes).take();
+                if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
             throw UsageError("weft-opt", "there is no pass '" + pass +
-                                             "'; there are inline, opaque, split, own, own:overlap, simplify, "
-                                             "record, adjoint, jvp, finite, storage and vectorize:LANES");
+                                             "'; there are functions, opaque, inline, local, simplify, signs, own, "
+                                             "own:overlap, record, adjoint, gradients, jvp, finite, storage and "
+                                             "uniformity");
         }
         ir::verify(*module);
     }

@@ -10,7 +10,7 @@
 #include "binary/binary.h"
 #include "codegen/native.h"
 #include "ir/ir.h"
-#include "transform/vectorize/vectorize.h"
+#include "transform/analysis/plan.h"
 
 namespace llvm {
 class LLVMContext;
@@ -35,6 +35,9 @@ struct Options {
     bool exclusive = false;    // transform::scattered_gradients() are of this worker alone
 };
 
+// What launches of such code promise to the analyses.
+transform::PlanOptions plan_options(const Options& options);
+
 // What a target offers that emission depends on.
 struct TargetInfo : Target {
     int vector_bits = 128;  // preferred width of a SIMD register
@@ -51,7 +54,9 @@ struct Lowered {
 // Attribute of a kernel's function: how many of its loops are those over its threads.
 inline constexpr char kThreadLoops[] = "weft-thread-loops";
 
-// Every function of `module` must be a kernel (calls inlined). Entry points have the signature of KernelEntryPoint.
-Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context);
+// Kernels have their calls inlined, but for those of functions that large kernels share. `plan` is that of the module
+// with plan_options(options). Entry points have the signature of KernelEntryPoint.
+Lowered lower(const ir::Module& module, const transform::ModulePlan& plan, const TargetInfo& target,
+              const Options& options, llvm::LLVMContext& context);
 
 }  // namespace weft::codegen

@@ -148,7 +148,7 @@ void Emitter::store_copied(Address& address, std::int64_t bytes, const std::func
 
 // Whether the lanes are neighbours along the last axis in most groups, and everything before it is uniform.
 bool Emitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !plan_.shape(indices.back()).runs ||
+    if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).runs ||
         !leaf(indices.back()).varying())
         return false;
     LaneValue& view = value(array);

@@ -104,11 +104,14 @@ constexpr double kOneWay = 0.5;
 // An addition to an element of one thread, of each lane.
 constexpr double kPlainAtomic = 0.5;
 
+// All values of one thread are uniform.
+const transform::Uniformity kOneThread;
+
 class Estimate {
 public:
-    Estimate(const ir::Function& kernel, const transform::VectorPlan& plan, int lanes,
+    Estimate(const ir::Function& kernel, const transform::Uniformity& uniformity, int lanes,
              const std::unordered_set<const Operation*>& plain)
-        : used_(ir::used_values(kernel)), plan_(plan), lanes_(lanes), plain_(plain) {
+        : used_(ir::used_values(kernel)), uniformity_(uniformity), lanes_(lanes), plain_(plain) {
         ir::for_each_operation(kernel.body, [&](const Operation& operation) {
             if (operation.op != Op::select || !ir::as_written(operation.result())) return;
             from_end_.insert(&operation);
@@ -138,7 +141,7 @@ public:
 
 private:
     bool varying(const ir::Value* value) const {
-        return plan_.shape(value).kind == transform::LaneShape::Kind::varying;
+        return uniformity_.shape(value).kind == transform::LaneShape::Kind::varying;
     }
 
     // Whether the lanes go different ways at this operation.
@@ -212,7 +215,7 @@ private:
         if (varying(array) && !is_own) return true;
         bool differ = false;
         for (int axis = 1; axis <= ndim; ++axis) {
-            const transform::LaneShape shape = plan_.shape(access.operands[static_cast<std::size_t>(axis)]);
+            const transform::LaneShape shape = uniformity_.shape(access.operands[static_cast<std::size_t>(axis)]);
             if (shape.kind == transform::LaneShape::Kind::uniform) continue;
             const bool is_next = shape.runs || (shape.kind == transform::LaneShape::Kind::linear &&
                                                 (shape.stride == 1 || shape.stride == -1));
@@ -227,7 +230,7 @@ private:
         if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
         return std::any_of(
             access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
-            [&](const ir::Value* index) { return plan_.shape(index).kind != transform::LaneShape::Kind::uniform; });
+            [&](const ir::Value* index) { return uniformity_.shape(index).kind != transform::LaneShape::Kind::uniform; });
     }
 
     // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
@@ -236,7 +239,7 @@ private:
             return false;
         return !used_.contains(operation.result()) &&
                std::all_of(operation.operands.begin(), operation.operands.end() - 1, [&](const ir::Value* operand) {
-                   return plan_.shape(operand).kind == transform::LaneShape::Kind::uniform;
+                   return uniformity_.shape(operand).kind == transform::LaneShape::Kind::uniform;
                });
     }
 
@@ -268,9 +271,8 @@ private:
 
     double cost_of_call(const ir::Function& callee) const {
         if (const auto known = of_callees_.find(&callee); known != of_callees_.end()) return known->second;
-        const transform::VectorPlan plan = transform::vectorize(callee, 1);
         static const std::unordered_set<const Operation*> none;
-        Estimate inside(callee, plan, 1, none);
+        Estimate inside(callee, kOneThread, 1, none);
         inside.of_callees_ = of_callees_;
         const double cost = inside.cost_of(callee.body);
         of_callees_ = std::move(inside.of_callees_);
@@ -283,20 +285,21 @@ private:
     std::unordered_map<const Operation*, double> shares_;
     std::unordered_map<const ir::Value*, double> needed_;  // the share of threads that need a value
     std::unordered_set<const Operation*> from_end_;  // what makes an index count from the end: it waits for nothing
-    const transform::VectorPlan& plan_;
+    const transform::Uniformity& uniformity_;
     int lanes_;
     const std::unordered_set<const Operation*>& plain_;
 };
 
 }  // namespace
 
-double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan,
+double estimate_cost(const transform::KernelPlan& plan, int lanes,
                      const std::unordered_set<const Operation*>& plain) {
-    return 0.2 + Estimate(kernel, plan, plan.lanes, plain).cost_of(kernel.body) / plan.lanes;
+    const transform::Uniformity& uniformity = lanes == 1 ? kOneThread : plan.uniformity;
+    return 0.2 + Estimate(*plan.function, uniformity, lanes, plain).cost_of(plan.function->body) / lanes;
 }
 
-double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan) {
-    return 0.2 + Estimate(kernel, plan, 1, {}).cost_of(kernel.body);
+double estimate_scalar_cost(const transform::KernelPlan& plan) {
+    return 0.2 + Estimate(*plan.function, plan.uniformity, 1, {}).cost_of(plan.function->body);
 }
 
 bool is_library_math(Op op) {

@@ -5,16 +5,15 @@
 #include <unordered_set>
 
 #include "ir/ir.h"
-#include "transform/vectorize/vectorize.h"
+#include "transform/analysis/plan.h"
 
 namespace weft::codegen {
 
-// Nanoseconds of one thread where `plan.lanes` of them run at once; with `plain` atomics as plain code.
-double estimate_cost(const ir::Function& kernel, const transform::VectorPlan& plan,
+// Nanoseconds of one thread where `lanes` of them run at once; with `plain` atomics as plain code.
+double estimate_cost(const transform::KernelPlan& plan, int lanes,
                      const std::unordered_set<const ir::Operation*>& plain = {});
-// Nanoseconds of one thread that runs alone, in code without lanes; `plan` (of any number of lanes) says where threads
-// go different ways.
-double estimate_scalar_cost(const ir::Function& kernel, const transform::VectorPlan& plan);
+// Nanoseconds of one thread that runs alone, in code without lanes, where it counts that threads go different ways.
+double estimate_scalar_cost(const transform::KernelPlan& plan);
 
 // The functions of math.def.
 bool is_library_math(ir::Op op);

@@ -237,8 +237,7 @@ llvm::ArrayRef<ir::Value*> indices_of(const Operation& operation) {
 }  // namespace
 
 bool Emitter::uses_result(const Operation& operation) const {
-    const auto uses = operation.results.empty() ? uses_.end() : uses_.find(operation.result());
-    return uses != uses_.end() && uses->second > 0;
+    return !operation.results.empty() && is_used(operation.result());
 }
 
 // Touches the memory, and gives the old values where somebody uses them.
@@ -295,8 +294,8 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
 void Emitter::emit_atomic(const Operation& operation) {
     if (accumulate(operation)) return;
     if (is_seamed(operation)) {
-        const auto found = neighbours_of_.find(&operation);
-        if (found == neighbours_of_.end() || !can_add_together(*found->second)) return emit_seamed(operation);
+        const auto found = plan_.neighbours_of.find(&operation);
+        if (found == plan_.neighbours_of.end() || !can_add_together(*found->second)) return emit_seamed(operation);
         if (&operation == found->second->members.back().add) emit_neighbours(*found->second);
         return;
     }

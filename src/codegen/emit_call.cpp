@@ -44,7 +44,6 @@ void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
     if (options_.line_info) open_debug_info();
     builder_.SetInsertPoint(new_block("entry"));
     set_location(kernel_.span);
-    find_fusable(kernel_.body);
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
     llvm::Argument* argument = callee->arg_begin();
     for (const ir::Value* parameter : kernel_.parameters()) {
@@ -58,7 +57,6 @@ void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
         thread_of_caller_ = argument++;
         leave_ = new_block("leave");
     }
-    find_nulls();
     emit_region(kernel_.body);
     if (callee->getReturnType()->isVoidTy()) {
         builder_.CreateRetVoid();

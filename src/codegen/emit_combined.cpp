@@ -1,5 +1,5 @@
 // Contributions of many threads that arrive as one: where a kernel only combines into an array (see
-// transform/vectorize/combined.h), an atomic per thread is more than it asks for.
+// transform/analysis/privatised.h), an atomic per thread is more than it asks for.
 //
 // An address that no thread changes:
 //
@@ -17,7 +17,6 @@
 #include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "ir/walk.h"
-#include "transform/vectorize/combined.h"
 
 namespace weft::codegen {
 
@@ -52,21 +51,12 @@ void Emitter::emit_invariant(const ir::Value* value) {
 }
 
 void Emitter::open_accumulators() {
-    combined_.clear();
-    // Each access is checked; arrays may overlap; they may not be there.
-    if (options_.debug || !options_.noalias || options_.null_arrays) return;
-    combined_ = transform::combined_memories(kernel_);
-    exclusive_.clear();
-    if (options_.exclusive)
-        for (const auto& scattered : transform::scattered_gradients(kernel_))
-            exclusive_.insert({scattered.parameter, true});
+    if (plan_.privatised.empty()) return;
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
-        const auto combined = combined_.find(transform::memory_of(kernel_, operation.operands[0]));
-        if (combined == combined_.end()) return;
-        for (std::size_t i = 0; i + 1 < operation.operands.size(); ++i)
-            if (!transform::is_launch_invariant(kernel_, operation.operands[i])) return;
+        const auto privatised = plan_.privatised.find(memory_of(operation));
+        if (privatised == plan_.privatised.end() || !plan_.atomics.at(&operation).is_fixed) return;
         std::vector<LeafType> leaves = leaf_types(operation.operands.back()->type);
         if (count + leaves.size() > kMostAccumulators) return;
         count += leaves.size();
@@ -75,7 +65,7 @@ void Emitter::open_accumulators() {
         emit_invariant(operation.operands[0]);
         for (const ir::Value* index : indices) emit_invariant(index);
         Address address = address_of(operation.operands[0], indices);
-        const Op kind = combined->second;
+        const Op kind = privatised->second;
         for (const LeafType& leaf : leaves) {
             llvm::Constant* nothing = neutral(kind, leaf.scalar);
             if (lanes_ > 1) nothing = llvm::cast<llvm::Constant>(splat(nothing));
@@ -146,16 +136,16 @@ std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
     std::set<MemoryRoot> wanted;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
-        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
-        if (!exclusive_.contains(memory)) wanted.insert(memory);
+        const MemoryRoot memory = memory_of(operation);
+        if (!plan_.exclusive.contains(memory)) wanted.insert(memory);
     });
     for (const MemoryRoot root : wanted) {
-        const auto combined = combined_.find(root);
-        if (combined == combined_.end() || result.size() == kMostPrivateCopies) continue;
+        const auto privatised = plan_.privatised.find(root);
+        if (privatised == plan_.privatised.end() || result.size() == kMostPrivateCopies) continue;
         const ir::Value* array = kernel_.parameters()[static_cast<std::size_t>(root.parameter)];
         Type element = array->type.element();
         if (!element.is_scalar() && !element.is_numeric_aggregate()) continue;
-        PrivateCopy copy{root, combined->second, element.scalar(), nullptr, nullptr, value(array)};
+        PrivateCopy copy{root, privatised->second, element.scalar(), nullptr, nullptr, value(array)};
         result.push_back(std::move(copy));
     }
     return result;
@@ -167,11 +157,8 @@ llvm::Value* Emitter::visits(const Operation& operation) {
     for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent) {
         const Operation& loop = *region->owner;
         if (loop.op == Op::if_) continue;
-        const bool is_known = loop.op == Op::for_ && !loop.guarded &&
-                              transform::is_launch_invariant(kernel_, loop.operands[0]) &&
-                              transform::is_launch_invariant(kernel_, loop.operands[1]);
         llvm::Value* trips = i64(kUnknownTrips);
-        if (is_known) {
+        if (plan_.loops_of_launch.contains(&loop)) {
             const Scalar scalar = loop.operands[0]->type.scalar();
             for (const ir::Value* bound : {loop.operands[0], loop.operands[1]}) emit_invariant(bound);
             llvm::Value* distance =
@@ -208,7 +195,7 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     // To fill and to bring home a number takes less than the atomic that it saves.
     llvm::Value* most = i64(0);
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op) || transform::memory_of(kernel_, operation.operands[0]) != copy.root) return;
+        if (!ir::is_atomic(operation.op) || memory_of(operation) != copy.root) return;
         const auto numbers = static_cast<std::int64_t>(leaf_types(operation.operands.back()->type).size());
         most = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, most,
                                               builder_.CreateMul(visits(operation), i64(numbers)));
@@ -312,8 +299,8 @@ std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
     if (body_size() > kSmallCombiningBody) return result;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_seamed(operation)) return;
-        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
-        if (combined_.contains(memory) && !exclusive_.contains(memory)) result.insert(&operation);
+        const MemoryRoot memory = memory_of(operation);
+        if (plan_.privatised.contains(memory) && !plan_.exclusive.contains(memory)) result.insert(&operation);
     });
     return result;
 }
@@ -322,7 +309,7 @@ std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
 void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     const std::unordered_set<const Operation*> plain = plain_when_alone();
     if (plain.empty()) return emit_shared_chunk(begin, end);
-    entry_->cpu().cost_alone = estimate_cost(kernel_, plan_, plain);
+    entry_->cpu().cost_alone = estimate_cost(plan_, lanes_, plain);
     llvm::Value* address =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, alone));
     llvm::Value* alone = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
@@ -330,7 +317,7 @@ void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
         builder_.CreateICmpNE(alone, builder_.getInt8(0)), "alone",
         [&] {
             for (const Operation* operation : plain)
-                private_memories_.insert(transform::memory_of(kernel_, operation->operands[0]));
+                private_memories_.insert(memory_of(*operation));
             emit_threads(begin, end);
             private_memories_.clear();
             close_accumulators();

@@ -192,7 +192,7 @@ void Emitter::emit_masked_if(const Operation& operation) {
         }
     }
     for (std::size_t i = 0; i < count; ++i) {
-        if (uses_[operation.result(i)] == 0) continue;
+        if (!is_used(operation.result(i))) continue;
         set(operation.result(i), blend(condition, arms[0][i], arms[1][i]));
     }
 }
@@ -244,7 +244,7 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const ir::Value* argument = arguments[i];
         Loop::Carried carried;
-        carried.used = uses_[results[i]] > 0;
+        carried.used = is_used(results[i]);
         bool in_lanes = varying(argument);
         LaneValue& init = value(inits[i]);
         LaneValue current{argument->type, {}, {}};
@@ -348,8 +348,8 @@ void Emitter::keep_rolled(llvm::Instruction* back) {
 
 void Emitter::emit_loop(const Operation& operation) {
     if (lanes_ == 1 && !options_.debug) {
-        const transform::LoopSigns signs = transform::signs_of_loop(operation);
-        if (!signs.choices.empty()) return emit_either_way(operation, signs);
+        const auto signs = plan_.loop_signs.find(&operation);
+        if (signs != plan_.loop_signs.end()) return emit_either_way(operation, signs->second);
     }
     operation.op == Op::for_ ? emit_for(operation) : emit_while(operation);
 }
@@ -364,7 +364,7 @@ void Emitter::emit_either_way(const Operation& loop, const transform::LoopSigns&
     }
     std::vector<const ir::Value*> used;
     for (const ir::Value* result : loop.results)
-        if (uses_[result] > 0) used.push_back(result);
+        if (is_used(result)) used.push_back(result);
     std::vector<LaneValue> results[2];
     const auto emit = [&](std::vector<LaneValue>& given) {
         loop.op == Op::for_ ? emit_for(loop) : emit_while(loop);
@@ -388,41 +388,54 @@ void Emitter::emit_either_way(const Operation& loop, const transform::LoopSigns&
 
 void Emitter::emit_for(const Operation& operation) {
     const ir::Region& body = operation.body();
-    const ir::Value *counter = body.arguments[0], *lo = operation.operands[0], *hi = operation.operands[1];
-    const ir::Value* step = operation.operands[2];
-    Scalar scalar = counter->type.scalar();
-    std::vector<const ir::Value*> arguments(body.arguments.begin() + 1, body.arguments.end());
-    llvm::ArrayRef<ir::Value*> inits = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front(3);
-    const auto& yielded = body.terminator()->operands;
+    const Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
+    const bool same_trip_count = by.uniform() && !from.varying() && !to.varying() && from.step == to.step;
+    const bool is_masked = !same_trip_count || (operation.guarded && varying(body.arguments.back()));
+    is_masked ? emit_masked_for(operation) : emit_uniform_for(operation);
+}
 
-    Leaf &from = leaf(lo), &to = leaf(hi), &by = leaf(step);
-    bool same_trip_count = by.uniform() && !from.varying() && !to.varying() && from.step == to.step;
-    bool masked = !same_trip_count || (operation.guarded && varying(arguments.back()));
-    bool is_short = info(scalar).bits <= 32;
+// All lanes make the same number of iterations.
+void Emitter::emit_uniform_for(const Operation& operation) {
+    const ir::Region& body = operation.body();
+    const ir::Value* counter = body.arguments[0];
+    const Scalar scalar = counter->type.scalar();
+    const std::vector<const ir::Value*> arguments(body.arguments.begin() + 1, body.arguments.end());
+    const llvm::ArrayRef<ir::Value*> inits = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front(3);
+    Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
+    // Counters up to 32 bits count in 64: no overflow, and addresses need no extension.
+    const bool is_short = info(scalar).bits <= 32;
+    const Scalar counting = is_short ? Scalar::i64 : scalar;
+    const auto counted = [&](Leaf& bound) { return is_short ? wide(bound, scalar) : bound.scalar; };
+    const std::int64_t lane_step = from.step;
+    llvm::Value *first = counted(from), *last = counted(to), *distance = counted(by);
     Loop loop;
-    auto guard_in_body = [&] { set(arguments.back(), Leaf::of_scalar(builder_.getTrue())); };
+    open_loop(loop, arguments, operation.results, inits, nullptr);
+    llvm::PHINode* k = llvm::PHINode::Create(builder_.getInt64Ty(), 2, "", loop.header->getFirstNonPHIIt());
+    k->addIncoming(first, loop.before);
+    llvm::Value* goes_on = in_range(counting, k, last, distance);
+    if (operation.guarded) goes_on = builder_.CreateAnd(goes_on, loop.carried.back().phis[0].leaf.scalar);
+    builder_.CreateCondBr(goes_on, loop.body, loop.exit);
+    builder_.SetInsertPoint(loop.body);
+    Leaf index = Leaf::of_linear(is_short ? builder_.CreateTrunc(k, register_type(scalar)) : k, lane_step);
+    if (is_short) index.wide = k;
+    set(counter, index);
+    if (operation.guarded) set(arguments.back(), Leaf::of_scalar(builder_.getTrue()));
+    emit_region(body);
+    k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
+    gather_next(loop, body.terminator()->operands);
+    close_loop(loop, operation.results, inits, nullptr);
+}
 
-    if (!masked) {
-        // Counters up to 32 bits count in 64: no overflow, and addresses need no extension.
-        Scalar counting = is_short ? Scalar::i64 : scalar;
-        auto counted = [&](Leaf& bound) { return is_short ? wide(bound, scalar) : bound.scalar; };
-        llvm::Value *first = counted(from), *last = counted(to), *distance = counted(by);
-        open_loop(loop, arguments, operation.results, inits, nullptr);
-        llvm::PHINode* k = llvm::PHINode::Create(builder_.getInt64Ty(), 2, "", loop.header->getFirstNonPHIIt());
-        k->addIncoming(first, loop.before);
-        llvm::Value* goes_on = in_range(counting, k, last, distance);
-        if (operation.guarded) goes_on = builder_.CreateAnd(goes_on, loop.carried.back().phis[0].leaf.scalar);
-        builder_.CreateCondBr(goes_on, loop.body, loop.exit);
-        builder_.SetInsertPoint(loop.body);
-        Leaf index = Leaf::of_linear(is_short ? builder_.CreateTrunc(k, register_type(scalar)) : k, from.step);
-        if (is_short) index.wide = k;
-        set(counter, index);
-        if (operation.guarded) guard_in_body();
-        emit_region(body);
-        k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
-        gather_next(loop, yielded);
-        return close_loop(loop, operation.results, inits, nullptr);
-    }
+// Lanes begin and end where their own bounds say.
+void Emitter::emit_masked_for(const Operation& operation) {
+    const ir::Region& body = operation.body();
+    const ir::Value* counter = body.arguments[0];
+    const Scalar scalar = counter->type.scalar();
+    const std::vector<const ir::Value*> arguments(body.arguments.begin() + 1, body.arguments.end());
+    const llvm::ArrayRef<ir::Value*> inits = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front(3);
+    const auto& yielded = body.terminator()->operands;
+    Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
+    Loop loop;
 
     // Which lanes make a first iteration.
     bool k_in_lanes = varying(counter);
@@ -449,7 +462,7 @@ void Emitter::emit_for(const Operation& operation) {
     Phi k = open_phi({scalar, false, 0}, k_in_lanes, step_of(counter));
     add_incoming(k, start, loop.before);
     set(counter, k.leaf);
-    if (operation.guarded) guard_in_body();
+    if (operation.guarded) set(arguments.back(), Leaf::of_scalar(builder_.getTrue()));
     emit_region(body);
 
     gather_next(loop, yielded);

@@ -80,10 +80,10 @@ Machine::Machine(const TargetInfo& target)
     }
 }
 
-Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-                 const Options& options, llvm::Module& module, NativeFunctions& natives, Callees& callees)
-    : kernel_(kernel),
-      plan_(plan),
+Emitter::Emitter(const transform::KernelPlan& plan, int lanes, const Machine& machine, const Options& options,
+                 llvm::Module& module, NativeFunctions& natives, Callees& callees)
+    : plan_(plan),
+      kernel_(*plan.function),
       machine_(machine),
       options_(options),
       module_(module),
@@ -91,7 +91,7 @@ Emitter::Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, 
       callees_(callees),
       context_(module.getContext()),
       builder_(module.getContext()),
-      lanes_(plan.lanes) {
+      lanes_(lanes) {
     if (options.fast_math) {
         // Everything but "no NaN" and "no infinity": isnan() keeps its meaning.
         llvm::FastMathFlags flags;
@@ -122,8 +122,6 @@ void Emitter::emit(KernelEntry& entry) {
 
     builder_.SetInsertPoint(new_block("entry"));
     set_location(kernel_.span);
-    find_fusable(kernel_.body);
-    if (kernel_.is_adjoint && machine_.returns_pairs_in_memory) find_angles(kernel_.body);
     make_alias_scopes();
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
     load_arguments(arguments);
@@ -132,7 +130,6 @@ void Emitter::emit(KernelEntry& entry) {
     open_seams(begin, end);
     llvm::BasicBlock *work = new_block("work"), *done = new_block("done");
     leave_ = done;
-    find_nulls();
     builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), work, done);
     builder_.SetInsertPoint(work);
     emit_chunk(begin, end);
@@ -290,22 +287,6 @@ int Emitter::body_size() const { return count_operations(kernel_.body); }
 // Private copies of cells (emit_combined.cpp) are filled by unmasked code only.
 bool Emitter::worth_writing_twice() const {
     return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_memories_.empty();
-}
-
-// A product whose only use is a sum of the same region is not computed by itself: the sum becomes a fused multiply-add.
-// Deciding this here and not in the back end gives every lane count the same bits.
-void Emitter::find_fusable(const ir::Region& region) {
-    for (const ir::Operation* operation : region.operations) {
-        for (const ir::Value* operand : operation->operands) {
-            ++uses_[operand];
-            const ir::Operation* product = operand->definition;
-            bool sum =
-                operation->op == ir::Op::add || operation->op == ir::Op::sub || operation->op == ir::Op::reduce_add;
-            if (sum && product && product->op == ir::Op::mul && product->parent == operation->parent)
-                fusable_[operand] = true;
-        }
-        for (const ir::Region* nested : operation->regions) find_fusable(*nested);
-    }
 }
 
 void Emitter::emit_region(const ir::Region& region) {

@@ -122,32 +122,14 @@ Emitter::Registers Emitter::in_registers(bool is_double, Values operands,
 // In adjoints only, where both of them come up wherever the kernel has one. The last bit of these may depend on the
 // neighbouring lanes, where some angles are beyond 125: a kernel's own results must not.
 
-void Emitter::find_angles(const ir::Region& region) {
-    std::unordered_map<const ir::Value*, const ir::Operation*> sines, cosines;
-    for (const ir::Operation* operation : region.operations) {
-        for (const ir::Region* nested : operation->regions) find_angles(*nested);
-        if (operation->op != Op::sin && operation->op != Op::cos) continue;
-        const ir::Value* angle = operation->operands[0];
-        const Scalar scalar = angle->type.scalar();
-        if (scalar != Scalar::f32 && scalar != Scalar::f64) continue;
-        const bool is_sine = operation->op == Op::sin;
-        (is_sine ? sines : cosines).try_emplace(angle, operation);
-        const auto& others = is_sine ? cosines : sines;
-        const auto other = others.find(angle);
-        if (other == others.end() || angles_.contains(other->second)) continue;
-        angles_[operation] = other->second;
-        angles_[other->second] = operation;
-        paired_angles_.insert(angle);
-    }
-}
-
 // False where nobody takes both of the angle. Where somebody does, in whatever region, all take the same routine: the
 // bits of the sine of one angle are the same everywhere.
 bool Emitter::emit_angle(const ir::Operation& operation) {
-    if ((operation.op != Op::sin && operation.op != Op::cos) || !paired_angles_.contains(operation.operands[0]))
+    if ((operation.op != Op::sin && operation.op != Op::cos) || !machine_.returns_pairs_in_memory ||
+        !plan_.arithmetic.paired_angles.contains(operation.operands[0]))
         return false;
     if (done_angles_.erase(&operation) > 0) return true;
-    const auto found = angles_.find(&operation);
+    const auto found = plan_.arithmetic.angle_partners.find(&operation);
     LaneValue own{operation.result()->type, {}, {}}, others = own;
     for (Leaf& angle : value(operation.operands[0]).leaves) {
         std::pair<llvm::Value*, llvm::Value*> both;
@@ -159,7 +141,7 @@ bool Emitter::emit_angle(const ir::Operation& operation) {
         others.leaves.push_back(own.leaves.back().uniform() ? Leaf::of_scalar(partner) : Leaf::of_vector(partner));
     }
     set(operation.result(), std::move(own));
-    if (found == angles_.end()) return true;
+    if (found == plan_.arithmetic.angle_partners.end()) return true;
     set(found->second->result(), std::move(others));
     done_angles_.insert(found->second);
     return true;

@@ -305,24 +305,19 @@ void Emitter::store_to(Address& address, Type type, LaneValue& stored) {
         store_leaves();
 }
 
-namespace {
-
-// An index that is linear in the lanes but for those that count from the end.
-const ir::Value* linear_but_for_end(const transform::VectorPlan& plan, const ir::Value* index) {
+// Of an index that is linear in the lanes but for those that count from the end: as it was written.
+const ir::Value* Emitter::linear_but_for_end(const ir::Value* index) const {
     const ir::Value* written = ir::as_written(index);
     using Kind = transform::LaneShape::Kind;
-    return written && plan.shape(written).kind == Kind::linear && plan.shape(index).kind == Kind::varying ? written
-                                                                                                     : nullptr;
+    return written && shape(written).kind == Kind::linear && shape(index).kind == Kind::varying ? written : nullptr;
 }
-
-}  // namespace
 
 // Whether lanes would be at equal distances if none counted from the end.
 bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
     if (lanes_ == 1) return false;
     bool any = false;
     for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-        const bool counts = linear_but_for_end(plan_, indices[axis]) && leaf(indices[axis]).varying();
+        const bool counts = linear_but_for_end(indices[axis]) && leaf(indices[axis]).varying();
         if (!counts && leaf(indices[axis]).varying()) return false;
         any |= counts;
     }
@@ -341,7 +336,7 @@ std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const 
     llvm::Value* none = builder_.getTrue();
     llvm::SmallVector<std::pair<const ir::Value*, const ir::Value*>, kMaxDims> written;
     for (const ir::Value* index : indices) {
-        const ir::Value* before = linear_but_for_end(plan_, index);
+        const ir::Value* before = linear_but_for_end(index);
         if (!before || !leaf(index).varying()) continue;
         written.push_back({index, before});
         llvm::Value* lowest = leaf(before).scalar;

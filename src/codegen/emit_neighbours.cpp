@@ -1,4 +1,4 @@
-// Additions to neighbouring elements (transform/vectorize/neighbours.h), put together in registers.
+// Additions to neighbouring elements (transform/analysis/neighbours.h), put together in registers.
 //
 //     before:  u.grad[i, j + 1 ... j + W] += a;  u.grad[i, j ... j + W - 1] += b;  u.grad[i, j - 1 ... j + W - 2] += c
 //     after:   u.grad[i, j + 1 ... j + W] += a + (b one lane down) + (c two lanes down)
@@ -14,20 +14,6 @@ namespace weft::codegen {
 
 using ir::Op;
 using ir::Operation;
-
-void Emitter::find_neighbours() {
-    const auto is_plain = [&](const Operation& operation) {
-        const Type type = operation.operands.back()->type;
-        const bool is_float = type.is_scalar() && (type.scalar() == Scalar::f32 || type.scalar() == Scalar::f64);
-        if (!is_float || operation.operands.size() < 3 || uses_result(operation)) return false;
-        const transform::LaneShape last = plan_.shape(operation.operands[operation.operands.size() - 2]);
-        const bool is_linear = last.kind == transform::LaneShape::Kind::linear && last.stride == 1;
-        return (is_linear || last.runs) && seamed_.contains(transform::memory_of(kernel_, operation.operands[0]));
-    };
-    neighbours_ = transform::find_neighbours(kernel_, is_plain);
-    for (const transform::Neighbours& group : neighbours_)
-        for (const transform::Neighbours::Member& member : group.members) neighbours_of_[member.add] = &group;
-}
 
 // Whether all lanes are on, and the elements that they add to may lie side by side in memory.
 bool Emitter::can_add_together(const transform::Neighbours& group) {

@@ -52,13 +52,8 @@ llvm::Value* Emitter::wide(Leaf& leaf, Scalar scalar) {
 }
 
 const Operation* Emitter::fusable_product(const ir::Value* v) const {
-    if (!machine_.fma || v->type.is_array() || (!v->type.is_scalar() && !v->type.is_numeric_aggregate()))
-        return nullptr;
-    Scalar scalar = v->type.scalar();
-    if (scalar != Scalar::f32 && scalar != Scalar::f64) return nullptr;
-    auto marked = fusable_.find(v);
-    auto count = uses_.find(v);
-    return marked != fusable_.end() && count != uses_.end() && count->second == 1 ? v->definition : nullptr;
+    const bool is_fused = machine_.fma && v != unfused_ && plan_.arithmetic.fused_products.contains(v);
+    return is_fused ? v->definition : nullptr;
 }
 
 llvm::Value* Emitter::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
@@ -89,9 +84,9 @@ void Emitter::emit_componentwise(const Operation& operation) {
     const Operation* left = sum ? fusable_product(operation.operands[0]) : nullptr;
     const Operation* right = sum ? fusable_product(operation.operands[1]) : nullptr;
     if (left && right) {  // one of two products is fused, the other computed as it is
-        fusable_.erase(operation.operands[0]);
+        unfused_ = operation.operands[0];
         emit_componentwise(*left);
-        fusable_[operation.operands[0]] = true;
+        unfused_ = nullptr;
         left = nullptr;
     }
     bool divides = operation.op == Op::div || operation.op == Op::rem;

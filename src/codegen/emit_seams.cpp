@@ -1,4 +1,4 @@
-// Gradients that neighbouring threads share (transform/vectorize/reach.h): plain additions in the middle of a chunk,
+// Gradients that neighbouring threads share (transform/analysis/reach.h): plain additions in the middle of a chunk,
 // where no other chunk can reach, atomics near its two ends.
 //
 //     before:  atomic.add u.grad[i - 1, j], d
@@ -10,18 +10,14 @@
 #include <limits>
 
 #include "codegen/emitter.h"
-#include "transform/vectorize/reach.h"
 
 namespace weft::codegen {
 
 using ir::Operation;
 
 void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
-    if (options_.debug || !options_.noalias) return;
-    const transform::Reach reach = transform::find_reach(kernel_);
+    const transform::Reach& reach = plan_.reach;
     if (reach.memories.empty()) return;
-    seamed_ = reach.memories;
-    find_neighbours();
     entry_->cpu().seam = static_cast<std::int32_t>(2 * reach.most);
     llvm::Value* slice = i64(1);
     for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
@@ -50,15 +46,13 @@ void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
 }
 
 bool Emitter::is_seamed(const Operation& operation) const {
-    if (seamed_.empty()) return false;
-    const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
-    return seamed_.contains(memory) && !private_memories_.contains(memory);
+    const MemoryRoot memory = memory_of(operation);
+    return plan_.reach.memories.contains(memory) && !private_memories_.contains(memory);
 }
 
 // Whether no other chunk has the elements of all lanes.
 llvm::Value* Emitter::in_middle(const Operation& access) {
-    const std::size_t place = seamed_.at(transform::memory_of(kernel_, access.operands[0]));
-    const ir::Value* const index = transform::indices_from_start(access)[place];
+    const ir::Value* const index = plan_.atomics.at(&access).first_index;
     if (leaf(index).uniform()) {
         llvm::Value* element = wide(leaf(index), index->type.scalar());
         return builder_.CreateAnd(builder_.CreateICmpSGT(element, own_[0]), builder_.CreateICmpSLT(element, own_[1]));
@@ -79,7 +73,7 @@ void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void(
 void Emitter::emit_seamed(const Operation& operation) {
     const llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const auto one_by_one = [&] {
-        const MemoryRoot memory = transform::memory_of(kernel_, operation.operands[0]);
+        const MemoryRoot memory = memory_of(operation);
         private_memories_.insert(memory);
         apart(indices, [&] { apply_in_lanes(operation); });
         private_memories_.erase(memory);

@@ -37,8 +37,7 @@
 #include "codegen/native.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
-#include "transform/signs.h"
-#include "transform/vectorize/neighbours.h"
+#include "transform/analysis/plan.h"
 
 namespace weft::codegen {
 
@@ -72,8 +71,8 @@ struct Callees {
 
 class Emitter {
 public:
-    Emitter(const ir::Function& kernel, const transform::VectorPlan& plan, const Machine& machine,
-            const Options& options, llvm::Module& module, NativeFunctions& natives, Callees& callees);
+    Emitter(const transform::KernelPlan& plan, int lanes, const Machine& machine, const Options& options,
+            llvm::Module& module, NativeFunctions& natives, Callees& callees);
 
     void emit(KernelEntry& entry);
     // In place of a kernel a function that kernels call: scalar code.
@@ -95,8 +94,6 @@ private:
     void emit_threads(llvm::Value* begin, llvm::Value* end);
     int body_size() const;
     bool worth_writing_twice() const;
-    void find_fusable(const ir::Region& region);
-    void find_angles(const ir::Region& region);
 
     // ---- emit_call.cpp ----
     void emit_call(const ir::Operation& operation);
@@ -154,6 +151,11 @@ private:
     Leaf& leaf(const ir::Value* v) { return value(v).leaves[0]; }
     void set(const ir::Value* v, LaneValue result);
     void set(const ir::Value* v, Leaf result);
+    transform::LaneShape shape(const ir::Value* v) const {
+        return lanes_ == 1 ? transform::LaneShape{} : plan_.uniformity.shape(v);
+    }
+    const ir::Value* linear_but_for_end(const ir::Value* index) const;
+    bool is_used(const ir::Value* v) const { return plan_.arithmetic.is_used(v); }
     bool varying(const ir::Value* v) const;
     std::int64_t step_of(const ir::Value* v) const;
     llvm::BasicBlock* new_block(const char* name);
@@ -295,7 +297,10 @@ private:
     bool uses_result(const ir::Operation& operation) const;
     LaneValue apply_in_lanes(const ir::Operation& operation);
     void emit_atomic(const ir::Operation& operation);
-    bool is_private(MemoryRoot root) const { return private_memories_.contains(root) || exclusive_.contains(root); }
+    MemoryRoot memory_of(const ir::Operation& atomic) const { return plan_.atomics.at(&atomic).memory; }
+    bool is_private(MemoryRoot root) const {
+        return private_memories_.contains(root) || plan_.exclusive.contains(root);
+    }
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
     struct AtomicPlace {
@@ -349,7 +354,6 @@ private:
     bool is_seamed(const ir::Operation& operation) const;
     llvm::Value* in_middle(const ir::Operation& access);
     // ---- emit_neighbours.cpp ----
-    void find_neighbours();
     bool can_add_together(const transform::Neighbours& group);
     void emit_neighbours(const transform::Neighbours& group);
     void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
@@ -377,6 +381,8 @@ private:
     void emit_either_way(const ir::Operation& loop, const transform::LoopSigns& signs);
     void keep_rolled(llvm::Instruction* back);
     void emit_for(const ir::Operation& operation);
+    void emit_uniform_for(const ir::Operation& operation);
+    void emit_masked_for(const ir::Operation& operation);
     void emit_while(const ir::Operation& operation);
     struct Loop;
     void open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments, const std::vector<ir::Value*>& results,
@@ -388,8 +394,6 @@ private:
     llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
 
     // ---- null_arrays.cpp ----
-    void find_nulls();
-    bool parameters_may_be_null() const { return kernel_.is_kernel ? options_.null_arrays : callees_.may_get_null; }
     bool may_be_null(const ir::Value* root) const;
     void guard_null(const ir::Operation& access);
     // ---- emit_outside.cpp ----
@@ -417,8 +421,8 @@ private:
     llvm::DIScope* debug_scope(Span span);
     void set_location(Span span);
 
+    const transform::KernelPlan& plan_;
     const ir::Function& kernel_;
-    const transform::VectorPlan& plan_;
     const Machine& machine_;
     const Options& options_;
     llvm::Module& module_;
@@ -434,12 +438,8 @@ private:
     KernelEntry* entry_ = nullptr;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;
-    std::unordered_map<const ir::Value*, int> uses_;
-    std::unordered_map<const ir::Value*, bool> fusable_;
-    // Sines whose angle's cosine is taken in the same region, and the other way round; and those that came with them.
-    std::unordered_map<const ir::Operation*, const ir::Operation*> angles_;
-    std::unordered_set<const ir::Operation*> done_angles_;
-    std::unordered_set<const ir::Value*> paired_angles_;
+    const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused
+    std::unordered_set<const ir::Operation*> done_angles_;  // those that came with their partner
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
     int thread_loops_ = 0;
@@ -450,13 +450,7 @@ private:
     llvm::Value* launch_ = nullptr;                          // the LaunchContext
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
-    std::map<MemoryRoot, ir::Op> combined_;                  // transform::combined_memories
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    // Added to plainly in the middle of a chunk; where the first coordinate stands among the indices.
-    std::map<MemoryRoot, std::size_t> seamed_;
-    std::set<MemoryRoot> exclusive_;  // of this worker alone (Options::exclusive)
-    std::vector<transform::Neighbours> neighbours_;
-    std::unordered_map<const ir::Operation*, const transform::Neighbours*> neighbours_of_;
     llvm::Value* middle_[2] = {};  // which is between these, along the first axis
     llvm::Value* own_[2] = {};     // elements between these are of no other chunk
     // Choices of indices that count from the end, where code is written at present for indices that do not.
@@ -466,7 +460,6 @@ private:
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
     llvm::Value* thread_of_caller_ = nullptr;    // in callees that may get null arrays
-    bool has_nulls_ = false;                     // of what branches and loops give
     llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;

@@ -14,13 +14,13 @@ using ir::Op;
 using ir::Operation;
 
 // Whether f64 values that differ between lanes make up the kernel's arithmetic.
-bool computes_in_f64(const ir::Function& kernel, const transform::VectorPlan& plan) {
+bool computes_in_f64(const ir::Function& kernel, const transform::Uniformity& uniformity) {
     bool found = false;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         for (const ir::Value* result : operation.results) {
             bool numeric = result->type.is_scalar() || result->type.is_numeric_aggregate();
             found |= numeric && result->type.scalar() == Scalar::f64 &&
-                     plan.shape(result).kind != transform::LaneShape::Kind::uniform;
+                     uniformity.shape(result).kind != transform::LaneShape::Kind::uniform;
         }
     });
     return found;
@@ -85,12 +85,6 @@ std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowe
     return count;
 }
 
-bool has_calls(const ir::Function& kernel) {
-    bool found = false;
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) { found |= operation.op == Op::call; });
-    return found;
-}
-
 bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
 
 // Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
@@ -131,23 +125,21 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
 // little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
 // kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by them.
-LaneChoice preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows) {
-    constexpr int kFewest = 4, kNextToNothing = 8, kMostOperations = 10000;
+LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows) {
+    constexpr int kFewest = 4, kNextToNothing = 8;
+    const ir::Function& kernel = *plan.function;
     const auto one = [](const char* reason) { return LaneChoice{1, reason}; };
-    if (ir::operation_count(kernel.body) > kMostOperations || has_calls(kernel))
+    if (!plan.uniformity.runs_in_lanes)
         return one("runs one thread at a time: the kernel is large, and would take seconds to compile for lanes");
-    transform::VectorPlan plan = transform::vectorize(kernel, kFewest);
-    if (plan.lanes == 1) return {1};
     if (short_rows && kernel.tid_rank > 1) {
         constexpr double kTypicalRow = 0.5 * (1 + kShortRow);
-        const double row = estimate_cost(kernel, plan) * kFewest;  // one group is a row
-        if (row <= estimate_scalar_cost(kernel, plan) * kTypicalRow) return {kFewest};
+        const double row = estimate_cost(plan, kFewest) * kFewest;  // one group is a row
+        if (row <= estimate_scalar_cost(plan) * kTypicalRow) return {kFewest};
         return one("runs one thread at a time: the launch's last axis has few threads");
     }
-    bool wide = computes_in_f64(kernel, plan);
-    int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
-    plan.lanes = lanes;
-    if (estimate_cost(kernel, plan) > estimate_scalar_cost(kernel, plan))
+    const bool wide = computes_in_f64(kernel, plan.uniformity);
+    const int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
+    if (estimate_cost(plan, lanes) > estimate_scalar_cost(plan))
         return one("runs one thread at a time: lanes would gather, and wait for each other, for longer than they save");
     if (is_chain_of_functions(kernel)) return {std::max(kFewest, machine.vector_bits / 32) * 2};
     if (has_short_serial_loop(kernel)) return {2 * lanes};

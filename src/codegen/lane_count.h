@@ -13,7 +13,9 @@ struct LaneChoice {
     int lanes;         // a power of two
     std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
 };
+// Kernels of more operations run in scalar code where the caller does not say how many lanes they get.
+inline constexpr int kMostOperationsInLanes = 10000;
 // `short_rows`: Options::short_rows.
-LaneChoice preferred_lanes(const ir::Function& kernel, const Machine& machine, bool short_rows);
+LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows);
 
 }  // namespace weft::codegen

@@ -302,11 +302,11 @@ void Emitter::set(const ir::Value* v, Leaf result) {
     values_[v] = std::move(whole);
 }
 
-bool Emitter::varying(const ir::Value* v) const { return plan_.shape(v).kind == transform::LaneShape::Kind::varying; }
+bool Emitter::varying(const ir::Value* v) const { return shape(v).kind == transform::LaneShape::Kind::varying; }
 
 std::int64_t Emitter::step_of(const ir::Value* v) const {
-    transform::LaneShape shape = plan_.shape(v);
-    return shape.kind == transform::LaneShape::Kind::linear ? shape.stride : 0;
+    const transform::LaneShape found = shape(v);
+    return found.kind == transform::LaneShape::Kind::linear ? found.stride : 0;
 }
 
 llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }

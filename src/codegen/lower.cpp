@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <deque>
-#include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "codegen/codegen.h"
 #include "codegen/cost.h"
 #include "codegen/emitter.h"
 #include "codegen/lane_count.h"
-#include "codegen/order.h"
 #include "ir/walk.h"
 #include "support/error.h"
 
@@ -27,70 +24,88 @@ std::string symbol_of(const ir::Function& kernel, std::size_t number) {
 }
 
 // Remarks and checks by the numbers of their operations.
-void number_places(const ir::Module& module, const ir::Function& kernel, const transform::VectorPlan& plan,
+void number_places(const ir::Module& module, const ir::Function& kernel,
+                   const std::vector<transform::Uniformity::Remark>& remarks,
                    const std::vector<const ir::Operation*>& checked, KernelEntry& entry) {
-    if (plan.remarks.empty() && checked.empty()) return;
+    if (remarks.empty() && checked.empty()) return;
     std::unordered_map<const ir::Operation*, std::int32_t> numbers;
     for (const ir::Operation* operation : ir::numbered_operations(module, kernel))
         numbers.emplace(operation, static_cast<std::int32_t>(numbers.size()));
-    for (const auto& remark : plan.remarks) entry.remarks.push_back({numbers.at(remark.operation), remark.text});
+    for (const auto& remark : remarks) entry.remarks.push_back({numbers.at(remark.operation), remark.text});
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
 // The functions that are no kernels. True where one has atomics.
-bool lower_callees(const ir::Module& module, const Machine& machine, const Options& options, llvm::Module& into,
-                   NativeFunctions& natives, Callees& callees) {
-    if (std::ranges::all_of(module.functions, [](const auto& function) { return function->is_kernel; })) return false;
-    std::deque<transform::VectorPlan> plans;
+bool lower_callees(const transform::ModulePlan& plans, const Machine& machine, const Options& options,
+                   llvm::Module& into, NativeFunctions& natives, Callees& callees) {
     std::deque<Emitter> emitters;
-    for (const auto& function : module.functions)
-        ir::for_each_operation(function->body, [&](const ir::Operation& operation) {
-            callees.may_get_null |= operation.op == ir::Op::null;
-        });
-    for (std::size_t number = 0; number < module.functions.size(); ++number) {
-        const ir::Function& function = *module.functions[number];
+    for (std::size_t number = 0; number < plans.size(); ++number) {
+        const ir::Function& function = *plans[number].function;
         if (function.is_kernel) continue;
-        const transform::VectorPlan& plan = plans.emplace_back(transform::vectorize(function, 1));
-        Emitter& emitter = emitters.emplace_back(function, plan, machine, options, into, natives, callees);
+        callees.may_get_null |= plans[number].parameters_may_be_null;
+        Emitter& emitter = emitters.emplace_back(plans[number], 1, machine, options, into, natives, callees);
         callees.functions[&function] = emitter.declare_callee(symbol_of(function, number));
     }
     KernelEntry all;
     std::size_t at = 0;
-    for (const auto& function : module.functions)
-        if (!function->is_kernel) emitters[at++].emit_callee(callees.functions.at(function.get()), all);
+    for (const transform::KernelPlan& plan : plans)
+        if (!plan.function->is_kernel) emitters[at++].emit_callee(callees.functions.at(plan.function), all);
     return all.cpu().meets;
+}
+
+// How many lanes a kernel gets, and what there is to say about it.
+int choose_lanes(const transform::KernelPlan& plan, const Machine& machine, const Options& options,
+                 std::vector<transform::Uniformity::Remark>& remarks) {
+    const int asked = options.debug ? 1 : options.lanes;
+    LaneChoice choice{asked};
+    if (asked == 0) choice = preferred_lanes(plan, machine, options.short_rows);
+    if (asked > 1 && !plan.uniformity.runs_in_lanes) choice.lanes = 1;
+    if (asked > 1 || choice.lanes > 1) remarks = plan.uniformity.remarks;
+    if (!choice.why.empty()) remarks.push_back({plan.function->body.operations.front(), std::move(choice.why)});
+    return choice.lanes;
 }
 
 }  // namespace
 
-Lowered lower(const ir::Module& module, const TargetInfo& target, const Options& options, llvm::LLVMContext& context) {
+transform::PlanOptions plan_options(const Options& options) {
+    transform::PlanOptions plan;
+    plan.noalias = options.noalias;
+    plan.checked = options.debug;
+    plan.null_arrays = options.null_arrays;
+    plan.exclusive = options.exclusive;
+    if (options.lanes == 0) plan.most_operations_in_lanes = kMostOperationsInLanes;
+    if (options.lanes == 1 || options.debug) plan.most_operations_in_lanes = 0;
+    return plan;
+}
+
+Lowered lower(const ir::Module& module, const transform::ModulePlan& plans, const TargetInfo& target,
+              const Options& options, llvm::LLVMContext& context) {
     Machine machine(target);
     Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}, {}};
     NativeFunctions natives;
     lowered.module->setTargetTriple(llvm::Triple(target.triple));
     Callees callees;
-    const bool meets = lower_callees(module, machine, options, *lowered.module, natives, callees);
-    for (std::size_t number = 0; number < module.functions.size(); ++number) {
-        const ir::Function& kernel = *module.functions[number];
+    const bool meets = lower_callees(plans, machine, options, *lowered.module, natives, callees);
+    for (std::size_t number = 0; number < plans.size(); ++number) {
+        const transform::KernelPlan& plan = plans[number];
+        const ir::Function& kernel = *plan.function;
         if (!kernel.is_kernel) continue;
-        LaneChoice choice{options.debug ? 1 : options.lanes};
-        if (choice.lanes == 0) choice = preferred_lanes(kernel, machine, options.short_rows);
-        transform::VectorPlan plan = transform::vectorize(kernel, choice.lanes);
-        if (!choice.why.empty()) plan.remarks.push_back({kernel.body.operations.front(), std::move(choice.why)});
+        std::vector<transform::Uniformity::Remark> remarks;
+        const int lanes = choose_lanes(plan, machine, options, remarks);
         KernelEntry entry;
         entry.name = kernel.name;
         entry.symbol = symbol_of(kernel, number);
         entry.tid_rank = kernel.tid_rank;
         entry.own_parameters.assign(kernel.own_parameters.begin(), kernel.own_parameters.end());
-        entry.cpu().lanes = plan.lanes;
-        entry.cpu().cost = estimate_cost(kernel, plan);
+        entry.cpu().lanes = lanes;
+        entry.cpu().cost = estimate_cost(plan, lanes);
         entry.cpu().meets = meets;
-        entry.cpu().ordered = std::ranges::any_of(module.functions, [&](const auto& function) {
-            return (!function->is_kernel || function.get() == &kernel) && depends_on_order(*function, options.noalias);
+        entry.cpu().ordered = std::ranges::any_of(plans, [&](const transform::KernelPlan& other) {
+            return (!other.function->is_kernel || &other == &plan) && other.depends_on_order;
         });
-        Emitter emitter(kernel, plan, machine, options, *lowered.module, natives, callees);
+        Emitter emitter(plan, lanes, machine, options, *lowered.module, natives, callees);
         emitter.emit(entry);
-        number_places(module, kernel, plan, emitter.checked_operations(), entry);
+        number_places(module, kernel, remarks, emitter.checked_operations(), entry);
         lowered.kernels.push_back(std::move(entry));
     }
     lowered.natives = natives.take();

@@ -8,26 +8,16 @@
 // Debug builds check every access by themselves (emit_outside.cpp).
 #include "codegen/emitter.h"
 #include "ir/typing.h"
-#include "ir/walk.h"
 
 namespace weft::codegen {
 
 using ir::Op;
 using ir::Operation;
 
-// Whether arrays that branches and loops give may be None: some array here comes from memory, or is no array at all.
-void Emitter::find_nulls() {
-    has_nulls_ = parameters_may_be_null();
-    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        const bool is_loaded = operation.op == Op::load && ir::holds_array(operation.result()->type);
-        has_nulls_ |= is_loaded || operation.op == Op::null;
-    });
-}
-
 bool Emitter::may_be_null(const ir::Value* root) const {
     const ir::Value* origin = ir::origin_of(root);
     const Operation* definition = origin->definition;
-    if (!definition) return origin->region == &kernel_.body ? parameters_may_be_null() : has_nulls_;
+    if (!definition) return origin->region == &kernel_.body ? plan_.parameters_may_be_null : plan_.others_may_be_null;
     switch (definition->op) {
         case Op::local_array:
         case Op::trail:
@@ -37,7 +27,7 @@ bool Emitter::may_be_null(const ir::Value* root) const {
         case Op::array_at:
             return true;
         default:
-            return has_nulls_;
+            return plan_.others_may_be_null;
     }
 }
 

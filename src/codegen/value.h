@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 #include "binary/cpu_abi.h"
 #include "types/type.h"
 

@@ -14,6 +14,12 @@ namespace weft::jit {
 
 namespace {
 
+codegen::Lowered lower(const ir::Module& module, const Backend& target, const Options& options,
+                       llvm::LLVMContext& context) {
+    const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen));
+    return codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+}
+
 // One compilation's LLVM context. Errors that LLVM reports while it works are kept and thrown at the end of a step:
 // its own handler would print them and end the process.
 class Session {
@@ -50,8 +56,7 @@ codegen::TargetInfo describe(const Target& target) { return backend(target.kind)
 Binary compile(const ir::Module& module, const Options& options, const Digest& key) {
     Session session;
     const Backend& target = backend(options.target.kind);
-    codegen::Lowered lowered =
-        codegen::lower(module, target.describe(options.target), options.codegen, session.context);
+    codegen::Lowered lowered = lower(module, target, options, session.context);
     Binary binary;
     for (const codegen::NativeFunction& function : lowered.natives)
         binary.natives.push_back(compile_native(function, options.target, options.native));
@@ -67,8 +72,7 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
 std::string listing(const ir::Module& module, const Options& options, Listing which) {
     Session session;
     const Backend& target = backend(options.target.kind);
-    const codegen::Lowered lowered =
-        codegen::lower(module, target.describe(options.target), options.codegen, session.context);
+    const codegen::Lowered lowered = lower(module, target, options, session.context);
     if (which != Listing::llvm) target.optimize(*lowered.module, options.target, options.optimization_level);
     std::string text;
     if (which == Listing::assembly) {

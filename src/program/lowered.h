@@ -10,7 +10,7 @@
 
 #include "ir/ir.h"
 #include "program/options.h"
-#include "transform/vectorize/combined.h"
+#include "transform/analysis/privatised.h"
 #include "types/layout.h"
 
 namespace weft::program {

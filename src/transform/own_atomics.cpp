@@ -1,4 +1,4 @@
-// Atomics of elements that belong to one thread (own_elements.h) are a load and a store:
+// Atomics of elements that belong to one thread (analysis/own_elements.h) are a load and a store:
 //
 // before:  %old = atomic.add %mine[%i], %x
 // after:   %old = load %mine[%i]; %new = add %old, %x; store %mine[%i], %new
@@ -10,9 +10,9 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "transform/adjoint/record.h"
-#include "transform/own_elements.h"
+#include "transform/analysis/own_elements.h"
 #include "transform/pipeline.h"
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 

@@ -1,6 +1,7 @@
 #include "transform/pipeline.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/record.h"
@@ -8,91 +9,128 @@
 
 namespace weft::transform {
 
-void run_pipeline(ir::Module& module, const PipelineOptions& options) {
-    // Runs one pass; true where the pipeline goes on after it.
-    const auto pass = [&](std::string_view name, auto&& body) {
+namespace {
+
+// The order of the passes. Each step is true where the pipeline goes on after it.
+class Pipeline {
+public:
+    Pipeline(ir::Module& module, const PipelineOptions& options) : module_(module), options_(options) {}
+
+    void run() {
+        derives_ = options_.adjoint || options_.jvp;
+        // What shares functions has no derivatives, and nothing that is asked of every access.
+        shares_ = options_.shares && !derives_ && !options_.record && !options_.finite && !options_.checks_parts;
+        prepare() && inline_and_simplify() && record() && differentiate() && tangents() && split_own(Own::all) &&
+            note_finite() && store_large_values();
+    }
+
+private:
+    // Runs one pass.
+    template <typename Body>
+    bool pass(std::string_view name, const Body& body) {
         body();
 #ifndef NDEBUG
-        ir::verify(module);
+        ir::verify(module_);
 #endif
-        if (options.after_pass) options.after_pass(name, module);
-        return options.stop_after != name;
-    };
+        if (options_.after_pass) options_.after_pass(name, module_);
+        return options_.stop_after != name;
+    }
+    template <typename Body>
+    bool pass_on_functions(std::string_view name, const Body& body) {
+        return pass(name, [&] {
+            for (const auto& function : module_.functions) body(*function);
+        });
+    }
+    template <typename Body>
+    bool pass_on_kernels(std::string_view name, const Body& body) {
+        return pass_on_functions(name, [&](ir::Function& function) {
+            if (function.is_kernel) body(function);
+        });
+    }
+    template <typename Make>
+    bool replace_kernels(std::string_view name, const Make& make) {
+        return pass(name, [&] {
+            for (auto& function : module_.functions)
+                if (function->is_kernel) function = make(*function);
+        });
+    }
+    bool simplify_all() {
+        return pass_on_functions("simplify", [](ir::Function& function) { simplify(function); });
+    }
+    bool inline_all(Calls which) {
+        return pass("inline", [&] { inline_calls(module_, which); });
+    }
 
-    const auto simplify_all = [&] {
-        for (const auto& function : module.functions) simplify(*function);
-    };
-    const auto replace_kernels = [&](auto&& make) {
-        for (auto& function : module.functions)
-            if (function->is_kernel) function = make(*function);
-    };
-    if (!pass("launch", [&] { fit_to_launch(module, options.launch_rank); })) return;
     // Calls that have derivatives of their own stay until these have been used.
-    const bool derives = options.adjoint || options.jvp;
-    const int again = options.adjoint && options.jvp ? 1 : 0;
-    write_gradients(module, derives ? again + 1 : 0);
-    if (derives) prepare_opaque(module, again);
-    const bool has_opaque = derives && std::any_of(module.functions.begin(), module.functions.end(),
-                                                   [](const auto& f) { return f->has_own_derivative(); });
-    const auto inline_rest = [&] { return !has_opaque || (pass("inline", [&] { inline_calls(module); })); };
-    const bool shares = options.shares && !derives && !options.record && !options.finite && !options.checks_parts;
-    const Calls calls = has_opaque ? Calls::opaque : shares ? Calls::unshared : Calls::all;
-    if (!pass("inline", [&] { inline_calls(module, calls); })) return;
-    const bool has_calls = shares && module.functions.size() > 1;
-    for (const auto& function : module.functions) split_local_atomics(*function);
-    if (!pass("simplify", simplify_all)) return;
-    bool has_signs = false;
-    if (!pass("signs", [&] {
-            for (const auto& function : module.functions) has_signs |= drop_signs(*function);
-        }))
-        return;
-    if (has_signs && !pass("simplify", simplify_all)) return;
-    // Makes atomics of elements that one thread has to itself plain.
-    const auto split_own = [&](Own which) {
-        if (!options.distinct || has_calls) return true;  // what a function accesses is not known
+    bool prepare() {
+        const int again = options_.adjoint && options_.jvp ? 1 : 0;
+        if (!pass("launch", [&] { fit_to_launch(module_, options_.launch_rank); })) return false;
+        if (!pass("functions", [&] { write_gradients(module_, derives_ ? again + 1 : 0); })) return false;
+        if (!derives_) return true;
+        if (!pass("opaque", [&] { prepare_opaque(module_, again); })) return false;
+        has_opaque_ = std::any_of(module_.functions.begin(), module_.functions.end(),
+                                  [](const auto& function) { return function->has_own_derivative(); });
+        return true;
+    }
+
+    bool inline_and_simplify() {
+        if (!inline_all(has_opaque_ ? Calls::opaque : shares_ ? Calls::unshared : Calls::all)) return false;
+        has_calls_ = shares_ && module_.functions.size() > 1;
+        if (!pass_on_functions("local", split_local_atomics) || !simplify_all()) return false;
+        bool has_signs = false;
+        const auto drop = [&](ir::Function& function) { has_signs |= drop_signs(function); };
+        return pass_on_functions("signs", drop) && (!has_signs || simplify_all());
+    }
+
+    // Makes atomics of elements that one thread has to itself plain. What a function accesses is not known.
+    bool split_own(Own which) {
+        if (!options_.distinct || has_calls_) return true;
         bool any = false;
-        const auto split = [&] {
-            for (const auto& function : module.functions)
-                if (function->is_kernel) any |= split_own_atomics(*function, options.noalias, which);
-        };
-        return pass("own", split) && (!any || pass("simplify", simplify_all));
-    };
+        const auto split = [&](ir::Function& kernel) { any |= split_own_atomics(kernel, options_.noalias, which); };
+        return pass_on_kernels("own", split) && (!any || simplify_all());
+    }
+
     // What is only added to has a simpler derivative as an atomic; of what is read too the reads are known then.
-    if (options.record || options.adjoint)
-        if (!split_own(Own::read_too)) return;
-    if (options.record) {
+    bool record() {
+        if ((options_.record || options_.adjoint) && !split_own(Own::read_too)) return false;
+        if (!options_.record) return true;
         const auto make = [](const ir::Function& kernel) { return with_records(kernel, Records::written); };
-        if (!pass("record", [&] { replace_kernels(make); }) || !pass("simplify", simplify_all)) return;
+        return replace_kernels("record", make) && simplify_all();
     }
-    if (options.adjoint) {
-        const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options.adjoint); };
-        const auto share = [&] {
-            for (const auto& function : module.functions)
-                if (function->is_kernel) share_gradients(*function);
-        };
-        if (!pass("adjoint", [&] { replace_kernels(make); }) || !inline_rest()) return;
-        if (!pass("gradients", share) || !pass("simplify", simplify_all)) return;
+
+    bool differentiate() {
+        if (!options_.adjoint) return true;
+        const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options_.adjoint); };
+        return replace_kernels("adjoint", make) && inline_opaque() && pass_on_kernels("gradients", share_gradients) &&
+               simplify_all();
     }
-    if (options.jvp) {
-        const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options.jvp); };
-        if (!pass("jvp", [&] { replace_kernels(make); }) || !(options.adjoint || inline_rest()) ||
-            !pass("simplify", simplify_all))
-            return;
+
+    bool tangents() {
+        if (!options_.jvp) return true;
+        const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options_.jvp); };
+        return replace_kernels("jvp", make) && (options_.adjoint || inline_opaque()) && simplify_all();
     }
-    if (!split_own(Own::all)) return;
-    if (options.finite) {
-        const auto note = [&] {
-            for (const auto& function : module.functions)
-                if (function->is_kernel) note_finite_writes(*function);
-        };
-        if (!pass("finite", note)) return;
+
+    bool inline_opaque() { return !has_opaque_ || inline_all(Calls::all); }
+
+    bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }
+
+    bool store_large_values() {
+        if (options_.checks_parts) return true;
+        bool moved = false;
+        const auto store = [&](ir::Function& function) { moved |= keep_large_values_in_memory(function); };
+        return pass_on_functions("storage", store) && (!moved || simplify_all());
     }
-    if (options.checks_parts) return;
-    bool moved = false;
-    const auto store = [&] {
-        for (const auto& function : module.functions) moved |= keep_large_values_in_memory(*function);
-    };
-    if (pass("storage", store) && moved) pass("simplify", simplify_all);
-}
+
+    ir::Module& module_;
+    const PipelineOptions& options_;
+    bool derives_ = false, shares_ = false;
+    bool has_opaque_ = false;  // functions with derivatives of their own, which are still called
+    bool has_calls_ = false;
+};
+
+}  // namespace
+
+void run_pipeline(ir::Module& module, const PipelineOptions& options) { Pipeline(module, options).run(); }
 
 }  // namespace weft::transform

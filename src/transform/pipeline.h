@@ -1,4 +1,21 @@
-// The whole middle of the compiler, pass by pass, on one page.
+// The whole middle of the compiler, pass by pass, on one page. Each can be seen by its name ($WEFT_DUMP, weft-opt):
+//
+//     launch      the kernel for launches of one rank                                       fit_to_launch()
+//     functions   bodies of functions that are the reverse of others      adjoint/functions.h  write_gradients()
+//     opaque      what functions with derivatives of their own lack       adjoint/functions.h  prepare_opaque()
+//     inline      calls become what they call                                               inline_calls()
+//     local       atomics of local arrays become a load and a store                         split_local_atomics()
+//     simplify    after each of the following that has changed something                    simplify()
+//     signs       indices that are known not to count from the end        signs.h           drop_signs()
+//     own         atomics of elements that one thread has to itself                         split_own_atomics()
+//     record      what atomics give is kept for the adjoint               adjoint/record.h  with_records()
+//     adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h adjoint()
+//     gradients   gradients that users wrote reach arrays                 adjoint/functions.h  share_gradients()
+//     jvp         it carries tangents                                     jvp/jvp.h         jvp()
+//     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
+//     storage     large vectors that are indexed at run time lie in memory                  keep_large_values_in_memory()
+//
+// The analyses that codegen needs afterwards are those of analysis/plan.h.
 #pragma once
 
 #include <functional>
@@ -30,7 +47,7 @@ void simplify(ir::Function& function);
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
 // Makes atomics of local arrays what they are: a load and a store.
 void split_local_atomics(ir::Function& function);
-// The same for all that threads have to themselves (own_elements.h), or of that what the kernel reads too; true where
+// The same for all that threads have to themselves (analysis/own_elements.h), or of that what the kernel reads too; true where
 // there was any. Function::own_parameters gets their arrays.
 enum class Own { all, read_too };
 bool split_own_atomics(ir::Function& kernel, bool noalias, Own which);

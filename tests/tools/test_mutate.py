@@ -108,7 +108,7 @@ def test_tests_that_noticed_a_change_nearby_and_those_of_its_name_run_first(camp
     assert order("src/ir/value.cpp") == ["names", "launch", "transform", "kernels", "lanes"]  # the fastest first
     assert order("src/program/launch.cpp")[:2] == ["launch", "names"]
     assert set(order("src/transform/adjoint/stale.cpp")[:2]) == {"transform", "kernels"}
-    assert set(order("src/transform/vectorize/phi.cpp")[:3]) == {"transform", "kernels", "lanes"}
+    assert set(order("src/transform/analysis/phi.cpp")[:3]) == {"transform", "kernels", "lanes"}
     seen = [("src/ir/block.cpp", "tests/python/test_lanes.py")]
     assert order("src/ir/value.cpp", seen)[0] == "lanes"
     assert order("src/runtime/cpu/value.cpp", seen)[0] == "names"  # far away

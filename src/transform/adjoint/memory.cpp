@@ -2,7 +2,7 @@
 //
 // The gradient of an array's element collects what every reader of the element asks for. An element that no other
 // thread can be asked for is added to plainly; all others by atomics.
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 #include <array>
 

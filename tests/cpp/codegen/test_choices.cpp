@@ -104,5 +104,13 @@ TEST(Choices, numbers_side_by_side_are_one_access) {
     EXPECT_FALSE(has(text, "extractelement"));
 }
 
+TEST(Choices, the_entry_says_whether_the_order_of_atomics_matters) {
+    const std::string head =
+        "kernel @k(%x: array<f32, 1>, %n: array<i32, 1>) tid 1 {\n  %i = tid 0\n  %f = cast %i : f32\n";
+    codegen::Options options;
+    EXPECT_TRUE(Compiled(head + "  %a = atomic.add %x[%i], %f\n  return\n}\n", options).entry().cpu().ordered);
+    EXPECT_FALSE(Compiled(head + "  %a = atomic.add %n[%i], %i\n  return\n}\n", options).entry().cpu().ordered);
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -7,6 +7,12 @@
 namespace weft::codegen {
 namespace {
 
+LaneChoice choice_of(const std::string& text, const TargetInfo& target, bool short_rows) {
+    const std::unique_ptr<ir::Module> module = ir::parse(text);
+    const transform::ModulePlan plans = transform::plan(*module, plan_options({}));
+    return preferred_lanes(plans.back(), Machine(target), short_rows);
+}
+
 LaneChoice choice(const std::string& body, int bits, bool short_rows, const std::string& more = "") {
     const std::string text = more +
                              "kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %d: array<f64, 1>, %e: array<f64, 1>,"
@@ -15,7 +21,7 @@ LaneChoice choice(const std::string& body, int bits, bool short_rows, const std:
                              body + "  return\n}\n";
     TargetInfo target;
     target.vector_bits = bits;
-    return preferred_lanes(*ir::parse(text)->find("k"), Machine(target), short_rows);
+    return choice_of(text, target, short_rows);
 }
 
 // At 128, 256 and 512 bits.
@@ -143,7 +149,7 @@ TEST(LaneCount, vectors_that_some_lanes_need_are_taken_one_by_one) {
             "  %l = load %x[%k]\n  %v = add %c, %l\n  yield %v\n  }\n  store %y[%i], %b\n  return\n}\n";
         TargetInfo target;
         target.vector_bits = 512;
-        return preferred_lanes(*ir::parse(text)->find("k"), Machine(target), false).lanes;
+        return choice_of(text, target, false).lanes;
     };
     EXPECT_GT(of_vectors("n"), 1);
     EXPECT_EQ(of_vectors("q"), 1);
@@ -157,7 +163,7 @@ TEST(LaneCount, few_lanes_or_one_in_launches_with_short_rows) {
             body + "  return\n}\n";
         TargetInfo target;
         target.vector_bits = 512;
-        return preferred_lanes(*ir::parse(text)->find("k"), Machine(target), short_rows);
+        return choice_of(text, target, short_rows);
     };
     const std::string next_to_each_other =
         "  %a = load %m[%i, %j]\n" + repeated(9, "%v#+ = mul %a, %a") + "  store %m[%i, %j], %v9\n";

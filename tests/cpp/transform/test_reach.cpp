@@ -1,5 +1,5 @@
 // How far threads of an adjoint reach: against the threads themselves, one coordinate after the other.
-#include "transform/vectorize/reach.h"
+#include "transform/analysis/reach.h"
 
 #include <gtest/gtest.h>
 

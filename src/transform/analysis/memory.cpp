@@ -1,4 +1,4 @@
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 #include <algorithm>
 

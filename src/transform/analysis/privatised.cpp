@@ -1,4 +1,4 @@
-#include "transform/vectorize/combined.h"
+#include "transform/analysis/privatised.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/vectorize/reach.h"
+#include "transform/analysis/reach.h"
 
 namespace weft::transform {
 
@@ -55,7 +55,7 @@ bool is_added_in_any_order(Type element) {
 
 }  // namespace
 
-std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
+std::map<Memory, Op> privatised_memories(const ir::Function& kernel) {
     if (hides_arrays(kernel)) return {};
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool all_known = true;
@@ -89,14 +89,14 @@ std::map<Memory, Op> combined_memories(const ir::Function& kernel) {
 
 std::vector<Scattered> scattered_gradients(const ir::Function& adjoint) {
     if (!adjoint.is_adjoint) return {};
-    const std::map<Memory, Op> combined = combined_memories(adjoint);
+    const std::map<Memory, Op> privatised = privatised_memories(adjoint);
     const Reach reach = find_reach(adjoint);
     std::map<int, std::int64_t> additions;
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
         const Memory memory = memory_of(adjoint, operation.operands[0]);
-        const auto found = combined.find(memory);
-        if (found == combined.end() || !memory.gradient || found->second != Op::atomic_add) return;
+        const auto found = privatised.find(memory);
+        if (found == privatised.end() || !memory.gradient || found->second != Op::atomic_add) return;
         const Type type = adjoint.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
         if (reach.memories.contains(memory) || !type.is_array() || !is_added_in_any_order(type.element())) return;
         const std::vector<const Value*> indices = indices_from_start(operation);

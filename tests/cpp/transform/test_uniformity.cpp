@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"
-#include "transform/vectorize/vectorize.h"
+#include "transform/analysis/uniformity.h"
 
 namespace weft::transform {
 namespace {
@@ -11,11 +11,11 @@ using Kind = LaneShape::Kind;
 // Shapes by the printed name of the value.
 class Shapes {
 public:
-    explicit Shapes(const char* text) : module_(ir::parse(text)), plan_(vectorize(*module_->functions[0], 8)) {
+    explicit Shapes(const char* text) : module_(ir::parse(text)), uniformity_(find_uniformity(*module_->functions[0])) {
         collect(module_->functions[0]->body);
     }
-    LaneShape operator[](const std::string& name) const { return plan_.shape(named_.at(name)); }
-    const VectorPlan& plan() const { return plan_; }
+    LaneShape operator[](const std::string& name) const { return uniformity_.shape(named_.at(name)); }
+    const Uniformity& uniformity() const { return uniformity_; }
 
 private:
     void collect(const ir::Region& region) {
@@ -26,7 +26,7 @@ private:
         }
     }
     std::unique_ptr<ir::Module> module_;
-    VectorPlan plan_;
+    Uniformity uniformity_;
     std::unordered_map<std::string, const ir::Value*> named_;
 };
 
@@ -34,7 +34,7 @@ constexpr LaneShape uniform{Kind::uniform, 0};
 constexpr LaneShape varying{Kind::varying, 0};
 constexpr LaneShape linear(std::int64_t stride) { return {Kind::linear, stride}; }
 
-TEST(Vectorize, only_the_last_axis_differs_between_lanes) {
+TEST(Uniformity, only_the_last_axis_differs_between_lanes) {
     Shapes shapes(
         "kernel @k(%n: i32) tid 2 {\n %i = tid 0\n %j = tid 1\n %a = add %i, %n\n %b = add %a, %j\n return\n}\n");
     EXPECT_EQ(shapes["i"], uniform);
@@ -43,7 +43,7 @@ TEST(Vectorize, only_the_last_axis_differs_between_lanes) {
     EXPECT_EQ(shapes["b"], linear(1));
 }
 
-TEST(Vectorize, linear_arithmetic_keeps_its_stride) {
+TEST(Uniformity, linear_arithmetic_keeps_its_stride) {
     Shapes shapes(R"(
 kernel @k(%n: i32) tid 1 {
   %three = constant 3 : i32
@@ -73,7 +73,7 @@ kernel @k(%n: i32) tid 1 {
     EXPECT_EQ(shapes["l"], varying);
 }
 
-TEST(Vectorize, what_may_wrap_in_32_bits_is_not_linear_in_64) {
+TEST(Uniformity, what_may_wrap_in_32_bits_is_not_linear_in_64) {
     Shapes shapes(R"(
 kernel @k(%n: i32) tid 1 {
   %three = constant 3 : i32
@@ -100,7 +100,7 @@ kernel @k(%n: i32) tid 1 {
     EXPECT_EQ(shapes["d"], linear(2));
 }
 
-TEST(Vectorize, loads_and_atomics) {
+TEST(Uniformity, loads_and_atomics) {
     Shapes shapes(R"(
 kernel @k(%x: array<i32, 1>) tid 1 {
   %zero = constant 0 : i32
@@ -116,7 +116,7 @@ kernel @k(%x: array<i32, 1>) tid 1 {
     EXPECT_EQ(shapes["ticket"], varying);
 }
 
-TEST(Vectorize, results_of_a_varying_if_are_varying) {
+TEST(Uniformity, results_of_a_varying_if_are_varying) {
     Shapes shapes(R"(
 kernel @k(%n: i32, %u: bool) tid 1 {
   %i = tid 0
@@ -141,7 +141,7 @@ kernel @k(%n: i32, %u: bool) tid 1 {
     EXPECT_EQ(shapes["d"], linear(1));
 }
 
-TEST(Vectorize, a_counter_is_uniform_inside_a_varying_loop_and_varying_after_it) {
+TEST(Uniformity, a_counter_is_uniform_inside_a_varying_loop_and_varying_after_it) {
     Shapes shapes(R"(
 kernel @k(%x: array<f32, 1>, %n: i32) tid 1 {
   %zero = constant 0 : i32
@@ -165,7 +165,7 @@ kernel @k(%x: array<f32, 1>, %n: i32) tid 1 {
     EXPECT_EQ(shapes["r"], varying);
 }
 
-TEST(Vectorize, carried_values_settle_by_repetition) {
+TEST(Uniformity, carried_values_settle_by_repetition) {
     // b becomes varying only because a does, one iteration later.
     Shapes shapes(R"(
 kernel @k(%n: i32, %x: array<i32, 1>) tid 1 {
@@ -187,19 +187,12 @@ kernel @k(%n: i32, %x: array<i32, 1>) tid 1 {
     EXPECT_EQ(shapes["p"], linear(1));
 }
 
-TEST(Vectorize, one_lane_is_the_trivial_plan) {
-    auto module = ir::parse("kernel @k() tid 1 {\n %i = tid 0\n return\n}\n");
-    VectorPlan plan = vectorize(*module->functions[0], 1);
-    EXPECT_EQ(plan.lanes, 1);
-    EXPECT_TRUE(plan.shapes.empty());
-}
-
-TEST(Vectorize, a_kernel_that_still_calls_runs_on_one_lane_and_says_so) {
+TEST(Uniformity, a_kernel_that_still_calls_runs_on_one_lane_and_says_so) {
     auto module = ir::parse("func @f() {\n return\n}\nkernel @k() tid 1 {\n %i = tid 0\n call @f()\n return\n}\n");
-    VectorPlan plan = vectorize(*module->find("k"), 8);
-    EXPECT_EQ(plan.lanes, 1);
-    ASSERT_EQ(plan.remarks.size(), 1u);
-    EXPECT_NE(plan.remarks[0].text.find("one thread at a time"), std::string::npos);
+    const Uniformity found = find_uniformity(*module->find("k"));
+    EXPECT_FALSE(found.runs_in_lanes);
+    ASSERT_EQ(found.remarks.size(), 1u);
+    EXPECT_NE(found.remarks[0].text.find("one thread at a time"), std::string::npos);
 }
 
 }  // namespace

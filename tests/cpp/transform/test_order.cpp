@@ -1,11 +1,10 @@
 // Which kernels leave something in memory that depends on the order of their atomics.
 #include <gtest/gtest.h>
 
-#include "codegen/harness.h"
-#include "codegen/order.h"
 #include "ir/ir.h"
+#include "transform/analysis/order.h"
 
-namespace weft::test {
+namespace weft::transform {
 namespace {
 
 // Of a kernel with an array of integers and one of floats each that it touches by atomics, and the same to read.
@@ -15,7 +14,7 @@ bool depends(const std::string& body, bool noalias = true) {
         "  %i = tid 0\n  %one = constant 1 : i32\n  %f = cast %i : f32\n" +
         body + "  return\n}\n");
     ir::verify(*module);
-    return codegen::depends_on_order(*module->functions.front(), noalias);
+    return depends_on_order(*module->functions.front(), noalias);
 }
 
 TEST(Order, sums_of_integers_extremes_and_bits_come_in_any_order) {
@@ -52,13 +51,5 @@ TEST(Order, what_else_the_kernel_does_to_the_array_tells_it) {
     EXPECT_TRUE(depends("  %b = load %m[%one]\n  %a = atomic.add %n[%one], %b\n", /*noalias=*/false));
 }
 
-TEST(Order, the_entry_of_a_kernel_says_it) {
-    const std::string head =
-        "kernel @k(%x: array<f32, 1>, %n: array<i32, 1>) tid 1 {\n  %i = tid 0\n  %f = cast %i : f32\n";
-    codegen::Options options;
-    EXPECT_TRUE(Compiled(head + "  %a = atomic.add %x[%i], %f\n  return\n}\n", options).entry().cpu().ordered);
-    EXPECT_FALSE(Compiled(head + "  %a = atomic.add %n[%i], %i\n  return\n}\n", options).entry().cpu().ordered);
-}
-
 }  // namespace
-}  // namespace weft::test
+}  // namespace weft::transform

@@ -1,11 +1,11 @@
-#include "transform/vectorize/neighbours.h"
+#include "transform/analysis/neighbours.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "ir/indices.h"
 #include "ir/walk.h"
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 

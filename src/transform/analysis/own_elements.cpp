@@ -1,4 +1,4 @@
-#include "transform/own_elements.h"
+#include "transform/analysis/own_elements.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 

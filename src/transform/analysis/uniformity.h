@@ -1,6 +1,5 @@
-// Decides how the kernel of one thread becomes the kernel of W threads, without rewriting it: what each value looks
-// like across the lanes, and whether the whole kernel can run on lanes. codegen/ writes LLVM IR from the kernel and
-// this plan.
+// What each value of a kernel looks like across the lanes of a group of threads, and whether the kernel can run in lanes
+// at all. It is the same for every number of lanes greater than one.
 //
 // Lanes are neighbours on the last axis of the launch: lane l of a group runs thread (i, j, k0 + l).
 #pragma once
@@ -29,10 +28,11 @@ struct LaneShape {
     bool operator==(const LaneShape&) const = default;
 };
 
-struct VectorPlan {
-    int lanes = 1;                                           // 1: the scalar kernel
-    std::unordered_map<const ir::Value*, LaneShape> shapes;  // absent: uniform
-    // Why a kernel, or one operation of it, runs slower than it could: one sentence each.
+struct Uniformity {
+    bool runs_in_lanes = false;
+    std::unordered_map<const ir::Value*, LaneShape> shapes;  // absent: uniform, as all values of a single thread are
+    // Why a kernel, or one operation of it, runs slower in lanes than it could: one sentence each. Of a kernel that
+    // cannot run in lanes: why not.
     struct Remark {
         const ir::Operation* operation;
         std::string text;
@@ -42,8 +42,6 @@ struct VectorPlan {
     LaneShape shape(const ir::Value* value) const;
 };
 
-// Plans `kernel` (calls inlined) for groups of `lanes` threads. A kernel that cannot run on lanes gets lanes = 1 and a
-// remark. Works at any lane count; 1 gives the trivial plan.
-VectorPlan vectorize(const ir::Function& kernel, int lanes);
+Uniformity find_uniformity(const ir::Function& kernel);
 
 }  // namespace weft::transform

@@ -1,4 +1,4 @@
-#include "codegen/order.h"
+#include "transform/analysis/order.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "ir/walk.h"
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
-namespace weft::codegen {
+namespace weft::transform {
 
 using ir::Op;
 using ir::Operation;
@@ -67,4 +67,4 @@ bool depends_on_order(const ir::Function& function, bool noalias) {
            });
 }
 
-}  // namespace weft::codegen
+}  // namespace weft::transform

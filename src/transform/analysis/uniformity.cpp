@@ -1,5 +1,5 @@
-// The uniformity analysis: what every value looks like across the lanes of a group.
-//
+#include "transform/analysis/uniformity.h"
+
 // A shape speaks about the lanes that are active where the value lives: inside an arm that only some lanes take, or in
 // an iteration that only some lanes still run, "uniform" means equal in those lanes. What leaves such a region (the
 // results of an if with a varying condition, of a loop with a varying trip count) is varying, because lanes left it
@@ -16,8 +16,7 @@
 
 #include "ir/typing.h"
 #include "support/error.h"
-#include "transform/vectorize/memory.h"
-#include "transform/vectorize/vectorize.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 
@@ -34,9 +33,9 @@ constexpr LaneShape kRuns{LaneShape::Kind::varying, 0, true};
 
 LaneShape linear(std::int64_t stride) { return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride}; }
 
-class Uniformity {
+class Fixpoint {
 public:
-    Uniformity(const ir::Function& kernel, VectorPlan& plan) : kernel_(kernel), plan_(plan) {}
+    Fixpoint(const ir::Function& kernel, Uniformity& found) : kernel_(kernel), found_(found) {}
 
     void run() {
         for (const Value* parameter : kernel_.parameters()) raise(parameter, kUniform);
@@ -49,8 +48,8 @@ public:
 private:
     // The shape so far. A value not reached yet counts as uniform: the optimistic start of the fixpoint.
     LaneShape shape(const Value* value) const {
-        auto found = plan_.shapes.find(value);
-        return found == plan_.shapes.end() ? kUniform : found->second;
+        auto found = found_.shapes.find(value);
+        return found == found_.shapes.end() ? kUniform : found->second;
     }
     bool uniform(const Value* value) const { return shape(value) == kUniform; }
     bool all_uniform(const std::vector<Value*>& values) const {
@@ -62,7 +61,7 @@ private:
     static LaneShape join(LaneShape a, LaneShape b) { return a == b ? a : kVarying; }
 
     void raise(const Value* value, LaneShape to) {
-        auto [entry, fresh] = plan_.shapes.try_emplace(value, to);
+        auto [entry, fresh] = found_.shapes.try_emplace(value, to);
         if (fresh) {
             changed_ = true;
             return;
@@ -281,15 +280,15 @@ private:
     }
 
     const ir::Function& kernel_;
-    VectorPlan& plan_;
+    Uniformity& found_;
     bool changed_ = false;
 };
 
 // The first operation that can't run on lanes, with the reason.
-std::optional<VectorPlan::Remark> obstacle(const Region& region) {
+std::optional<Uniformity::Remark> obstacle(const Region& region) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call)
-            return VectorPlan::Remark{operation, "runs one thread at a time: a function is called and not inlined"};
+            return Uniformity::Remark{operation, "runs one thread at a time: a function is called and not inlined"};
         for (const Region* nested : operation->regions)
             if (auto found = obstacle(*nested)) return found;
     }
@@ -297,49 +296,47 @@ std::optional<VectorPlan::Remark> obstacle(const Region& region) {
 }
 
 // What will run lane by lane, or by gathers, inside a kernel that does run on lanes.
-void remark_on(const Region& region, VectorPlan& plan) {
+void remark_on(const Region& region, Uniformity& found) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call_library)
-            plan.remarks.push_back(
+            found.remarks.push_back(
                 {operation, (operation->library->native ? "the C++ function '" : "the library function '") +
                                 operation->library->symbol + "' is called for one lane after the other"});
         bool access = operation->op == Op::load || operation->op == Op::store;
-        if (access && plan.shape(operation->operands[0]).kind != LaneShape::Kind::varying) {
+        if (access && found.shape(operation->operands[0]).kind != LaneShape::Kind::varying) {
             int ndim = operation->operands[0]->type.ndim();
             const Value* last = ndim > 0 ? operation->operands[static_cast<std::size_t>(ndim)] : nullptr;
-            bool unit = last && plan.shape(last).kind == LaneShape::Kind::linear && plan.shape(last).stride == 1;
+            bool unit = last && found.shape(last).kind == LaneShape::Kind::linear && found.shape(last).stride == 1;
             bool indexed = false;
             for (int axis = 1; axis <= ndim; ++axis)
                 indexed |=
-                    plan.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
-            if (indexed && !unit && !plan.shape(last).runs)
-                plan.remarks.push_back({operation, std::string(operation->op == Op::load ? "reads" : "writes") +
+                    found.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
+            if (indexed && !unit && !found.shape(last).runs)
+                found.remarks.push_back({operation, std::string(operation->op == Op::load ? "reads" : "writes") +
                                                        " scattered elements: neighbouring threads do not touch "
                                                        "neighbouring elements of the last dimension"});
         }
-        for (const Region* nested : operation->regions) remark_on(*nested, plan);
+        for (const Region* nested : operation->regions) remark_on(*nested, found);
     }
 }
 
 }  // namespace
 
-LaneShape VectorPlan::shape(const ir::Value* value) const {
-    auto found = shapes.find(value);
+LaneShape Uniformity::shape(const ir::Value* value) const {
+    const auto found = shapes.find(value);
     return found == shapes.end() ? kUniform : found->second;
 }
 
-VectorPlan vectorize(const ir::Function& kernel, int lanes) {
-    WEFT_CHECK(lanes >= 1, "vectorize: the number of lanes must be positive");
-    VectorPlan plan;
-    if (lanes == 1) return plan;
+Uniformity find_uniformity(const ir::Function& kernel) {
+    Uniformity uniformity;
     if (auto found = obstacle(kernel.body)) {
-        plan.remarks.push_back(*found);
-        return plan;
+        uniformity.remarks.push_back(*found);
+        return uniformity;
     }
-    plan.lanes = lanes;
-    Uniformity(kernel, plan).run();
-    remark_on(kernel.body, plan);
-    return plan;
+    uniformity.runs_in_lanes = true;
+    Fixpoint(kernel, uniformity).run();
+    remark_on(kernel.body, uniformity);
+    return uniformity;
 }
 
 }  // namespace weft::transform

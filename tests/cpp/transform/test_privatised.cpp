@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"
-#include "transform/vectorize/combined.h"
+#include "transform/analysis/privatised.h"
 
 namespace weft::transform {
 namespace {
@@ -20,7 +20,7 @@ std::unique_ptr<ir::Module> kernel_of(const std::string& body, bool is_adjoint, 
 }
 
 Kinds combined(const std::string& body, bool is_adjoint = false, const std::string& parameter = "") {
-    return combined_memories(*kernel_of(body, is_adjoint, parameter)->find("k"));
+    return privatised_memories(*kernel_of(body, is_adjoint, parameter)->find("k"));
 }
 
 const Memory kX{0, false}, kY{1, false}, kN{2, false}, kGradientOfX{0, true}, kGradientOfY{1, true};

@@ -1,4 +1,4 @@
-#include "transform/vectorize/reach.h"
+#include "transform/analysis/reach.h"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 
 #include "ir/ir.h"
 
-namespace weft::codegen {
+namespace weft::transform {
 
 // False only where it is the same in any order: sums of integers, extremes and bits, each array by one kind of them and
 // read or stored by nothing else of the kernel, and results that nobody looks at. Sums of floats are rounded, and what
@@ -11,4 +11,4 @@ namespace weft::codegen {
 // where they have atomics: their callers may touch the same arrays. `noalias`: parameters do not overlap.
 bool depends_on_order(const ir::Function& function, bool noalias);
 
-}  // namespace weft::codegen
+}  // namespace weft::transform

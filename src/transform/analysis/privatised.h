@@ -1,4 +1,4 @@
-// Arrays that a kernel only combines into: sums, counts, extremes.
+// Arrays that a kernel only combines into (sums, counts, extremes), so that parts of a launch may have copies of their own.
 //
 // An atomic whose old value nobody looks at says nothing about order. Where a kernel touches an array by such atomics
 // only, and all of one kind that commutes, then no thread of the launch can tell when a contribution arrives.
@@ -13,13 +13,13 @@
 #include <map>
 #include <vector>
 
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 
 // The memories that are only combined into, with the kind of their atomics (atomic_add stands for additions and
 // subtractions). Calls must be inlined.
-std::map<Memory, ir::Op> combined_memories(const ir::Function& kernel);
+std::map<Memory, ir::Op> privatised_memories(const ir::Function& kernel);
 
 // Of an adjoint: the array parameters to whose gradients threads only add, at addresses that differ and where any of
 // them may meet. Each worker may have such a gradient of its own, and needs no atomics then.

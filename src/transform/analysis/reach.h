@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "transform/vectorize/memory.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 

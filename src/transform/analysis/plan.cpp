@@ -1,0 +1,114 @@
+#include "transform/analysis/plan.h"
+
+#include <algorithm>
+
+#include "ir/typing.h"
+#include "ir/walk.h"
+#include "transform/analysis/order.h"
+#include "transform/analysis/privatised.h"
+
+namespace weft::transform {
+
+namespace {
+
+using ir::Op;
+using ir::Operation;
+
+class Planner {
+public:
+    Planner(const ir::Function& function, const PlanOptions& options, bool callees_get_nulls, KernelPlan& plan)
+        : function_(function), options_(options), plan_(plan) {
+        plan_.function = &function;
+        plan_.parameters_may_be_null = function.is_kernel ? options.null_arrays : callees_get_nulls;
+        plan_.others_may_be_null = plan_.parameters_may_be_null;
+    }
+
+    void run() {
+        if (function_.is_kernel && ir::operation_count(function_.body) <= options_.most_operations_in_lanes)
+            plan_.uniformity = find_uniformity(function_);
+        plan_.arithmetic = find_arithmetic(function_);
+        plan_.depends_on_order = depends_on_order(function_, options_.noalias);
+        find_memories();
+        ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
+        find_additions();
+    }
+
+private:
+    void find_memories() {
+        if (!function_.is_kernel || options_.checked || !options_.noalias) return;
+        plan_.reach = find_reach(function_);
+        if (options_.null_arrays) return;  // they may not be there
+        plan_.privatised = privatised_memories(function_);
+        if (!options_.exclusive) return;
+        for (const Scattered& scattered : scattered_gradients(function_))
+            plan_.exclusive.insert({scattered.parameter, true});
+    }
+
+    void visit(const Operation& operation) {
+        if (ir::is_atomic(operation.op)) {
+            plan_.atomics.emplace(&operation, facts_of(operation));
+        } else if (operation.op == Op::for_ || operation.op == Op::while_) {
+            if (has_known_bounds(operation)) plan_.loops_of_launch.insert(&operation);
+            LoopSigns signs = signs_of_loop(operation);
+            if (!signs.choices.empty()) plan_.loop_signs.emplace(&operation, std::move(signs));
+        } else if (operation.op == Op::null ||
+                   (operation.op == Op::load && ir::holds_array(operation.result()->type))) {
+            plan_.others_may_be_null = true;
+        }
+    }
+
+    AtomicFacts facts_of(const Operation& atomic) const {
+        AtomicFacts facts{memory_of(function_, atomic.operands[0]), true, nullptr};
+        facts.is_fixed = std::all_of(atomic.operands.begin(), atomic.operands.end() - 1, [&](const ir::Value* operand) {
+            return is_launch_invariant(function_, operand);
+        });
+        const auto reached = plan_.reach.memories.find(facts.memory);
+        if (reached != plan_.reach.memories.end()) facts.first_index = indices_from_start(atomic)[reached->second];
+        return facts;
+    }
+
+    bool has_known_bounds(const Operation& loop) const {
+        return loop.op == Op::for_ && !loop.guarded && is_launch_invariant(function_, loop.operands[0]) &&
+               is_launch_invariant(function_, loop.operands[1]);
+    }
+
+    // Additions of numbers to gradients within reach, where neighbouring lanes add to neighbouring elements.
+    void find_additions() {
+        if (plan_.reach.memories.empty()) return;
+        const auto is_plain = [&](const Operation& operation) {
+            const Type type = operation.operands.back()->type;
+            const bool is_float = type.is_scalar() && (type.scalar() == Scalar::f32 || type.scalar() == Scalar::f64);
+            if (!is_float || operation.operands.size() < 3 || plan_.arithmetic.is_used(operation.result()))
+                return false;
+            const LaneShape last = plan_.uniformity.shape(operation.operands[operation.operands.size() - 2]);
+            const bool is_linear = last.kind == LaneShape::Kind::linear && last.stride == 1;
+            return (is_linear || last.runs) && plan_.reach.memories.contains(plan_.atomics.at(&operation).memory);
+        };
+        plan_.neighbours = find_neighbours(function_, is_plain);
+        for (const Neighbours& group : plan_.neighbours)
+            for (const Neighbours::Member& member : group.members) plan_.neighbours_of.emplace(member.add, &group);
+    }
+
+    const ir::Function& function_;
+    const PlanOptions& options_;
+    KernelPlan& plan_;
+};
+
+bool has_nulls(const ir::Module& module) {
+    bool found = false;
+    for (const auto& function : module.functions)
+        ir::for_each_operation(function->body, [&](const Operation& operation) { found |= operation.op == Op::null; });
+    return found;
+}
+
+}  // namespace
+
+ModulePlan plan(const ir::Module& module, const PlanOptions& options) {
+    const bool callees_get_nulls = module.functions.size() > 1 && has_nulls(module);
+    ModulePlan plans(module.functions.size());
+    for (std::size_t i = 0; i < plans.size(); ++i)
+        Planner(*module.functions[i], options, callees_get_nulls, plans[i]).run();
+    return plans;
+}
+
+}  // namespace weft::transform
