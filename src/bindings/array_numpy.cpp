@@ -96,7 +96,7 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
     Array result;
     result.dtype = element;
     result.ndim = ndim;
-    result.device = &runtime::device("cpu");
+    result.device = &runtime::host_device();
     std::copy(data.dimensions, data.dimensions + ndim, result.view.shape);
     std::copy(data.strides, data.strides + ndim, result.view.strides);
     result.view.data = result.size() > 0 ? data.data : nullptr;
@@ -118,7 +118,7 @@ Array view_of_structure(nb::handle structure, Type element, int ndim, std::strin
     PyBuffer_Release(&bytes);
     result.dtype = element;
     result.ndim = ndim;
-    result.device = &runtime::device("cpu");
+    result.device = &runtime::host_device();
     result.buffer = borrowed_memory(result, structure);
     return result;
 }

@@ -7,8 +7,7 @@
 #include "bindings/array_object.h"
 #include "bindings/recording.h"
 #include "bindings/types.h"
-#include "runtime/primitives/matmul.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/primitives.h"
 
 namespace weft::bindings {
 namespace {
@@ -21,7 +20,7 @@ PyArray& array_of(nb::handle object) { return array_argument(object.ptr(), "warp
 nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::handle out) {
     if (!out.is_none()) {
         PyArray& to = array_of(out);
-        runtime::write_totals(totals, of, to.array);
+        to.array.device->primitives().write_totals(totals, of, to.array);
         count_write(to);
         return nb::borrow(out);
     }
@@ -47,7 +46,7 @@ void bind_array_primitives(nb::module_& m) {
         [](nb::handle array, int axis, nb::handle out) {
             const Array& values = array_of(array).array;
             std::vector<runtime::Total> totals;
-            moving(values.size_bytes(), [&] { totals = runtime::sum(values, axis); });
+            moving(values.size_bytes(), [&] { totals = values.device->primitives().sum(values, axis); });
             return deliver(totals, values.dtype.scalar(), out);
         },
         nb::arg("array"), nb::arg("axis"), nb::arg("out").none());
@@ -56,20 +55,20 @@ void bind_array_primitives(nb::module_& m) {
         [](nb::handle a, nb::handle b, int axis, nb::handle out) {
             const Array &left = array_of(a).array, &right = array_of(b).array;
             std::vector<runtime::Total> totals;
-            moving(left.size_bytes(), [&] { totals = runtime::inner(left, right, axis); });
+            moving(left.size_bytes(), [&] { totals = left.device->primitives().inner(left, right, axis); });
             return deliver(totals, left.dtype.scalar(), out);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("axis"), nb::arg("out").none());
     primitives.def("scan", [](nb::handle from, nb::handle to, bool inclusive) {
         PyArray& target = array_of(to);
         const Array& source = array_of(from).array;
-        moving(source.size_bytes(), [&] { runtime::scan(source, target.array, inclusive); });
+        moving(source.size_bytes(), [&] { source.device->primitives().scan(source, target.array, inclusive); });
         count_write(target);
     });
     primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
         moving(count * key_array.array.dtype.size_bytes(),
-               [&] { runtime::sort_pairs(key_array.array, value_array.array, count); });
+               [&] { key_array.array.device->primitives().sort_pairs(key_array.array, value_array.array, count); });
         count_write(key_array);
         count_write(value_array);
     });
@@ -90,7 +89,7 @@ void bind_array_primitives(nb::module_& m) {
             }
         }
         moving(key_array.array.size_bytes(),
-               [&] { runtime::sort_segments(key_array.array, value_array.array, segments); });
+               [&] { key_array.array.device->primitives().sort_segments(key_array.array, value_array.array, segments); });
         count_write(key_array);
         count_write(value_array);
     });
@@ -99,7 +98,7 @@ void bind_array_primitives(nb::module_& m) {
         PyArray &found = array_of(run_values), &lengths = array_of(run_lengths);
         const Array& source = array_of(values).array;
         std::int64_t runs = 0;
-        moving(source.size_bytes(), [&] { runs = runtime::encode_runs(source, count, found.array, lengths.array); });
+        moving(source.size_bytes(), [&] { runs = source.device->primitives().encode_runs(source, count, found.array, lengths.array); });
         count_write(found);
         count_write(lengths);
         return runs;
@@ -112,7 +111,7 @@ void bind_array_primitives(nb::module_& m) {
             const Array* added = c.is_none() ? nullptr : &array_of(c).array;
             // Worth releasing the GIL by the work, which is more than the bytes.
             moving(to.array.size() * left.view.shape[left.ndim - 1],
-                   [&] { runtime::matmul(left, right, added, to.array, alpha, beta); });
+                   [&] { to.array.device->primitives().matmul(left, right, added, to.array, alpha, beta); });
             count_write(to);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));

@@ -126,8 +126,8 @@ void bind_devices(nb::module_& m) {
             },
             nb::arg("stream").none(), nb::arg("sync") = true,
             "Makes a stream the current one of a CUDA device; an error for the CPU.")
-        .def_prop_ro("total_memory", &runtime::total_memory, "Bytes of memory that the device has.")
-        .def_prop_ro("free_memory", &runtime::free_memory, "Bytes of memory that nobody uses at the moment.")
+        .def_prop_ro("total_memory", &Device::total_memory, "Bytes of memory that the device has.")
+        .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that nobody uses at the moment.")
         .def(
             "can_access",
             [](Device& self, nb::handle other) { return &device_from_python(other, "Device.can_access()") == &self; },

@@ -64,27 +64,27 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
 }
 
 // Runs it, and counts what it writes.
-void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, const std::byte* block,
-                const program::Grid& grid, PyObject* const* values) {
+void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runtime::Device& device,
+                const std::byte* block, const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
         program::FiniteCheck check;
         watch_written(check, kernel, compiled.effects, values);
-        program::launch(kernel.core(), compiled, block, grid, &check);
+        program::launch(kernel.core(), compiled, device, block, grid, &check);
     } else {
-        program::run(compiled, block, grid);
+        program::run(compiled, device.default_stream(), block, grid);
     }
     count_writes(compiled, {values, compiled.effects.size()});
 }
 
 // The same with what its atomics give kept in `records`, for the adjoint.
-void run_recording(PyKernel& kernel, const program::CompiledKernel& plain, const std::byte* block,
-                   const Dimensions& dims, PyObject* const* values, nb::list records) {
+void run_recording(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
+                   const std::byte* block, const Dimensions& dims, PyObject* const* values, nb::list records) {
     std::vector<runtime::Array> kept = arrays_of(records);
     program::FiniteCheck check;
     const bool checks = program::settings().verify_fp;
     if (checks) watch_written(check, kernel, plain.effects, values);
     const program::CompiledKernel& compiled =
-        program::launch_recording(kernel.core(), dims.span(), block, kept, checks ? &check : nullptr);
+        program::launch_recording(kernel.core(), device, dims.span(), block, kept, checks ? &check : nullptr);
     replace_arrays(records, std::move(kept));
     count_writes(compiled, {values, compiled.effects.size()});
 }
@@ -127,10 +127,10 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
 
 // Records the launch where a tape does so, and runs it. What fails is not on the tape.
 void run_recorded(bool records, const nb::object& kernel_object, const program::CompiledKernel& compiled,
-                  const std::byte* block, const program::Grid& grid, const Dimensions& dims,
-                  std::span<PyObject* const> values, PyObject* device) {
+                  runtime::Device& device, const std::byte* block, const program::Grid& grid, const Dimensions& dims,
+                  std::span<PyObject* const> values) {
     PyKernel& kernel = *kernel_pointer(kernel_object);
-    if (!records || !active_tape()) return run_launch(kernel, compiled, block, grid, values.data());
+    if (!records || !active_tape()) return run_launch(kernel, compiled, device, block, grid, values.data());
     nb::list given;
     for (PyObject* value : values) given.append(nb::handle(value));
     nb::list extents;
@@ -139,14 +139,14 @@ void run_recorded(bool records, const nb::object& kernel_object, const program::
     nb::list shape;  // of the grid that the kernel sees
     for (int axis = 0; axis < std::max(compiled.description.tid_rank, 1); ++axis) shape.append(grid.dim[axis]);
     const nb::object answer = tape.attr("_record_launch")(kernel_object, nb::tuple(extents), given,
-                                                          device ? nb::borrow(device) : nb::none(), nb::tuple(shape));
+                                                          device_to_python(device), nb::tuple(shape));
     if (answer.is_none()) return;  // the tape has run it
     const nb::list kept = nb::borrow<nb::list>(answer);
     try {
         if (nb::len(kept) == 0)
-            run_launch(kernel, compiled, block, grid, values.data());
+            run_launch(kernel, compiled, device, block, grid, values.data());
         else
-            run_recording(kernel, compiled, block, dims, values.data(), kept);
+            run_recording(kernel, compiled, device, block, dims, values.data(), kept);
     } catch (...) {
         nb::error_scope keep;
         tape.attr("_forget_last")();
@@ -234,7 +234,7 @@ public:
         }
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
-            program::run(*compiled_, block_.data(), grid_);
+            program::run(*compiled_, device_->default_stream(), block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
             return;
@@ -242,7 +242,7 @@ public:
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         if (compiled_->keeps_arrays) keep_stored_arrays(*compiled_, values.data(), holders_);
-        run_recorded(true, kernel_object_, *compiled_, block_.data(), grid_, dims_, values, nullptr);
+        run_recorded(true, kernel_object_, *compiled_, *device_, block_.data(), grid_, dims_, values);
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -435,8 +435,8 @@ nb::object launch(const Slots& slots) {
         print_launch(*kernel, dims, device);
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
-    run_recorded(flag(slots[kRecordTape], true), kernel_object, compiled, block.data(), grid, dims,
-                 {values.data(), values.count()}, slots[kDevice]);
+    run_recorded(flag(slots[kRecordTape], true), kernel_object, compiled, device, block.data(), grid, dims,
+                 {values.data(), values.count()});
     return nb::none();
 }
 

@@ -95,7 +95,7 @@ runtime::Array array_at(const ArrayView& view, Type type, void* data, const runt
     array.view = view;
     array.view.data = data;
     array.view.grad = nullptr;
-    array.device = memory ? memory->device : &runtime::device("cpu");
+    array.device = memory ? memory->device : &runtime::host_device();
     if (memory && data) array.buffer = memory->references.find(data);
     if (!array.buffer) {
         array.buffer = std::make_shared<runtime::Buffer>();

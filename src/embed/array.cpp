@@ -12,7 +12,7 @@ namespace weft {
 
 namespace {
 
-runtime::Device& cpu() { return runtime::device("cpu"); }
+runtime::Device& cpu() { return runtime::host_device(); }
 
 }  // namespace
 

@@ -45,7 +45,7 @@ program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
     std::vector<Type> types;
     for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
     program::KernelFacts facts(std::move(types), binary.kernels.front().effects);
-    return program::prepare(std::make_shared<runtime::Executable>(std::move(binary)), name, std::move(facts));
+    return program::prepare(runtime::load(std::move(binary)), name, std::move(facts));
 }
 
 // ---- arguments ----
@@ -182,7 +182,7 @@ void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument>
         }
         const bool is_general = program::arrangement(self.dense, block.data()).index() != 0 ||
                                 program::has_null(self.dense.arrays, block.data());
-        program::run(is_general ? self.general : self.dense, block.data(), grid);
+        program::run(is_general ? self.general : self.dense, runtime::host_device().default_stream(), block.data(), grid);
     });
 }
 

@@ -33,24 +33,24 @@ double since_ms(Clock::time_point start) {
 }
 
 // From the disk cache where it is there and links; compiled otherwise.
-std::shared_ptr<runtime::Executable> executable_for(const LoweredKernel& lowered, const jit::Options& options,
-                                                    const Digest& key, const CodeOptions& chosen,
-                                                    CompiledKernel::Cache& use) {
+std::shared_ptr<const runtime::Executable> executable_for(const LoweredKernel& lowered, const jit::Options& options,
+                                                          const Digest& key, const CodeOptions& chosen,
+                                                          CompiledKernel::Cache& use) {
     const auto compile_now = [&] {
         Binary binary = jit::compile(*lowered.module, options, key);
         binary.kernels.front().effects = lowered.effects;
         return binary;
     };
     use = CompiledKernel::Cache::unused;
-    if (!chosen.cache) return std::make_shared<runtime::Executable>(compile_now());
+    if (!chosen.cache) return runtime::load(compile_now());
     jit::Cache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
         use = CompiledKernel::Cache::found;
-        return std::make_shared<runtime::Executable>(std::move(*binary));
+        return runtime::load(std::move(*binary));
     }
     Binary binary = compile_now();
     use = cache.store(binary) ? CompiledKernel::Cache::stored : CompiledKernel::Cache::refused;
-    return std::make_shared<runtime::Executable>(std::move(binary));
+    return runtime::load(std::move(binary));
 }
 
 std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const CompileOptions& options,
@@ -63,7 +63,9 @@ std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const Co
     compiled->serial = options.code.serial;
     if (options.code.exclusive)
         for (const transform::Scattered& scattered : lowered.scattered)
-            compiled->own_gradients.push_back(scattered.parameter);
+            compiled->private_gradients.push_back(
+                {lowered.layout.offsets[static_cast<std::size_t>(scattered.parameter)],
+                 lowered.parameter_types[static_cast<std::size_t>(scattered.parameter)]});
     return compiled;
 }
 
@@ -130,10 +132,10 @@ Compiled as_asked(Compiled compiled, const LoweredKernel& lowered, const CodeOpt
 
 }  // namespace
 
-CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name, KernelFacts facts) {
+CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name, KernelFacts facts) {
     CompiledKernel kernel{std::move(facts)};
-    kernel.entry = executable->entry(name);
-    kernel.description = executable->kernel(name);
+    kernel.loaded = &executable->kernel(name);
+    kernel.description = kernel.loaded->description();
     kernel.tid_rank = kernel.description.tid_rank;
     kernel.own_parameters.assign(kernel.description.own_parameters.begin(), kernel.description.own_parameters.end());
     kernel.executable = std::move(executable);

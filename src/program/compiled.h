@@ -1,7 +1,6 @@
 // Kernels as machine code: from the disk cache where it is there, compiled otherwise.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,42 +9,25 @@
 #include "jit/jit.h"
 #include "program/lowered.h"
 #include "program/options.h"
-#include "runtime/cpu/executable.h"
+#include "runtime/executable.h"
 
 namespace weft::program {
 
-// How long one thread takes, in nanoseconds, as launches measure it; 0 before the first.
-class MeasuredCost {
-public:
-    MeasuredCost() = default;
-    MeasuredCost(const MeasuredCost& other) : ns_(other.get()) {}
-    MeasuredCost& operator=(const MeasuredCost& other) {
-        set(other.get());
-        return *this;
-    }
-    double get() const { return ns_.load(std::memory_order_relaxed); }
-    void set(double ns) { ns_.store(ns, std::memory_order_relaxed); }
-
-private:
-    std::atomic<double> ns_{0.0};
-};
-
 // One kernel ready to run.
 struct CompiledKernel : KernelFacts {
-    std::shared_ptr<runtime::Executable> executable;
-    KernelEntryPoint entry = nullptr;
+    std::shared_ptr<const runtime::Executable> executable;
+    const runtime::LoadedKernel* loaded = nullptr;  // of the executable
     KernelEntry description;
     std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
     std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
-    std::vector<int> own_gradients;            // of which parameters each worker has its own (own_gradients.h)
+    std::vector<runtime::PrivateGradient> private_gradients;
     bool serial = false;                       // one thread after the other
-    mutable MeasuredCost cost_alone;           // in place of the estimate in the description
     double compile_ms = 0.0;
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };
 
 // What launches follow, from an executable and what is known of its kernel `name`.
-CompiledKernel prepare(std::shared_ptr<runtime::Executable> executable, std::string_view name, KernelFacts facts);
+CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name, KernelFacts facts);
 
 // A lowered kernel through codegen and the cache; `options.lowering` are those that it was lowered with.
 std::shared_ptr<const CompiledKernel> build(const LoweredKernel& lowered, const CompileOptions& options);

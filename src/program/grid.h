@@ -5,16 +5,13 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/executable.h"
 #include "transform/pipeline.h"
 #include "types/layout.h"
 
 namespace weft::program {
 
-// Those of a launch as the kernel sees it.
-struct Grid {
-    std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
-    std::int64_t count = 0;  // threads in all; 0 where any extent is 0
-};
+using runtime::Grid;
 
 // Fits `dims` (1 to 4 extents) to machine code for launches of `tid_rank` dimensions: missing trailing axes have extent
 // 1, and a kernel that does not ask for coordinates counts all threads. Throws UsageError for negative extents, for

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "ir/typing.h"
-#include "program/own_gradients.h"
 #include "program/settings.h"
+#include "runtime/cpu/private_gradients.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -24,23 +24,24 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
 
 // ---- the kernel itself ----
 
-void launch(const Kernel& kernel, const CompiledKernel& compiled, const std::byte* block, const Grid& grid,
-            const FiniteCheck* check) {
-    if (!check) return run(compiled, block, grid);
+void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
+            const Grid& grid, const FiniteCheck* check) {
+    if (!check) return run(compiled, device.default_stream(), block, grid);
     Fault not_finite{};
-    run(compiled, block, grid, &not_finite);
+    run(compiled, device.default_stream(), block, grid, &not_finite);
     check->check("launch()", "kernel '" + kernel.name() + "'", "", culprit_of(compiled, not_finite));
 }
 
-const CompiledKernel& launch_recording(Kernel& kernel, std::span<const std::int64_t> dims, const std::byte* block,
-                                       std::span<runtime::Array> records, const FiniteCheck* check) {
+const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, std::span<const std::int64_t> dims,
+                                       const std::byte* block, std::span<runtime::Array> records,
+                                       const FiniteCheck* check) {
     Variant variant = kernel.variant_of(dims, block);
     variant.records = true;
     const CompiledKernel& compiled = kernel.choose(variant, block);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
     point_extras(compiled, larger.data(), block, views_of(records));
-    launch(kernel, compiled, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
+    launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
     close_records(kernel.name(), compiled, records);
     return compiled;
 }
@@ -97,12 +98,12 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
 // Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
 bool is_exclusive(const Variant& variant, const KernelFacts& adjoint, const std::byte* block, std::int64_t threads) {
     if (variant.serial || variant.finite || settings().deterministic) return false;
-    std::vector<GradientView> scattered;
+    std::vector<runtime::GradientView> scattered;
     for (const auto& [parameter, additions] : adjoint.scattered) {
         const auto at = static_cast<std::size_t>(parameter);
         scattered.push_back({&view_at(block, adjoint.layout.offsets[at]), adjoint.parameter_types[at], additions});
     }
-    return pays_to_own(scattered, threads);
+    return runtime::pays_to_own(scattered, threads);
 }
 
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
@@ -130,7 +131,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (arranged.index() != 0) block = block_of(kernel, what, compiled);
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
-    run(compiled, block.data(), grid, check ? &not_finite : nullptr);
+    run(compiled, what.device->default_stream(), block.data(), grid, check ? &not_finite : nullptr);
     if (variant.records) close_records(kernel.name(), compiled, what.records);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",

@@ -34,13 +34,14 @@ private:
 
 // Runs it. Where wp.config.verify_fp asks for that, `check` has the arrays that the kernel writes as they were; null
 // otherwise.
-void launch(const Kernel& kernel, const CompiledKernel& compiled, const std::byte* block, const Grid& grid,
-            const FiniteCheck* check = nullptr);
+void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
+            const Grid& grid, const FiniteCheck* check = nullptr);
 
 // The same with what its atomics give kept in `records`, for the adjoint; they are as open_records() gave them. Returns
 // the code that ran.
-const CompiledKernel& launch_recording(Kernel& kernel, std::span<const std::int64_t> dims, const std::byte* block,
-                                       std::span<runtime::Array> records, const FiniteCheck* check = nullptr);
+const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, std::span<const std::int64_t> dims,
+                                       const std::byte* block, std::span<runtime::Array> records,
+                                       const FiniteCheck* check = nullptr);
 
 // A launch of something that is derived from a kernel.
 struct DerivedLaunch {

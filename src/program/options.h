@@ -42,7 +42,7 @@ struct CodeOptions {
     bool short_rows = false;   // codegen::Options::short_rows
     bool dense = true;         // false: for launches with strided arrays
     bool null_arrays = false;  // for launches that pass None for an array
-    bool exclusive = false;    // of an adjoint: each worker has scattered gradients of its own (own_gradients.h)
+    bool exclusive = false;    // of an adjoint: workers have gradients of their own (runtime/executable.h)
     bool serial = false;       // one lane; launches run it on one CPU thread
     bool cache = true;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses

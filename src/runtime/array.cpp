@@ -1,39 +1,23 @@
 #include "runtime/array.h"
 
+#include <algorithm>
 #include <cstring>
 
-#include "runtime/cpu/pool.h"
-#include "runtime/memory/block_cache.h"
+#include "runtime/copy_plan.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 namespace {
 
-// Zeroing a recycled block is worth several threads from here on.
-constexpr std::int64_t kParallelBytes = 1 << 20;
-
-void zero_bytes(void* data, std::int64_t size_bytes) {
-    if (size_bytes < kParallelBytes) {
-        std::memset(data, 0, static_cast<std::size_t>(size_bytes));
-        return;
-    }
-    parallel_range(
-        size_bytes, kParallelBytes / 4,
-        [](void* state, std::int64_t begin, std::int64_t end) {
-            std::memset(static_cast<char*>(state) + begin, 0, static_cast<std::size_t>(end - begin));
-        },
-        data);
-}
-
-Block take_or_throw(std::int64_t size_bytes, const Device& device) {
-    Block block = take_block(size_bytes);
-    if (!block.data) {
+void* take_or_throw(std::int64_t size_bytes, bool zeroed, Device& device) {
+    void* const data = device.allocate(size_bytes, zeroed, device.default_stream());
+    if (!data) {
         throw UsageError("array memory",
                          "cannot allocate " + std::to_string(size_bytes) + " bytes on '" + device.alias +
                              "': the system has no more memory",
                          ErrorCategory::memory);
     }
-    return block;
+    return data;
 }
 
 BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
@@ -124,20 +108,18 @@ Buffer::~Buffer() {
     if (release) {
         release();
     } else if (data) {
-        give_block(data, size_bytes);
+        device->free(data, size_bytes, device->default_stream());
     }
 }
 
 BufferPtr allocate(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
-    return make_buffer(take_or_throw(size_bytes, device).data, size_bytes, device);
+    return make_buffer(take_or_throw(size_bytes, false, device), size_bytes, device);
 }
 
 BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
-    Block block = take_or_throw(size_bytes, device);
-    if (!block.is_zero) zero_bytes(block.data, size_bytes);
-    return make_buffer(block.data, size_bytes, device);
+    return make_buffer(take_or_throw(size_bytes, true, device), size_bytes, device);
 }
 
 std::int64_t Array::size() const {
@@ -405,10 +387,84 @@ Array reinterpret(const Array& array, Type dtype) {
 
 Array contiguous(const Array& array) { return array.is_contiguous() ? array : clone(array); }
 
-Array clone(const Array& array) {
-    Array result = empty(array.dtype, array.shape(), *array.device);
+Array clone(const Array& array) { return clone(array, *array.device); }
+
+Array clone(const Array& array, Device& device) {
+    Array result = empty(array.dtype, array.shape(), device);
     copy(result, array);
     return result;
+}
+
+// ---- copying and filling ----
+
+namespace {
+
+bool same_view(const Array& a, const Array& b) {
+    return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
+}
+
+// Who carries out a copy: of two devices that whose memory the host cannot reach.
+Device& copier(const Array& destination, const Array& source) {
+    return destination.device->is_host_memory ? *source.device : *destination.device;
+}
+
+// copy() of what differs and is not empty.
+void move_elements(const Array& destination, const Array& source) {
+    const bool same_device = destination.device == source.device;
+    if (!same_device && !destination.device->is_host_memory && !source.device->is_host_memory) {
+        move_elements(destination, clone(source, host_device()));
+        return;
+    }
+    CopyPlan plan = plan_copy(destination, source);
+    if (overlap(destination, source)) {
+        if (!destination.is_contiguous() || !source.is_contiguous()) {
+            move_elements(destination, clone(source));
+            return;
+        }
+        plan = plan_line(plan.to, plan.from, source.size_bytes());
+        plan.overlapping = true;
+    }
+    Device& device = copier(destination, source);
+    device.copy(plan, device.default_stream());
+}
+
+}  // namespace
+
+bool overlap(const Array& a, const Array& b) {
+    auto [a_low, a_high] = a.extent();
+    auto [b_low, b_high] = b.extent();
+    return a_low < b_high && b_low < a_high;
+}
+
+void copy(const Array& destination, const Array& source) {
+    if (destination.dtype.size_bytes() != source.dtype.size_bytes() || destination.ndim != source.ndim ||
+        !std::equal(destination.shape().begin(), destination.shape().end(), source.shape().begin())) {
+        throw UsageError("copy()",
+                         "source and destination must have the same shape and dtype: the source is " +
+                             source.dtype.python_name() + " " + shape_text(source.shape()) + ", the destination " +
+                             destination.dtype.python_name() + " " + shape_text(destination.shape()),
+                         ErrorCategory::value);
+    }
+    if (destination.size() == 0 || same_view(destination, source)) return;
+    move_elements(destination, source);
+    // What the copied structs point to lives as long as the copies.
+    if (source.buffer && destination.buffer) {
+        destination.buffer->references.add_all(source.buffer->references, *destination.buffer);
+    }
+}
+
+void fill(const Array& array, const void* element) {
+    if (array.size() == 0) return;
+    array.device->fill(plan_fill(array, element), array.device->default_stream());
+}
+
+void zero(const Array& array) {
+    if (array.is_contiguous()) {
+        if (array.size() > 0) array.device->clear(array.view.data, array.size_bytes(), array.device->default_stream());
+        return;
+    }
+    const std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
+    fill(array, element.data());
 }
 
 }  // namespace weft::runtime

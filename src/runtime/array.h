@@ -16,12 +16,12 @@
 
 namespace weft::runtime {
 
-// Memory and who frees it. `owner` is run once, when the last view is gone.
+// Memory and who frees it, when the last view is gone.
 struct Buffer {
     void* data = nullptr;
     std::int64_t size_bytes = 0;
     Device* device = nullptr;
-    std::function<void()> release;  // empty: the pool's own memory
+    std::function<void()> release;  // of what is not the device's own; empty: the device frees it
     std::uint64_t version = 0;      // counts writes by launches and by the host
     References references;          // what array fields of structs in this memory point to
     // Structs in memory point to it as to an array without a gradient, and it got one afterwards: they do not see it.
@@ -31,7 +31,7 @@ struct Buffer {
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// From the device's caching pool, 64-byte aligned. Size 0 gives null data. Throws UsageError (category memory).
+// The device's own, 64-byte aligned. Size 0 gives null data. Throws UsageError (category memory).
 BufferPtr allocate(std::int64_t size_bytes, Device& device);
 BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device);
 
@@ -82,11 +82,14 @@ Array transpose(const Array& array, std::span<const int> axes);
 Array reinterpret(const Array& array, Type dtype);
 Array contiguous(const Array& array);  // itself where it already is
 Array clone(const Array& array);
+Array clone(const Array& array, Device& device);
 // Whether the bytes from the lowest to the highest element of one meet those of the other.
 bool overlap(const Array& a, const Array& b);
-// Same shape and dtype; any strides; overlapping source and destination are handled as if copied through a temporary.
+// Same shape and dtype; any devices and strides. Overlapping source and destination are handled as if copied through a
+// temporary.
 void copy(const Array& destination, const Array& source);
-void fill(const Array& array, const void* element);  // element size bytes
+// `element` lies in the host's memory.
+void fill(const Array& array, const void* element);
 void zero(const Array& array);
 
 }  // namespace weft::runtime

@@ -1,51 +1,39 @@
 #include "runtime/device.h"
 
-#include <unistd.h>
+#include <mutex>
 
-#include <fstream>
-
+#include "runtime/cpu/device.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 namespace {
 
-// "AMD EPYC 7B13" as the kernel reports it; the plain architecture where it does not.
-std::string processor_name() {
-    std::ifstream cpuinfo("/proc/cpuinfo");
-    for (std::string line; std::getline(cpuinfo, line);) {
-        if (line.starts_with("model name")) {
-            auto colon = line.find(": ");
-            if (colon != std::string::npos) return line.substr(colon + 2);
-        }
-    }
-#if defined(__x86_64__)
-    return "x86_64";
-#elif defined(__aarch64__)
-    return "aarch64";
-#else
-    return "cpu";
-#endif
-}
-
-std::int64_t pages(int which) {
-    const long count = sysconf(which);
-    return count < 0 ? 0 : static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE);
-}
-
-// Devices are never destroyed: arrays that outlive main() still point at theirs.
-Device& cpu() {
-    static Device* device = new Device{"cpu", processor_name(), true, -1};
-    return *device;
-}
-
 thread_local Device* default_of_thread = nullptr;
 
 bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_with("cuda:"); }
 
+// Devices besides the CPU.
+struct Others {
+    std::mutex mutex;
+    std::vector<Device*> devices;
+};
+
+Others& others() {
+    static Others* const all = new Others;
+    return *all;
+}
+
 }  // namespace
 
+Device& host_device() {
+    static Device* const device = &make_cpu_device("cpu");
+    return *device;
+}
+
 Device& device(std::string_view name) {
-    if (name == "cpu") return cpu();
+    if (name == "cpu") return host_device();
+    for (Device* other : devices())
+        if (other->alias == name) return *other;
     if (names_cuda(name)) {
         throw UsageError("get_device()",
                          "there is no device '" + std::string(name) +
@@ -57,12 +45,21 @@ Device& device(std::string_view name) {
                      ErrorCategory::value);
 }
 
-std::vector<Device*> devices() { return {&cpu()}; }
+std::vector<Device*> devices() {
+    std::vector<Device*> all{&host_device()};
+    const std::lock_guard lock(others().mutex);
+    all.insert(all.end(), others().devices.begin(), others().devices.end());
+    return all;
+}
 
-std::int64_t total_memory(const Device&) { return pages(_SC_PHYS_PAGES); }
-std::int64_t free_memory(const Device&) { return pages(_SC_AVPHYS_PAGES); }
+void add_device(Device& device) {
+    for (const Device* known : devices())
+        WEFT_CHECK(known->alias != device.alias, "there are two devices '" + device.alias + "'");
+    const std::lock_guard lock(others().mutex);
+    others().devices.push_back(&device);
+}
 
-Device& default_device() { return default_of_thread ? *default_of_thread : cpu(); }
+Device& default_device() { return default_of_thread ? *default_of_thread : host_device(); }
 
 void set_default_device(Device& device) { default_of_thread = &device; }
 

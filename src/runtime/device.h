@@ -1,27 +1,95 @@
-// Devices by name. In this build there is one, "cpu"; asking for a CUDA device is an error that names it and says why.
+// A processor that owns the memory of arrays and runs kernels. runtime/cpu/ has the CPU's; whatever else the host has
+// to say about memory goes through this interface, so that memory which the host cannot read needs no second way.
+//
+// A stream is an order of work. What is put into one is done one after the other; it has been done at the latest when
+// the stream has been synchronized. The CPU does it before the call returns. Each device has a default stream, and
+// there is no other so far.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weft::runtime {
 
-struct Device {
-    std::string alias;  // "cpu", "cuda:0"
-    std::string name;   // the processor's own name
-    bool is_cpu = true;
-    int ordinal = -1;  // of a CUDA device
+class Device;
+class Primitives;
+struct CopyPlan;
+
+class Stream {
+public:
+    explicit Stream(Device& device) : device_(device) {}
+    virtual ~Stream() = default;
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    Device& device() const { return device_; }
+    // Returns when all work that was put into it is done.
+    virtual void synchronize() = 0;
+
+private:
+    Device& device_;
+};
+
+class Device {
+public:
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    const std::string alias;  // "cpu", "cuda:0"
+    const std::string name;   // the processor's own name
+    const bool is_cpu;
+    const int ordinal;  // of a CUDA device; -1 for a CPU
+    // Whether the host may read and write the memory of arrays in place (runtime/bytes.h).
+    const bool is_host_memory;
+
+    Stream& default_stream() const { return *default_stream_; }
+    virtual void synchronize() = 0;  // all streams
+
+    // At least `size_bytes` > 0 bytes, 64-byte aligned, for work of this stream; null where there is no more. They hold
+    // zeros where that is asked for, else anything.
+    virtual void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) = 0;
+    // After the work that is in the stream. `size_bytes` as it was given to allocate().
+    virtual void free(void* data, std::int64_t size_bytes, Stream& stream) = 0;
+
+    // One side of a copy is this device's; the other may be memory of the host.
+    virtual void copy(const CopyPlan& plan, Stream& stream) = 0;
+    // The source is one element in the host's memory, which may be gone when the call returns.
+    virtual void fill(const CopyPlan& plan, Stream& stream) = 0;
+    virtual void clear(void* data, std::int64_t size_bytes, Stream& stream) = 0;
+
+    // Bytes to the host and from it, after the work that is in the default stream; done when the call returns.
+    virtual void load(void* to, const void* from, std::int64_t size_bytes) = 0;
+    virtual void store(void* to, const void* from, std::int64_t size_bytes) = 0;
+
+    virtual Primitives& primitives() = 0;
+
+    virtual std::int64_t total_memory() const = 0;  // bytes; 0 where nobody knows
+    virtual std::int64_t free_memory() const = 0;
+
+protected:
+    Device(std::string alias, std::string name, bool is_cpu, int ordinal, bool is_host_memory)
+        : alias(std::move(alias)),
+          name(std::move(name)),
+          is_cpu(is_cpu),
+          ordinal(ordinal),
+          is_host_memory(is_host_memory) {}
+    // Devices are never destroyed: arrays that outlive main() still point at theirs.
+    virtual ~Device() = default;
+
+    Stream* default_stream_ = nullptr;
 };
 
 // Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.
 Device& device(std::string_view name);
 std::vector<Device*> devices();
-std::int64_t total_memory(const Device& device);  // bytes; 0 where nobody knows
-std::int64_t free_memory(const Device& device);
+// The CPU that Python runs on, in whose memory the host's own data lie: "cpu".
+Device& host_device();
 Device& default_device();  // of this thread
 void set_default_device(Device& device);
+
+// One more device, from now on. Its alias is new.
+void add_device(Device& device);
 
 }  // namespace weft::runtime

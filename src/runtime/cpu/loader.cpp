@@ -2,7 +2,10 @@
 // up in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read off.
 // There is no ORC session above it: nothing here is lazy, concurrent or shared between objects, a session would take
 // longer to start than a kernel takes to link, and its way to report errors is to print them.
+#include "runtime/cpu/loader.h"
+
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -13,7 +16,6 @@
 #include "llvm/ExecutionEngine/Orc/SymbolStringPool.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
-#include "runtime/cpu/executable.h"
 #include "runtime/cpu/symbols.h"
 #include "support/error.h"
 
@@ -106,9 +108,9 @@ LinkResult link_object(const std::vector<std::byte>& bytes, const std::string& n
 
 }  // namespace
 
-struct Executable::Linked {
-    std::vector<JITLinkMemoryManager::FinalizedAlloc> memory;   // of each object
-    std::unordered_map<std::string, KernelEntryPoint> entries;  // by the kernel's name
+struct CpuExecutable::Linked {
+    std::vector<JITLinkMemoryManager::FinalizedAlloc> memory;  // of each object
+    std::deque<CpuKernel> kernels;
 
     ~Linked() {
         // Unmapping can fail only where the memory was never mapped; a destructor has nobody to tell.
@@ -117,32 +119,33 @@ struct Executable::Linked {
     }
 };
 
-Executable::Executable(Binary binary) : binary_(std::move(binary)), linked_(std::make_unique<Linked>()) {
-    WEFT_CHECK(binary_.target.kind == Target::Kind::cpu,
-               "an executable for the CPU was asked for, the binary is for " + binary_.target.triple);
+CpuExecutable::CpuExecutable(Binary given) : Executable(std::move(given)), linked_(std::make_unique<Linked>()) {
+    const Binary& binary = this->binary();
+    WEFT_CHECK(binary.target.kind == Target::Kind::cpu,
+               "an executable for the CPU was asked for, the binary is for " + binary.target.triple);
     std::unordered_map<std::string, void*> natives;
-    for (const std::vector<std::byte>& object : binary_.natives) link_native(object, natives);
+    for (const std::vector<std::byte>& object : binary.natives) link_native(object, natives);
     const FindSymbol find = [&](const std::string& name) {
         const auto native = natives.find(name);
         return native != natives.end() ? native->second : find_symbol(name);
     };
-    const std::string name = binary_.kernels.empty() ? "module" : binary_.kernels.front().name;
-    LinkResult result = link_object(binary_.code, name, find);
+    const std::string name = binary.kernels.empty() ? "module" : binary.kernels.front().name;
+    LinkResult result = link_object(binary.code, name, find);
     linked_->memory.push_back(std::move(result.memory));
     if (!result.error.empty()) throw InternalError("cannot link the compiled kernel: " + result.error);
-    for (const KernelEntry& kernel : binary_.kernels) {
+    for (const KernelEntry& kernel : binary.kernels) {
         const auto found = result.symbols.find(kernel.symbol);
         if (found == result.symbols.end())
             throw InternalError("the object of kernel '" + kernel.name + "' does not define '" + kernel.symbol + "'");
-        linked_->entries.emplace(kernel.name, reinterpret_cast<KernelEntryPoint>(found->second));
+        linked_->kernels.emplace_back(kernel, reinterpret_cast<KernelEntryPoint>(found->second));
     }
 }
 
 // The next function in C++. It may use what the process has: the C library, what else is loaded for all.
-void Executable::link_native(const std::vector<std::byte>& object, std::unordered_map<std::string, void*>& natives) {
+void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unordered_map<std::string, void*>& natives) {
     LinkResult result = link_object(object, "C++ function", find_symbol_of_process);
     linked_->memory.push_back(std::move(result.memory));
-    const std::string kernel = binary_.kernels.empty() ? "" : " of kernel '" + binary_.kernels.front().name + "'";
+    const std::string kernel = binary().kernels.empty() ? "" : " of kernel '" + binary().kernels.front().name + "'";
     if (!result.missing.empty())
         throw UsageError("func_native()", "the C++" + kernel + " uses " + result.missing +
                                               ", which this process does not have. help: load the library that has it "
@@ -157,14 +160,12 @@ void Executable::link_native(const std::vector<std::byte>& object, std::unordere
     natives.emplace(native_symbol(natives.size()), found->second);
 }
 
-Executable::~Executable() = default;
+CpuExecutable::~CpuExecutable() = default;
 
-const KernelEntry& Executable::kernel(std::string_view name) const {
-    for (const KernelEntry& kernel : binary_.kernels)
-        if (kernel.name == name) return kernel;
+const CpuKernel& CpuExecutable::kernel(std::string_view name) const {
+    for (const CpuKernel& kernel : linked_->kernels)
+        if (kernel.description().name == name) return kernel;
     throw InternalError("there is no kernel '" + std::string(name) + "' in this executable");
 }
-
-KernelEntryPoint Executable::entry(std::string_view name) const { return linked_->entries.at(kernel(name).name); }
 
 }  // namespace weft::runtime

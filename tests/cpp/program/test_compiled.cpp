@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "program/compiled.h"
+#include "program/run.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -54,8 +55,9 @@ bool is_right(const CompiledKernel& kernel) {
     block.x.data = data.data();
     block.x.shape[0] = 1000;
     block.x.strides[0] = sizeof(float);
-    const LaunchContext context{{1000, 1, 1, 1}, nullptr};
-    kernel.entry(&block, &context, 0, 1000);
+    Grid grid;
+    grid.dim[0] = grid.count = 1000;
+    run(kernel, runtime::host_device().default_stream(), reinterpret_cast<const std::byte*>(&block), grid);
     for (std::size_t i = 0; i < data.size(); ++i)
         if (std::fabs(data[i] - 3.0f * std::exp(static_cast<float>(i) / 500.0f)) > 4e-6f * data[i]) return false;
     return true;

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "runtime/array.h"
-#include "runtime/memory/block_cache.h"
+#include "runtime/cpu/block_cache.h"
 #include "support/error.h"
 
 namespace weft::runtime {

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/cpu/executable.h"
+#include "runtime/cpu/loader.h"
 #include "runtime/cpu/symbols.h"
 #include "runtime/print.h"
 #include "support/error.h"
@@ -67,10 +67,10 @@ const char* const kDouble = R"(
     })";
 
 // One call of the entry over a single float.
-float run_on(const Executable& executable, float value) {
+float run_on(const CpuExecutable& executable, float value) {
     float* const data = &value;
     const LaunchContext context{{1, 1, 1, 1}, nullptr};
-    executable.entry("kernel")(&data, &context, 0, 1);
+    executable.kernel("kernel").entry()(&data, &context, 0, 1);
     return value;
 }
 
@@ -88,19 +88,19 @@ std::string calling(const std::string& function) {
 }
 
 TEST(Executable, runs_linked_code) {
-    const Executable executable(assemble(kDouble));
+    const CpuExecutable executable(assemble(kDouble));
     EXPECT_EQ(run_on(executable, 21.0f), 42.0f);
-    EXPECT_EQ(executable.kernel("kernel").symbol, "entry");
+    EXPECT_EQ(executable.kernel("kernel").description().symbol, "entry");
 }
 
 TEST(Executable, reaches_functions_of_the_math_library_and_of_sleef) {
-    EXPECT_EQ(run_on(Executable(assemble(calling("erff"))), 0.5f), std::erf(0.5f));
-    EXPECT_NEAR(run_on(Executable(assemble(calling("Sleef_sinf_u10"))), 0.5f), std::sin(0.5f), 1e-7f);
+    EXPECT_EQ(run_on(CpuExecutable(assemble(calling("erff"))), 0.5f), std::erf(0.5f));
+    EXPECT_NEAR(run_on(CpuExecutable(assemble(calling("Sleef_sinf_u10"))), 0.5f), std::sin(0.5f), 1e-7f);
 }
 
 TEST(Executable, prints_with_varying_arguments) {
     take_prints();
-    const Executable executable(assemble(R"(
+    const CpuExecutable executable(assemble(R"(
         @format = private constant [12 x i8] c"%d %g %lld\0A\00"
         declare i32 @weft_print(ptr, ...)
         define void @entry(ptr %arguments, ptr %context, i64 %begin, i64 %end) {
@@ -113,7 +113,7 @@ TEST(Executable, prints_with_varying_arguments) {
 
 TEST(Executable, an_unknown_symbol_is_an_error_that_names_it) {
     try {
-        const Executable executable(assemble(calling("no_such_function")));
+        const CpuExecutable executable(assemble(calling("no_such_function")));
         FAIL() << "linked";
     } catch (const InternalError& error) {
         EXPECT_NE(std::string(error.what()).find("no_such_function"), std::string::npos) << error.what();
@@ -121,25 +121,25 @@ TEST(Executable, an_unknown_symbol_is_an_error_that_names_it) {
 }
 
 TEST(Executable, a_missing_entry_is_an_error) {
-    EXPECT_THROW(Executable(assemble(kDouble, "another")), InternalError);
-    const Executable executable(assemble(kDouble));
-    EXPECT_THROW(executable.entry("other"), InternalError);
+    EXPECT_THROW(CpuExecutable(assemble(kDouble, "another")), InternalError);
+    const CpuExecutable executable(assemble(kDouble));
+    EXPECT_THROW(executable.kernel("other"), InternalError);
 }
 
 TEST(Executable, damaged_code_is_an_error) {
     Binary garbage = assemble(kDouble);
     garbage.code.resize(garbage.code.size() / 2);
-    EXPECT_THROW(Executable{garbage}, InternalError);
+    EXPECT_THROW(CpuExecutable{garbage}, InternalError);
     garbage.code.assign(100, std::byte{7});
-    EXPECT_THROW(Executable{garbage}, InternalError);
+    EXPECT_THROW(CpuExecutable{garbage}, InternalError);
     garbage.code.clear();
-    EXPECT_THROW(Executable{garbage}, InternalError);
+    EXPECT_THROW(CpuExecutable{garbage}, InternalError);
 }
 
 TEST(Executable, code_for_another_target_is_an_error) {
     Binary binary = assemble(kDouble);
     binary.target = {Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_90", ""};
-    EXPECT_THROW(Executable{binary}, InternalError);
+    EXPECT_THROW(CpuExecutable{binary}, InternalError);
 }
 
 // Pages of this process, from the kernel's own account.
@@ -152,9 +152,9 @@ std::int64_t mapped_pages() {
 
 TEST(Executable, gives_its_memory_back) {
     const Binary binary = assemble(kDouble);
-    for (int i = 0; i < 50; ++i) Executable{binary};
+    for (int i = 0; i < 50; ++i) CpuExecutable{binary};
     const std::int64_t before = mapped_pages();
-    for (int i = 0; i < 2000; ++i) Executable{binary};
+    for (int i = 0; i < 2000; ++i) CpuExecutable{binary};
     EXPECT_LT(mapped_pages() - before, 2000);  // each takes some pages while it lives
 }
 
@@ -164,7 +164,7 @@ TEST(Executable, links_on_many_threads_at_once) {
     std::atomic<int> right{0};
     for (int t = 0; t < 8; ++t)
         threads.emplace_back([&] {
-            for (int i = 0; i < 50; ++i) right += run_on(Executable(binary), 0.25f) == std::erf(0.25f);
+            for (int i = 0; i < 50; ++i) right += run_on(CpuExecutable(binary), 0.25f) == std::erf(0.25f);
         });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(right.load(), 8 * 50);

@@ -7,11 +7,12 @@
 #include <random>
 
 #include "runtime/cpu/pool.h"
-#include "runtime/primitives/matmul.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/primitives.h"
 
 namespace weft::runtime {
 namespace {
+
+Primitives& primitives() { return host_device().primitives(); }
 
 template <typename T>
 Array array_of(Type dtype, const std::vector<T>& values, Shape shape = {}) {
@@ -39,21 +40,21 @@ std::vector<float> random_floats(std::size_t count) {
 TEST(Primitives, sums_of_all_and_along_axes) {
     std::vector<float> values = random_floats(3 * 5000);
     Array array = array_of(f32_type(), values, {3, 5000});
-    EXPECT_NEAR(sum(array, -1)[0].real, std::accumulate(values.begin(), values.end(), 0.0), 1e-9);
-    std::vector<Total> rows = sum(array, 1), columns = sum(array, 0);
+    EXPECT_NEAR(primitives().sum(array, -1)[0].real, std::accumulate(values.begin(), values.end(), 0.0), 1e-9);
+    std::vector<Total> rows = primitives().sum(array, 1), columns = primitives().sum(array, 0);
     ASSERT_EQ(rows.size(), 3u);
     ASSERT_EQ(columns.size(), 5000u);
     EXPECT_NEAR(rows[1].real, std::accumulate(values.begin() + 5000, values.begin() + 10000, 0.0), 1e-9);
     EXPECT_NEAR(columns[7].real, double(values[7]) + values[5007] + values[10007], 1e-12);
-    EXPECT_NEAR(inner(array, array, -1)[0].real, std::inner_product(values.begin(), values.end(), values.begin(), 0.0),
-                1e-2);
+    EXPECT_NEAR(primitives().inner(array, array, -1)[0].real,
+                std::inner_product(values.begin(), values.end(), values.begin(), 0.0), 1e-2);
 }
 
 TEST(Primitives, scans_in_place) {
     std::vector<std::int32_t> values(50'000);
     std::iota(values.begin(), values.end(), -100);
     Array array = array_of(i32_type(), values);
-    scan(array, array, true);
+    primitives().scan(array, array, true);
     std::partial_sum(values.begin(), values.end(), values.begin());
     EXPECT_EQ(values_of<std::int32_t>(array), values);
 }
@@ -66,7 +67,7 @@ TEST(Primitives, sorts_are_stable_and_put_nan_last) {
     std::vector<std::int32_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
     Array keys = array_of(f32_type(), values), places = array_of(i32_type(), order);
-    sort_pairs(keys, places, static_cast<std::int64_t>(values.size()));
+    primitives().sort_pairs(keys, places, static_cast<std::int64_t>(values.size()));
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
         return std::isnan(values[b]) ? !std::isnan(values[a]) : values[a] < values[b];
     });
@@ -76,7 +77,7 @@ TEST(Primitives, sorts_are_stable_and_put_nan_last) {
 TEST(Primitives, runs) {
     Array values = array_of(i32_type(), std::vector<std::int32_t>{4, 4, 4, 2, 7, 7});
     Array found = zeros(i32_type(), Shape{6}, device("cpu")), lengths = zeros(i32_type(), Shape{6}, device("cpu"));
-    EXPECT_EQ(encode_runs(values, 6, found, lengths), 3);
+    EXPECT_EQ(primitives().encode_runs(values, 6, found, lengths), 3);
     EXPECT_EQ(values_of<std::int32_t>(found), (std::vector<std::int32_t>{4, 2, 7, 0, 0, 0}));
     EXPECT_EQ(values_of<std::int32_t>(lengths), (std::vector<std::int32_t>{3, 1, 2, 0, 0, 0}));
 }
@@ -88,7 +89,7 @@ TEST(Primitives, products_of_strided_matrices) {
     Array a = transpose(array_of(f32_type(), values, {kInner, kRows}), turned);
     Array b = array_of(f32_type(), others, {kInner, kColumns});
     Array d = empty(f32_type(), Shape{kRows, kColumns}, device("cpu"));
-    matmul(a, b, nullptr, d, 2.0, 0.0);
+    primitives().matmul(a, b, nullptr, d, 2.0, 0.0);
     std::vector<float> result = values_of<float>(d);
     for (std::int64_t i = 0; i < kRows; i += 7) {
         for (std::int64_t j = 0; j < kColumns; j += 5) {
@@ -117,8 +118,8 @@ TEST(Primitives, blocks_of_a_product_stay_in_their_rows_and_columns) {
             Array around = array_of(
                 f32_type(), std::vector<float>(static_cast<std::size_t>(height * width), kUntouched), {height, width});
             const Array middle = slice(slice(around, 0, rows / 2, rows, 1), 1, columns / 2, columns, 1);
-            matmul(array_of(f32_type(), a, {rows, inner}), array_of(f32_type(), b, {inner, columns}), nullptr, middle,
-                   1.0, 0.0);
+            primitives().matmul(array_of(f32_type(), a, {rows, inner}), array_of(f32_type(), b, {inner, columns}),
+                                nullptr, middle, 1.0, 0.0);
             const std::vector<float> all = values_of<float>(around);
             results.emplace_back();
             for (std::int64_t i = 0; i < height; ++i) {

@@ -1,4 +1,4 @@
-#include "program/meeting.h"
+#include "runtime/cpu/meeting.h"
 
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 
 #include "support/error.h"
 
-namespace weft::program {
+namespace weft::runtime {
 namespace {
 
 // How many launches take part; kAlone is one that has it to itself.
@@ -51,4 +51,4 @@ Meeting::~Meeting() {
         present.fetch_sub(1, std::memory_order_release);
 }
 
-}  // namespace weft::program
+}  // namespace weft::runtime

@@ -4,7 +4,7 @@
 // has nobody to share with, and adds plainly. Others that begin meanwhile wait for its end, which is near.
 #pragma once
 
-namespace weft::program {
+namespace weft::runtime {
 
 class Meeting {
 public:
@@ -20,4 +20,4 @@ private:
     bool is_alone_;
 };
 
-}  // namespace weft::program
+}  // namespace weft::runtime

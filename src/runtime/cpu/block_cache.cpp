@@ -1,4 +1,4 @@
-#include "runtime/memory/block_cache.h"
+#include "runtime/cpu/block_cache.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
-#include "runtime/primitives/matmul.h"
-
 #include <algorithm>
 #include <array>
 
-#include "runtime/primitives/blas.h"
-#include "runtime/primitives/numbers.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives/blas.h"
+#include "runtime/cpu/primitives/numbers.h"
+#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {
@@ -121,7 +121,8 @@ void round_into(const Array& wide, const Array& to) {
 
 }  // namespace
 
-void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) {
+void CpuPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) {
+    const CpuDevice::Access access(*a.device);
     if (d.size() == 0) return;
     Scalar scalar = d.dtype.scalar();
     if (scalar == Scalar::f16 || scalar == Scalar::bf16) {

@@ -1,4 +1,4 @@
-#include "runtime/primitives/blas.h"
+#include "runtime/cpu/primitives/blas.h"
 
 #include <blis.h>
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/primitives/numbers.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives/numbers.h"
+#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {
@@ -73,7 +74,9 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
 
 }  // namespace
 
-std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values, const Array& run_lengths) {
+std::int64_t CpuPrimitives::encode_runs(const Array& values, std::int64_t count, const Array& run_values,
+                                        const Array& run_lengths) {
+    const CpuDevice::Access access(*values.device);
     if (count == 0) return 0;
     Array part = slice(values, 0, 0, count, 1);
     Array packed = overlap(part, run_values) || overlap(part, run_lengths) ? clone(part) : contiguous(part);

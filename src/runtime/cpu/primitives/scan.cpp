@@ -3,8 +3,9 @@
 // so that the chain of dependent additions is one per group.
 #include <algorithm>
 
-#include "runtime/primitives/numbers.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives/numbers.h"
+#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {
@@ -87,7 +88,8 @@ void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
 
 }  // namespace
 
-void scan(const Array& from, const Array& to, bool inclusive) {
+void CpuPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
+    const CpuDevice::Access access(*from.device);
     Array source = contiguous(from);
     // In place only where both are the same elements; other overlaps go through memory of their own.
     bool direct = to.is_contiguous() && (to.view.data == source.view.data || !overlap(to, source));

@@ -6,8 +6,9 @@
 // pairwise. Neither depends on the number of threads or on the width of the machine's registers.
 #include <algorithm>
 
-#include "runtime/primitives/numbers.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives/numbers.h"
+#include "runtime/cpu/primitives/primitives.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WEFT_WIDE_REGISTERS 1
@@ -147,14 +148,16 @@ Extents extents_of(const Array& array, int axis) {
 
 }  // namespace
 
-std::vector<Total> sum(const Array& array, int axis) {
+std::vector<Total> CpuPrimitives::sum(const Array& array, int axis) {
+    const CpuDevice::Access access(*array.device);
     Array packed = contiguous(array);
     return visit_scalar(array.dtype.scalar(), [&](auto number) {
         return reduce<decltype(number), false>(packed.view.data, nullptr, extents_of(array, axis));
     });
 }
 
-std::vector<Total> inner(const Array& a, const Array& b, int axis) {
+std::vector<Total> CpuPrimitives::inner(const Array& a, const Array& b, int axis) {
+    const CpuDevice::Access access(*a.device);
     Array left = contiguous(a), right = contiguous(b);
     Extents extents = extents_of(a, axis);
     int components = a.dtype.components();
@@ -177,7 +180,8 @@ std::vector<Total> inner(const Array& a, const Array& b, int axis) {
     return result;
 }
 
-void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) {
+void CpuPrimitives::write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) {
+    const CpuDevice::Access access(*to.device);
     bool real = info(of).is_float();
     Scalar wide = real ? Scalar::f64 : info(of).is_signed() ? Scalar::i64 : Scalar::u64;
     Array packed = to.is_contiguous() ? to : empty(to.dtype, to.shape(), *to.device);

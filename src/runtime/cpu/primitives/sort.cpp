@@ -16,8 +16,9 @@
 #include <numeric>
 #include <utility>
 
-#include "runtime/primitives/numbers.h"
-#include "runtime/primitives/primitives.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives/numbers.h"
+#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {
@@ -239,12 +240,14 @@ void with_sorter(const Array& keys, const Array& values, std::int64_t count, con
 
 }  // namespace
 
-void sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
+void CpuPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
+    const CpuDevice::Access access(*keys.device);
     if (count < 2) return;
     with_sorter(keys, values, count, [&](const auto& sorter) { sorter.sort(0, count, true); });
 }
 
-void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
+void CpuPrimitives::sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
+    const CpuDevice::Access access(*keys.device);
     std::int64_t end = 0, longest = 0, total = 0;
     for (const Segment& segment : segments) {
         end = std::max(end, segment.end);

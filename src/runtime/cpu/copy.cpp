@@ -1,12 +1,9 @@
-// Copying and filling. Both are one thing: a loop nest over a destination and a source with strides, where a fill is a
-// source whose strides are all 0. The nest is simplified first (axes that lie end to end in both become one, the axis
-// with the smallest strides goes innermost), so that nearly every copy ends as memcpy or as one tight loop.
+#include "runtime/cpu/copy.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/array.h"
 #include "runtime/cpu/pool.h"
-#include "support/error.h"
 
 namespace weft::runtime {
 namespace {
@@ -15,45 +12,9 @@ constexpr std::int64_t kParallelBytes = 1 << 20;  // below, one thread is quicke
 constexpr std::int64_t kGrainBytes = 1 << 18;
 constexpr std::int64_t kTile = 32;  // elements along each side of a transposed block
 
-struct Axis {
-    std::int64_t count;
-    std::int64_t to;  // strides in bytes
-    std::int64_t from;
-};
-
-struct Nest {
-    char* to;
-    const char* from;
-    std::int64_t element;  // bytes
-    int ndim = 0;
-    Axis axes[kMaxDims];  // outermost first
-};
+using Axis = CopyPlan::Axis;
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
-
-Nest simplified(const Array& destination, const char* from, const std::int64_t* from_strides) {
-    Nest nest{static_cast<char*>(destination.view.data), from, destination.dtype.size_bytes()};
-    Axis axes[kMaxDims];
-    int n = 0;
-    for (int i = 0; i < destination.ndim; ++i) {
-        if (destination.view.shape[i] == 1) continue;
-        axes[n++] = {destination.view.shape[i], destination.view.strides[i], from_strides[i]};
-    }
-    // Writes in the order of memory.
-    std::stable_sort(axes, axes + n, [](const Axis& a, const Axis& b) { return magnitude(a.to) > magnitude(b.to); });
-    for (int i = 0; i < n; ++i) {
-        if (nest.ndim > 0) {
-            Axis& outer = nest.axes[nest.ndim - 1];
-            if (outer.to == axes[i].count * axes[i].to && outer.from == axes[i].count * axes[i].from) {
-                outer = {outer.count * axes[i].count, axes[i].to, axes[i].from};
-                continue;
-            }
-        }
-        nest.axes[nest.ndim++] = axes[i];
-    }
-    if (nest.ndim == 0) nest.axes[nest.ndim++] = {1, nest.element, nest.element};
-    return nest;
-}
 
 // One element, its size known to the compiler where it is a usual one.
 template <int kSize>
@@ -147,32 +108,37 @@ void run_axes(char* to, const char* from, const Axis* axes, int ndim, std::int64
     }
 }
 
-// A nest and the axis along which threads share it.
+// A plan and the axis along which threads share it.
 struct Split {
-    const Nest& nest;
+    const CopyPlan& plan;
     int axis;
 };
 
 void run_part(const Split& split, std::int64_t begin, std::int64_t end) {
-    const Nest& nest = split.nest;
+    const CopyPlan& plan = split.plan;
     Axis axes[kMaxDims];
-    std::copy(nest.axes, nest.axes + nest.ndim, axes);
+    std::copy(plan.axes, plan.axes + plan.ndim, axes);
     Axis& shared = axes[split.axis];
     shared.count = end - begin;
-    run_axes(nest.to + begin * shared.to, nest.from + begin * shared.from, axes, nest.ndim, nest.element);
+    run_axes(static_cast<char*>(plan.to) + begin * shared.to, static_cast<const char*>(plan.from) + begin * shared.from,
+             axes, plan.ndim, plan.element);
 }
 
-void run(const Nest& nest) {
-    std::int64_t total = nest.element;
-    int longest = 0;
-    for (int i = 0; i < nest.ndim; ++i) {
-        total *= nest.axes[i].count;
-        if (nest.axes[i].count > nest.axes[longest].count) longest = i;
+}  // namespace
+
+void run_copy(const CopyPlan& plan) {
+    const std::int64_t total = plan.size_bytes();
+    if (plan.overlapping) {
+        std::memmove(plan.to, plan.from, static_cast<std::size_t>(total));
+        return;
     }
+    int longest = 0;
+    for (int i = 0; i < plan.ndim; ++i)
+        if (plan.axes[i].count > plan.axes[longest].count) longest = i;
     // The outermost axis makes the longest runs of memory, unless it is too short to be shared.
     constexpr std::int64_t kEnough = 64;
-    Split split{nest, nest.axes[0].count >= kEnough ? 0 : longest};
-    std::int64_t count = nest.axes[split.axis].count;
+    Split split{plan, plan.axes[0].count >= kEnough ? 0 : longest};
+    std::int64_t count = plan.axes[split.axis].count;
     if (total < kParallelBytes) return run_part(split, 0, count);
     std::int64_t grain = std::max<std::int64_t>(1, kGrainBytes / (total / count));
     parallel_range(
@@ -181,59 +147,17 @@ void run(const Nest& nest) {
         &split);
 }
 
-bool same_view(const Array& a, const Array& b) {
-    return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
-}
-
-// copy() of what differs and is not empty.
-void move_elements(const Array& destination, const Array& source) {
-    if (overlap(destination, source)) {
-        if (destination.is_contiguous() && source.is_contiguous()) {
-            std::memmove(destination.view.data, source.view.data, static_cast<std::size_t>(source.size_bytes()));
-            return;
-        }
-        Array temporary = empty(source.dtype, source.shape(), *source.device);
-        move_elements(temporary, source);
-        run(simplified(destination, static_cast<const char*>(temporary.view.data), temporary.view.strides));
+void run_clear(void* data, std::int64_t size_bytes) {
+    if (size_bytes < kParallelBytes) {
+        std::memset(data, 0, static_cast<std::size_t>(size_bytes));
         return;
     }
-    run(simplified(destination, static_cast<const char*>(source.view.data), source.view.strides));
-}
-
-}  // namespace
-
-bool overlap(const Array& a, const Array& b) {
-    auto [a_low, a_high] = a.extent();
-    auto [b_low, b_high] = b.extent();
-    return a_low < b_high && b_low < a_high;
-}
-
-void copy(const Array& destination, const Array& source) {
-    if (destination.dtype.size_bytes() != source.dtype.size_bytes() || destination.ndim != source.ndim ||
-        !std::equal(destination.shape().begin(), destination.shape().end(), source.shape().begin())) {
-        throw UsageError("copy()",
-                         "source and destination must have the same shape and dtype: the source is " +
-                             source.dtype.python_name() + " " + shape_text(source.shape()) + ", the destination " +
-                             destination.dtype.python_name() + " " + shape_text(destination.shape()),
-                         ErrorCategory::value);
-    }
-    if (destination.size() == 0 || same_view(destination, source)) return;
-    move_elements(destination, source);
-    // What the copied structs point to lives as long as the copies.
-    if (source.buffer && destination.buffer) {
-        destination.buffer->references.add_all(source.buffer->references, *destination.buffer);
-    }
-}
-
-void fill(const Array& array, const void* element) {
-    if (array.size() == 0) return;
-    const std::int64_t repeat[kMaxDims] = {0, 0, 0, 0};
-    run(simplified(array, static_cast<const char*>(element), repeat));
-}
-
-void zero(const Array& array) {
-    std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
-    fill(array, element.data());
+    parallel_range(
+        size_bytes, kGrainBytes,
+        [](void* state, std::int64_t begin, std::int64_t end) {
+            std::memset(static_cast<char*>(state) + begin, 0, static_cast<std::size_t>(end - begin));
+        },
+        data);
 }
 
 }  // namespace weft::runtime

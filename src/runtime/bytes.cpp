@@ -1,0 +1,31 @@
+#include "runtime/bytes.h"
+
+#include "runtime/copy_plan.h"
+
+namespace weft::runtime {
+
+void copy_bytes(Device& device, void* to, const void* from, std::int64_t size_bytes) {
+    if (size_bytes > 0) device.copy(plan_line(to, from, size_bytes), device.default_stream());
+}
+
+Array on_host(const Array& array) { return array.device->is_host_memory ? array : clone(array, host_device()); }
+
+HostWrite::HostWrite(const Array& target, bool keeps) : target_(target) {
+    if (target.device->is_host_memory)
+        written_ = target;
+    else
+        written_ = keeps ? clone(target, host_device()) : empty(target.dtype, target.shape(), host_device());
+}
+
+void HostWrite::finish() {
+    if (!target_.device->is_host_memory) copy(target_, written_);
+}
+
+void HostElement::load(const Array& element) {
+    const std::int64_t size = element.dtype.size_bytes();
+    copy_.reset(new std::byte[static_cast<std::size_t>(size)]);
+    element.device->load(copy_.get(), data_, size);
+    data_ = copy_.get();
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,95 @@
+#include "runtime/cpu/device.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "runtime/cpu/block_cache.h"
+#include "runtime/cpu/copy.h"
+#include "runtime/cpu/primitives/primitives.h"
+
+namespace weft::runtime {
+namespace {
+
+// "AMD EPYC 7B13" as the kernel reports it; the plain architecture where it does not.
+std::string processor_name() {
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    for (std::string line; std::getline(cpuinfo, line);) {
+        if (line.starts_with("model name")) {
+            auto colon = line.find(": ");
+            if (colon != std::string::npos) return line.substr(colon + 2);
+        }
+    }
+#if defined(__x86_64__)
+    return "x86_64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#else
+    return "cpu";
+#endif
+}
+
+std::int64_t pages(int which) {
+    const long count = sysconf(which);
+    return count < 0 ? 0 : static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE);
+}
+
+// All that is put into it is done at once.
+class CpuStream final : public Stream {
+public:
+    using Stream::Stream;
+    void synchronize() override {}
+};
+
+}  // namespace
+
+CpuDevice::CpuDevice(std::string alias, const CpuMemory* memory)
+    : Device(std::move(alias), processor_name(), /*is_cpu=*/true, /*ordinal=*/-1, /*is_host_memory=*/memory == nullptr),
+      memory_(memory) {
+    default_stream_ = new CpuStream(*this);
+}
+
+Device& make_cpu_device(std::string alias, const CpuMemory* memory) { return *new CpuDevice(std::move(alias), memory); }
+
+void* CpuDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
+    const Block block = memory_ ? Block{memory_->allocate(size_bytes)} : take_block(size_bytes);
+    if (zeroed && !block.is_zero && block.data) clear(block.data, size_bytes, stream);
+    return block.data;
+}
+
+void CpuDevice::free(void* data, std::int64_t size_bytes, Stream&) {
+    memory_ ? memory_->free(data, size_bytes) : give_block(data, size_bytes);
+}
+
+void CpuDevice::copy(const CopyPlan& plan, Stream&) {
+    const Access access(*this);
+    run_copy(plan);
+}
+
+void CpuDevice::fill(const CopyPlan& plan, Stream&) {
+    const Access access(*this);
+    run_copy(plan);
+}
+
+void CpuDevice::clear(void* data, std::int64_t size_bytes, Stream&) {
+    const Access access(*this);
+    run_clear(data, size_bytes);
+}
+
+void CpuDevice::load(void* to, const void* from, std::int64_t size_bytes) {
+    const Access access(*this);
+    std::memcpy(to, from, static_cast<std::size_t>(size_bytes));
+}
+
+void CpuDevice::store(void* to, const void* from, std::int64_t size_bytes) { load(to, from, size_bytes); }
+
+Primitives& CpuDevice::primitives() {
+    static CpuPrimitives primitives;
+    return primitives;
+}
+
+std::int64_t CpuDevice::total_memory() const { return pages(_SC_PHYS_PAGES); }
+std::int64_t CpuDevice::free_memory() const { return pages(_SC_AVPHYS_PAGES); }
+
+}  // namespace weft::runtime

@@ -1,0 +1,92 @@
+#include "runtime/cpu/kernel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/meeting.h"
+#include "runtime/cpu/pool.h"
+#include "runtime/cpu/private_gradients.h"
+
+namespace weft::runtime {
+
+CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
+    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered), entry_(entry) {}
+
+// A launch that is alone has one thread. That is no loss where others would not be asked, and a gain where they could
+// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
+// it takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that
+// it has for data in the cache.
+bool CpuKernel::pays_to_be_alone(std::int64_t threads) const {
+    constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
+    const CpuEntry& entry = description().cpu();
+    if (entry.cost_alone <= 0.0) return false;
+    const double measured = cost_alone_ns_.load(std::memory_order_relaxed);
+    const double each = measured > 0.0 ? measured : kInCache * entry.cost_alone;
+    const double alone = each * static_cast<double>(threads);
+    const int workers = cpu_threads();
+    if (alone < kNobodyAskedNs) return true;
+    const double shared = alone * entry.cost / entry.cost_alone / workers;
+    if (workers == 1 ? alone < kShortOnOneThreadNs : alone < kShortNs && alone < shared) return true;
+    // What was measured once may have been an accident: some time it is tried again.
+    constexpr double kForgotten = 0.99;
+    if (measured > 0.0) cost_alone_ns_.store(measured * kForgotten, std::memory_order_relaxed);
+    return false;
+}
+
+// The threads of a launch that is alone.
+void CpuKernel::run_alone(KernelEntryPoint entry, const void* arguments, LaunchContext& context,
+                          std::int64_t count) const {
+    constexpr double kWorthMeasuringNs = 5'000;
+    context.alone = true;
+    const double estimated = description().cpu().cost_alone;
+    if (estimated * static_cast<double>(count) < kWorthMeasuringNs) {
+        entry(arguments, &context, 0, count);
+        return;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    entry(arguments, &context, 0, count);
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    // One launch that was interrupted does not count for more than it has to.
+    constexpr double kMostGrowth = 1.25;
+    const double before = cost_alone_ns_.load(std::memory_order_relaxed);
+    const double most = before > 0.0 ? kMostGrowth * before : estimated;
+    cost_alone_ns_.store(std::min(took.count() / static_cast<double>(count), most), std::memory_order_relaxed);
+}
+
+bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& grid,
+                    const LaunchOptions& options) const {
+    LaunchContext context;
+    std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
+    context.fault = options.fault;
+    context.not_finite = options.not_finite;
+    const CpuEntry& code = description().cpu();
+    std::optional<Meeting> meeting;
+    // The same code each time, where order is kept: whether a launch is alone depends on what others do.
+    if (code.meets) meeting.emplace(!options.keeps_order && pays_to_be_alone(grid.count));
+    if (meeting && meeting->is_alone()) {
+        run_alone(entry, arguments, context, grid.count);
+        return true;
+    }
+    const int rank = description().tid_rank;
+    const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
+    // A chunk is mostly middle where it is so many times as long as its two ends.
+    constexpr std::int64_t kMiddle = 128;
+    const std::int64_t least = grid.count / grid.dim[0] * code.seam * kMiddle;
+    return parallel_launch(entry, arguments, context, grid.count, row, code.cost, options.interrupted, least,
+                           options.serial || options.keeps_order ? 1 : 0);
+}
+
+bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                       Stream& stream) const {
+    if (grid.count == 0) return true;
+    const CpuDevice::Access access(stream.device());
+    if (options.private_gradients.empty()) return run(entry_, arguments.data(), grid, options);
+    PrivateGradients own(entry_, arguments, options.private_gradients);
+    const bool finished = run(&PrivateGradients::run_piece, &own, grid, options);
+    own.add_up();
+    return finished;
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,29 @@
+// Kernels of a CPU: an entry point in this process, called for chunks of the grid on the threads of the pool.
+#pragma once
+
+#include <atomic>
+
+#include "binary/cpu_abi.h"
+#include "runtime/executable.h"
+
+namespace weft::runtime {
+
+class CpuKernel final : public LoadedKernel {
+public:
+    CpuKernel(const KernelEntry& description, KernelEntryPoint entry);
+
+    KernelEntryPoint entry() const { return entry_; }
+    bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                Stream& stream) const override;
+
+private:
+    bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
+    bool pays_to_be_alone(std::int64_t threads) const;
+    void run_alone(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
+
+    KernelEntryPoint entry_;
+    // How long one thread takes where the launch is alone, in nanoseconds, as launches measure it; 0 before the first.
+    mutable std::atomic<double> cost_alone_ns_{0.0};
+};
+
+}  // namespace weft::runtime

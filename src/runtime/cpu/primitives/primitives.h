@@ -1,0 +1,23 @@
+// The CPU's operations on whole arrays. They run on the pool: data are cut into blocks of fixed size, and what the
+// blocks give is put together in a fixed order. Products of matrices are cut into blocks too, which BLIS multiplies on
+// one thread each; so there is one set of threads in the process.
+#pragma once
+
+#include "runtime/primitives.h"
+
+namespace weft::runtime {
+
+class CpuPrimitives final : public Primitives {
+public:
+    std::vector<Total> sum(const Array& array, int axis) override;
+    std::vector<Total> inner(const Array& a, const Array& b, int axis) override;
+    void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) override;
+    void scan(const Array& from, const Array& to, bool inclusive) override;
+    void sort_pairs(const Array& keys, const Array& values, std::int64_t count) override;
+    void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;
+    std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
+                             const Array& run_lengths) override;
+    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,84 @@
+// Code that a device can run: a Binary that has been loaded, and its kernels, ready to be launched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "binary/binary.h"
+#include "runtime/device.h"
+#include "types/layout.h"
+
+namespace weft::runtime {
+
+// The extents of a launch as the kernel sees it.
+struct Grid {
+    std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
+    std::int64_t count = 0;  // threads in all; 0 where any extent is 0
+};
+
+// A gradient of which each worker of a launch gets one of its own, where the device does that.
+struct PrivateGradient {
+    std::int64_t offset;  // of its array in the arguments
+    Type array;
+};
+
+struct LaunchOptions {
+    // What checks find, and who first wrote what is not finite: filled at the latest when the stream has been
+    // synchronized. Null where nobody asks.
+    Fault* fault = nullptr;
+    Fault* not_finite = nullptr;
+    bool serial = false;       // one thread after the other
+    bool keeps_order = false;  // the same order of threads each time
+    std::span<const PrivateGradient> private_gradients = {};
+    // Where not null, a launch that runs on the host asks now and then whether it should end.
+    bool (*interrupted)() = nullptr;
+};
+
+class LoadedKernel {
+public:
+    const KernelEntry& description() const { return description_; }
+    // Estimated time that a launch keeps its caller, in nanoseconds for each thread of the grid.
+    double cost_ns() const { return cost_ns_; }
+    // Whether what it leaves in memory depends on the order of its threads.
+    bool is_ordered() const { return is_ordered_; }
+
+    // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
+    virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                        Stream& stream) const = 0;
+
+protected:
+    LoadedKernel(KernelEntry description, double cost_ns, bool is_ordered)
+        : description_(std::move(description)), cost_ns_(cost_ns), is_ordered_(is_ordered) {}
+    virtual ~LoadedKernel() = default;
+
+private:
+    KernelEntry description_;
+    double cost_ns_;
+    bool is_ordered_;
+};
+
+class Executable {
+public:
+    virtual ~Executable() = default;
+    Executable(const Executable&) = delete;
+    Executable& operator=(const Executable&) = delete;
+
+    const Binary& binary() const { return binary_; }
+    // They live as long as the executable. Throws InternalError where there is no such kernel.
+    virtual const LoadedKernel& kernel(std::string_view name) const = 0;
+
+protected:
+    explicit Executable(Binary binary) : binary_(std::move(binary)) {}
+
+private:
+    Binary binary_;
+};
+
+// For all devices of the kind that the binary names. Throws InternalError where there is none, and where the code is
+// damaged; UsageError where functions in C++ want what the process does not have.
+std::shared_ptr<const Executable> load(Binary binary);
+
+}  // namespace weft::runtime

@@ -1,0 +1,65 @@
+// Operations on whole arrays that are not one kernel: sums, scans, sorts, runs of equal elements, products of matrices.
+// Each device has its own way to do them.
+//
+// Every result is the same for any number of threads. Floats are added in double precision, pairwise over blocks of a
+// fixed size; integers and bools in 64 bits, wrapping.
+//
+// These functions check nothing: their callers (bindings/array_primitives.cpp) do. All arrays of a call are on one
+// device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/array.h"
+
+namespace weft::runtime {
+
+// A sum in the width in which it was added: `real` of floats, `whole` of the others (u64 keeps its bits).
+struct Total {
+    double real = 0.0;
+    std::int64_t whole = 0;
+};
+
+struct Segment {
+    std::int64_t begin, end;
+};
+
+class Primitives {
+public:
+    // The sum over one axis, or over all elements where `axis` is -1: a total for each component of each element that
+    // is left, in C order.
+    virtual std::vector<Total> sum(const Array& array, int axis) = 0;
+    // The sum over one axis (-1: all) of the products of elements; of vectors and matrices, of all their components.
+    // Precondition: equal shapes and dtypes.
+    virtual std::vector<Total> inner(const Array& a, const Array& b, int axis) = 0;
+    // Writes totals, one for each component of each element, with the destination's dtype. Precondition: as many.
+    virtual void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) = 0;
+
+    // Running sums along a one-dimensional array, component by component. Exclusive: each element is left out of its
+    // own sum. `to` may be `from`. Precondition: equal lengths and dtypes.
+    virtual void scan(const Array& from, const Array& to, bool inclusive) = 0;
+
+    // Sorts the first `count` keys in ascending order and moves the values along; equal keys keep their order. -0
+    // equals 0, NaNs come last. Precondition: one dimension, keys of numbers.
+    virtual void sort_pairs(const Array& keys, const Array& values, std::int64_t count) = 0;
+    // The same for each of the segments [begin, end) by itself. Precondition: they lie in the arrays and do not
+    // overlap.
+    virtual void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) = 0;
+
+    // The runs of equal elements among the first `count`: their values and lengths, and how many they are (the result).
+    // Elements are compared by their bytes' meaning as numbers: -0 equals 0, a NaN equals nothing. Stops with an error
+    // text where the outputs are too short. Precondition: scalars; `lengths` is int32.
+    virtual std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
+                                     const Array& run_lengths) = 0;
+
+    // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null
+    // where beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal
+    // dtypes among f16, bf16, f32 and f64; shapes that fit. 16-bit floats are multiplied in f32 and rounded once.
+    virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) = 0;
+
+protected:
+    virtual ~Primitives() = default;
+};
+
+}  // namespace weft::runtime
