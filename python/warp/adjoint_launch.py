@@ -45,8 +45,7 @@ def launch_adjoint(
             if not is_output:
                 results.append((gradient, work))
         gradients.append(work)
-    nothing = [None] * len(values)
-    _weft.run_adjoint(kernel, dim, values, nothing, nothing, [], gradients, None, device)
+    _weft.run_adjoint(kernel, dim, values, gradients, device)
     for gradient, work in results:
         gradient.assign(work)
 

@@ -29,7 +29,6 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
-from warp.launches import Launch
 from warp.tape import Tape
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
@@ -272,11 +271,19 @@ def gradcheck(
     )
 
 
+def _contents(need: _weft.Need) -> array:
+    """What a launch saw; a copy has a gradient of its own where the array has one."""
+    contents = need.contents()
+    if need.copy is not None and need.array.requires_grad:
+        return _weft.clone(contents, requires_grad=True)
+    return contents
+
+
 def _launch_subject(api: str, entry: Any) -> Subject | None:
     """One launch of a tape, from what its arrays held then; None where it has no gradients."""
-    names = parameters(entry.kernel.func)
+    names, before = parameters(entry.kernel.func), entry.before
     arguments = [
-        entry.before[i][0].contents_with_gradient() if i in entry.before and isinstance(value, array) else value
+        _contents(before[i][0]) if i in before and isinstance(value, array) else value
         for i, value in enumerate(entry.values)
     ]
     written = [i for i, writes in enumerate(entry.writes) if writes and is_differentiable(arguments[i])]
@@ -331,7 +338,7 @@ def gradcheck_tape(
     api = "gradcheck_tape()"
     if not isinstance(tape, Tape):
         raise _weft.usage_error(f"{api}: expected a wp.Tape, got {type(tape).__name__}", TypeError)
-    launches = [entry for entry in tape.launches if isinstance(entry, Launch)]
+    launches = [entry for entry in tape.launches if isinstance(entry, _weft.RecordedLaunch)]
     if not launches:
         raise _weft.usage_error(f"{api}: there is no launch on the tape", ValueError)
     if reverse_launches:

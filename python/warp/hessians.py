@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from warp import _weft
-from warp._weft import Kernel, array, primitives, usage_error
+from warp._weft import Kernel, Need, RecordedLaunch, array, primitives, usage_error
 from warp.jacobians import Unrecorded
-from warp.launches import Launch
-from warp.recording import Need, Operation, Write
+from warp.recording import Operation, Write
 from warp.tangents import check_moving, tangents_like
 from warp.tape import Tape
 from warp.twins import (
@@ -38,14 +37,16 @@ class _TwinTape(Tape):
         super().__init__()
         self._twins, self._launch_twins = twins, launch_twins
         self._forward = Forward("hvp()", twins)
-        self._kept_twins: dict[int, array] = {}  # by id of what is kept
+        self._kept_twins: dict[int, array] = {}  # by Need.copy_id
+        self._takes_launches = self._tells_kept = True
 
     def _twins_of(self, values: list) -> list:
         return self._launch_twins or [self._twins.of(value) for value in values]
 
-    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, shape: Any) -> Any:
-        records = super()._record_launch(kernel, dim, values, device, shape)
+    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
+        records = super()._record_launch(kernel, dim, values, device, is_seen)
         if not self._launch_twins and self._forward.launch(kernel, dim, values, records, device):
+            self._entries[-1].records = records
             return None  # it has been run
         return records
 
@@ -65,34 +66,34 @@ class _TwinTape(Tape):
         refuse_function("hvp()", entry)
         super()._append(entry, *needs)
 
-    def _keep(self, needs: list[Need]) -> None:
-        super()._keep(needs)
+    def _kept_now(self, needs: list[Need]) -> None:
         twins = [(need, twin) for need in needs if (twin := self._twins.of_array(need.array)) is not None]
         kept = _weft.keep_together([twin for _, twin in twins])
         for (need, _), one in zip(twins, kept, strict=True):
-            self._kept_twins[id(need.copy)] = one
+            self._kept_twins[need.copy_id] = one
 
-    def _reverse(self, entry: Any) -> None:
-        if isinstance(entry, Launch):
-            self._reverse_launch(entry)
+    def _reverse(self, index: int, entry: Any) -> None:
+        if isinstance(entry, RecordedLaunch):
+            self._reverse_moving(entry)
         elif isinstance(entry, Write):
             self._reverse_write(entry)
         else:
             self._reverse_operation(entry)
 
     def _kept_twin(self, need: Need) -> array | None:
-        return self._kept_twins.get(id(need.copy)) if need.copy is not None else None
+        return self._kept_twins.get(need.copy_id)
 
     def _twin_then(self, need: Need) -> array | None:
         kept = self._kept_twin(need)
         return kept if kept is not None else self._twins.of_array(need.array)
 
-    def _reverse_launch(self, launch: Launch) -> None:
+    def _reverse_moving(self, launch: RecordedLaunch) -> None:
         if not launch.is_smooth:
             return
-        values, before, after = launch.contents()
-        twins = self._twins_of(launch.values)
-        kept = {id(need.array): self._kept_twin(need) for needs in launch.before.values() for need in needs}
+        values, before, after = _contents(launch)
+        needed, given = launch.before, launch.values
+        twins = self._twins_of(given)
+        kept = {id(need.array): self._kept_twin(need) for needs in needed.values() for need in needs}
 
         def at_launch(one: array) -> array | None:
             twin, then = self._twins.of_array(one), kept.get(id(one))
@@ -102,8 +103,8 @@ class _TwinTape(Tape):
             return then
 
         twins = [
-            with_arrays(value, at_launch, twin) if i in launch.before else twin
-            for i, (value, twin) in enumerate(zip(launch.values, twins, strict=True))
+            with_arrays(value, at_launch, twin) if i in needed else twin
+            for i, (value, twin) in enumerate(zip(given, twins, strict=True))
         ]
         _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
 
@@ -138,6 +139,49 @@ class _TwinTape(Tape):
         write.backward()
         if twin is not None:
             twin.grad.zero_()
+
+
+def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:
+    """The arguments as the adjoint takes them: (values, before, after), where the latter have arrays to be read in
+    place of the values, or None."""
+    values, nested = launch.values, launch.nested
+    before: list[array | None] = [None] * len(values)
+    after: list[array | None] = [None] * len(values)
+    within = {need.array: need.copy for needs in launch.within.values() for need in needs if need.copy is not None}
+    needed = launch.before
+    for i, value in enumerate(values):
+        copies = {id(need.array): need.copy for need in needed.get(i, ())}
+        leads_on = bool(within) and i in nested
+        if isinstance(value, array):
+            before[i] = _with_nested(value, copies.get(id(value)), within if leads_on else {})
+        elif leads_on or any(copy is not None for copy in copies.values()):
+            values[i] = _with_contents(value, copies, within)
+    for i, need in launch.after.items():
+        after[i] = need.copy
+    return values, before, after
+
+
+def _with_nested(one: array, copy: array | None, within: dict[array, array]) -> array | None:
+    """What is to be read in place of an array: its copy, which leads to other copies where there are some."""
+    if not within or not _weft.holds_arrays(one):
+        return copy
+    return _weft.with_nested(one if copy is None else copy, list(within), list(within.values()))
+
+
+def _with_contents(struct: Any, copies: dict[int, array | None], within: dict[array, array]) -> Any:
+    """The struct with its arrays' contents as they were; the gradients are those that the arrays have."""
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            copy = _with_nested(value, copies.get(id(value)), within)
+            if copy is not None:
+                copy.grad = value.grad
+                value = copy
+        elif _weft.arrays_in(value):
+            value = _with_contents(value, copies, within)
+        setattr(result, name, value)
+    return result
 
 
 # ---- what users call ----

@@ -1,4 +1,4 @@
-"""What a tape records: launches (launches.py), copies by the host, operations on whole arrays, functions of the user.
+"""What a tape records besides launches: copies by the host, operations on whole arrays, functions of the user.
 
 Each entry knows the way back. A launch runs the adjoint of its kernel, a copy adds the gradient of what it wrote to
 that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring theirs, as
@@ -13,98 +13,23 @@ and products with Hessians (hessians.py) go forward and back with tangents, by t
 
 from __future__ import annotations
 
-import bisect
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from warp import _weft
-from warp._weft import array
+from warp._weft import Need, array
 
 __all__ = [
     "Entry",
     "Function",
-    "Need",
     "Operation",
     "Part",
-    "Waiting",
     "Write",
     "arrays_of",
     "is_smooth",
-    "join_overlapping",
     "recorded",
 ]
-
-
-class Need:
-    """That an entry of a tape reads an array, and its adjoint does so again."""
-
-    __slots__ = ("array", "begin", "buffer", "copy", "end", "together")
-
-    def __init__(self, needed: array):
-        self.array = needed
-        self.buffer, self.begin, self.end, _ = _weft.memory_of(needed)
-        self.copy: array | None = None  # of the contents that the entry saw; None while the array still has them
-        # Those of the entry that are copied as one, because they show parts of the same memory: what the kernel stores
-        # through one argument it may read through another, and so does its adjoint.
-        self.together: list[Need] = [self]
-
-    def contents(self) -> array:
-        return self.array if self.copy is None else self.copy
-
-    def contents_with_gradient(self) -> array:
-        """The same; a copy has a gradient of its own where the array has one."""
-        contents = self.contents()
-        if self.copy is not None and self.array.requires_grad:
-            contents = _weft.clone(contents, requires_grad=True)
-        return contents
-
-
-def join_overlapping(needs: list[Need]) -> None:
-    """Those of the needs of one entry that overlap will be copied together."""
-    needs = sorted(needs, key=lambda need: (need.buffer, need.begin))
-    end = 0
-    for before, need in itertools.pairwise(needs):
-        end = max(end, before.end) if before.buffer == need.buffer else 0
-        if before.buffer == need.buffer and need.begin < max(end, before.end):
-            before.together.append(need)
-            need.together = before.together
-
-
-class Waiting:
-    """The needs of one buffer whose contents are still there, by their first byte: what a write meets is found without
-    looking at all of them, as where every step of a rollout has a row of one array."""
-
-    def __init__(self) -> None:
-        self._begins: list[int] = []
-        self._needs: list[Need] = []
-        self._longest = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._needs)
-
-    def add(self, need: Need) -> None:
-        at = bisect.bisect_right(self._begins, need.begin)
-        self._begins.insert(at, need.begin)
-        self._needs.insert(at, need)
-        self._longest = max(self._longest, need.end - need.begin)
-
-    def take(self, begin: int, end: int) -> list[Need]:
-        """Removes and returns those that lie in part in these bytes."""
-        first = bisect.bisect_right(self._begins, begin - self._longest)
-        last = bisect.bisect_left(self._begins, end)
-        found = [need for need in self._needs[first:last] if begin < need.end]
-        if found:
-            self._replace(first, last, [need for need in self._needs[first:last] if begin >= need.end])
-        return found
-
-    def forget(self, needs: list[Need]) -> None:
-        self._replace(0, len(self._needs), [need for need in self._needs if need not in needs])
-
-    def _replace(self, first: int, last: int, needs: list[Need]) -> None:
-        self._needs[first:last] = needs
-        self._begins[first:last] = [need.begin for need in needs]
 
 
 def is_smooth(value: array) -> bool:
@@ -128,7 +53,7 @@ class Entry:
         """The arrays that it writes; those of one list count as one write to each memory that they lie in."""
         return []
 
-    def known_arrays(self) -> Iterator[array]:
+    def known_arrays(self) -> Iterable[array]:
         """Those that the program has given."""
         return self.arrays()
 
@@ -171,7 +96,7 @@ class Write(Entry):
         launch = self.as_launch()
         if launch is not None:
             kernel, dim, values = launch
-            _weft.run_adjoint(kernel, dim, values, [None, None], [None, None], [], [None, None], None, None)
+            _weft.run_adjoint(kernel, dim, values, [None, None], None)
         else:
             self.to.grad.zero_()
 
@@ -270,7 +195,11 @@ class Operation(Entry):
     def backward(self) -> None:
         written = {name: read.grad for name, read in self.reads.items() if read.grad is not None}
         culprit = f"the way back of {self.name}"
-        _weft.run_verified("Tape.backward()", culprit, "the gradient of ", written, self._go_back)
+        gradients = [one.grad for one in (*self.reads.values(), *self.writes.values()) if one.grad is not None]
+        _weft.run_adding(
+            gradients,
+            lambda: _weft.run_verified("Tape.backward()", culprit, "the gradient of ", written, self._go_back),
+        )
 
     def _go_back(self) -> None:
         gradients = self.take(lambda written: written.grad)

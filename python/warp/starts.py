@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import array, primitives, usage_error
-from warp.launches import Launch
+from warp._weft import RecordedLaunch, array, primitives, usage_error
 from warp.recording import Entry, Function
 
 __all__ = ["check_gradient", "check_loss", "give_gradient", "implied_loss", "reader_of"]
@@ -80,7 +79,7 @@ def implied_loss(entries: Sequence[Entry]) -> array | None:
         return None
     if any(isinstance(entry, Function) for entry in entries):
         return None  # which may start from anything
-    last = next((entry for entry in reversed(entries) if isinstance(entry, Launch)), None)
+    last = next((entry for entry in reversed(entries) if isinstance(entry, RecordedLaunch)), None)
     written = {id(one): one for together in (last.written() if last else ()) for one in together}
     candidates = [one for one in written.values() if one.size == 1 and _is_number(one)]
     if len(candidates) != 1:
@@ -97,13 +96,13 @@ def implied_loss(entries: Sequence[Entry]) -> array | None:
 
 def reader_of(
     of: array, gradient: array, grads: dict[array, array], entries: Sequence[Entry]
-) -> tuple[Launch, int] | None:
-    """The launch that may read a gradient from where the caller has it, and the number of its argument: the last entry
+) -> tuple[int, int] | None:
+    """The launch that may read a gradient from where the caller has it, and its argument, by number: the last entry
     that has to do with the array, if all it does is to overwrite the whole array."""
     overlap = primitives.overlap
     if of.retain_grad or any(overlap(other.grad, of.grad) for other in grads if other is not of):
         return None
-    for entry in reversed(entries):
+    for index, entry in reversed(list(enumerate(entries))):
         arrays = list(entry.arrays())
         gradients = [one.grad for one in arrays if one.grad is not None]
         if isinstance(entry, Function) or any(overlap(one, gradient) for one in gradients):
@@ -113,10 +112,10 @@ def reader_of(
             if any(overlap(one, of.grad) for one in gradients):
                 return None
             continue
-        at = entry.overwritten(concerned[0]) if isinstance(entry, Launch) else None
+        at = entry.overwritten(concerned[0]) if isinstance(entry, RecordedLaunch) else None
         if len(concerned) > 1 or at is None or not _is_like(concerned[0], of, gradient):
             return None
-        return entry, at
+        return index, at
     return None
 
 

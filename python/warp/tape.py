@@ -10,17 +10,15 @@ the contents that it has when ``backward`` runs.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from warp import _weft
-from warp._weft import array, primitives, usage_error
+from warp._weft import RecordedLaunch, array, primitives, usage_error
 from warp.constants import LOG_WARNING
-from warp.launches import Launch, gradients_of
 from warp.logger import get_logger
-from warp.recording import Function, Need, Operation, Waiting, Write, join_overlapping
+from warp.recording import Function, Operation, Write
 from warp.starts import check_gradient, check_loss, give_gradient, implied_loss, reader_of
 
 __all__ = ["Tape"]
@@ -34,7 +32,7 @@ class Memory(NamedTuple):
     peak_bytes: int
 
 
-class Tape:
+class Tape(_weft.TapeRecorder):
     """Records launches, copies and array operations, and computes gradients by running them backwards.
 
     It records what the thread that entered it does; each thread can have a tape of its own.
@@ -53,6 +51,7 @@ class Tape:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._forget()
 
     # ---- recording ----
@@ -65,17 +64,6 @@ class Tape:
 
     def __exit__(self, *exception: Any) -> None:
         _weft.set_active_tape(None)
-
-    def _record_launch(
-        self, kernel: Any, dim: Any, values: list, device: Any, shape: tuple[int, ...] | None
-    ) -> list[array] | None:
-        """Gives the arrays in which the launch has to keep what its atomics give, for a grid of this shape, which is
-        None where the launch is not made here. Tapes that run it themselves give None."""
-        entry = Launch(kernel, dim, values, device, shape)
-        needs = entry.needs()
-        join_overlapping(needs)
-        self._append(entry, needs, list(entry.after.values()))
-        return entry.records
 
     def _record_write(self, to: array, source: array | None) -> None:
         if source is not None and source.grad is not None and primitives.overlap(to, source):
@@ -93,80 +81,11 @@ class Tape:
             self._forget_last()
             raise
 
-    def _append(self, entry: Any, before: list[Need], after: Sequence[Need] = ()) -> None:
-        """Adds an entry that is about to run: keeps what it overwrites and somebody needs, which may be itself
-        (``before``)."""
-        written = entry.written()
-        counted = [one for together in written for one in _of_each_memory(together)]
-        self._last = [*before, *after], {buffer: self._versions.get(buffer) for buffer, _ in counted}
-        self._wait(before)
-        for one in itertools.chain.from_iterable(written):
-            self._written[id(one)] = one
-            buffer, begin, end, _ = _weft.memory_of(one)
-            taken = self._needs[buffer].take(begin, end) if buffer in self._needs else []
-            copies: dict[tuple, array] = {}
-            for need in taken:
-                if len(need.together) > 1:
-                    if need.copy is None:
-                        self._keep(need.together)
-                        self._needs[buffer].forget(need.together)
-                    continue
-                key = (need.begin, need.end, need.array.shape, need.array.strides, need.array.dtype)
-                if key not in copies:
-                    self._keep([need])
-                    copies[key] = need.copy
-                need.copy = copies[key]
-            if taken:
-                self._kept.setdefault(buffer, one)
-        self._wait(after)
-        self._count_writes(counted)
-        self._entries.append(entry)
-
-    def _wait(self, needs: Iterable[Need]) -> None:
-        for need in needs:
-            self._needs.setdefault(need.buffer, Waiting()).add(need)
-
-    def _count_writes(self, written: Iterable[tuple[int, array]]) -> None:
-        """Each of these is about to be written once. What else writes there is not on the tape."""
-        for buffer, one in written:
-            *_, version = _weft.memory_of(one)
-            _, before = self._versions.get(buffer, (one, version))
-            if before == version:
-                self._versions[buffer] = (one, version + 1)
-            elif before < version:  # by now; else this very entry writes it more than once
-                self._versions[buffer] = (one, -1)
-            else:
-                self._versions[buffer] = (one, before + 1)
-
-    def _forget_last(self) -> None:
-        """What was recorded last has failed: it needs nothing, and has not counted its writes."""
-        self._entries.pop()
-        needs, versions = self._last
-        for waiting in self._needs.values():
-            waiting.forget(needs)
-        for buffer, before in versions.items():
-            if before is None:
-                self._versions.pop(buffer, None)
-            else:
-                self._versions[buffer] = before
-
-    def _keep(self, needs: list[Need]) -> None:
-        """Copies the contents that these need, which lie in one memory, as one."""
-        copies = _weft.keep_together([need.array for need in needs])
-        for need, made in zip(needs, copies, strict=True):
-            need.copy = made
-        size = max(need.end for need in needs) - min(need.begin for need in needs)
-        self._memory = Memory(
-            self._memory.copies + 1,
-            self._memory.bytes + size,
-            max(self._memory.peak_bytes, self._memory.bytes + size),
-        )
-
     def record_launch(
         self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any
     ) -> None:
         """Records a launch without running it: for those who have run it themselves, and are about to."""
-        self._record_launch(kernel, dim, [*inputs, *outputs], device, None)
+        self._record_launch(kernel, dim, [*inputs, *outputs], device, False)
 
     def record_func(self, backward: Callable[[], Any], arrays: Iterable[array]) -> None:
         """Records something that Weft does not see: ``backward()`` is called in its place on the way back.
@@ -195,7 +114,7 @@ class Tape:
             metadata: anything that is to be kept with it, in :attr:`scopes`.
         """
         self._open_scopes.append(len(self.scopes))
-        self.scopes.append((len(self._entries), scope_name, {} if metadata is None else metadata))
+        self.scopes.append((self._count, scope_name, {} if metadata is None else metadata))
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Ends the group that was begun last.
@@ -208,10 +127,10 @@ class Tape:
         if not self._open_scopes:
             raise usage_error("Tape.record_scope_end(): no group has been begun", RuntimeError)
         begin = self._open_scopes.pop()
-        if remove_scope_if_empty and self.scopes[begin][0] == len(self._entries):
+        if remove_scope_if_empty and self.scopes[begin][0] == self._count:
             del self.scopes[begin:]
         else:
-            self.scopes.append((len(self._entries), None, None))
+            self.scopes.append((self._count, None, None))
 
     def _end_of_timer(self) -> None:
         """Of a wp.ScopedTimer, inside of which the tape may have been reset."""
@@ -269,7 +188,7 @@ class Tape:
                     own.append((gradient, _weft.keep(gradient)))
                 elif (reader := reader_of(of, gradient, given, self._entries)) is not None:
                     of.grad.zero_()  # that launch uses it up
-                    self._supplied.setdefault(id(reader[0]), {})[reader[1]] = gradient
+                    self._supplied.setdefault(reader[0], {})[reader[1]] = gradient
                 else:
                     of.grad.assign(gradient)
             try:
@@ -282,16 +201,16 @@ class Tape:
     def _reverse_all(self) -> None:
         """Goes back through all entries, from the gradients that the arrays hold."""
         self._check_versions()
-        retained = [one for one in self._written.values() if one.retain_grad]
+        retained = bool(self._retaining())
         laid_aside: list[tuple[array, array]] = []
         left_out: dict[str, None] = {}
         with self._paused():
-            for entry in reversed(self._entries):
-                for one in _those_of(entry, retained):
+            for index, entry in reversed(list(enumerate(self._entries))):
+                for one in _retained_of(entry) if retained else ():
                     laid_aside.append((one.grad, _weft.keep(one.grad)))
-                if isinstance(entry, Launch) and entry.is_left_out:
+                if isinstance(entry, RecordedLaunch) and entry.is_left_out:
                     left_out[entry.kernel.__name__] = None
-                self._reverse(entry)
+                self._reverse(index, entry)
             # The one that was laid aside first is that of the last contents.
             for gradient, kept in reversed(laid_aside):
                 gradient.assign(kept)
@@ -306,30 +225,15 @@ class Tape:
     def _clear_retained(self, all_of_them: bool) -> None:
         """What was kept to be looked at has no part in another pass. Where the caller's seeds may be anywhere, it is
         told by nobody having touched it since."""
-        for one in self._written.values():
-            if one.retain_grad and (all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]):
+        for one in self._retaining():
+            if all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]:
                 one.grad.zero_()
 
-    def _reverse(self, entry: Any) -> None:
-        if isinstance(entry, Launch):
-            entry.backward(lambda: self._written_after(entry), self._supplied.get(id(entry)))
+    def _reverse(self, index: int, entry: Any) -> None:
+        if isinstance(entry, RecordedLaunch):
+            self._reverse_launch(index, self._supplied.get(index, {}))
         else:
             entry.backward()
-
-    def _written_after(self, entry: Launch) -> list[array]:
-        later = itertools.takewhile(lambda other: other is not entry, reversed(self._entries))
-        return [one for other in later for together in other.written() for one in together]
-
-    def _check_versions(self) -> None:
-        for buffer, kept in self._kept.items():
-            _, expected = self._versions[buffer]
-            if _weft.memory_of(kept)[3] != expected and self._needs.get(buffer):
-                raise usage_error(
-                    f"Tape.backward(): an array of shape {kept.shape}, of which the tape had to keep earlier contents "
-                    "and needs the last ones too, was written outside of the tape since; recorded and present values "
-                    "would mix. help: record again",
-                    RuntimeError,
-                )
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
@@ -343,9 +247,6 @@ class Tape:
             _weft.set_active_tape(recording)
 
     # ---- looking at it ----
-
-    def _arrays(self) -> list[array]:
-        return list({id(one): one for entry in self._entries for one in entry.arrays()}.values())
 
     @property
     def gradients(self) -> dict[Any, Any]:
@@ -372,12 +273,12 @@ class Tape:
     @property
     def launches(self) -> list:
         """What was recorded, in order."""
-        return list(self._entries)
+        return self._entries
 
     @property
     def memory(self) -> Memory:
         """The copies of arrays that the tape keeps because they were overwritten, and their bytes."""
-        return self._memory
+        return Memory(*self._kept)
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array, None where it has none; of a struct, an instance whose arrays are the gradients of
@@ -400,18 +301,12 @@ class Tape:
         self._forget()
 
     def _forget(self) -> None:
-        self._entries: list[Any] = []
-        self._needs: dict[int, Waiting] = {}  # by buffer: contents that are needed and still there
-        self._kept: dict[int, array] = {}  # by buffer: an array of which contents were kept
-        self._supplied: dict[int, dict[int, array]] = {}  # by id of a launch: gradients of arguments, by number
-        self._versions: dict[int, tuple[array, int]] = {}  # by buffer: writes when the last recorded one is done
-        self._written: dict[int, array] = {}  # by id
-        self._last: tuple[list[Need], dict] = ([], {})  # what the last entry needs; the versions before it
+        self._clear()
+        self._supplied: dict[int, dict[int, array]] = {}  # by number of an entry: gradients of arguments, by number
         self._gradients: dict[Any, Any] = {}
         self.scopes: list[tuple[int, str | None, dict | None]] = []  # (entries before it, name, metadata); ends None
         self._open_scopes: list[int] = []
         self._is_running = False
-        self._memory = Memory(0, 0, getattr(self, "_memory", Memory(0, 0, 0)).peak_bytes)
         self.loss: array | None = None
 
     def visualize(
@@ -465,13 +360,19 @@ class Tape:
 _retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()
 
 
-def _those_of(entry: Any, retained: list[array]) -> list[array]:
+def _retained_of(entry: Any) -> list[array]:
     """What the entry writes, of the arrays whose gradients are to be looked at."""
-    if not retained:
-        return []
     return [one for together in entry.written() for one in together if one.retain_grad]
 
 
-def _of_each_memory(arrays: list[array]) -> Iterable[tuple[int, array]]:
-    """One of the arrays for each memory that they lie in, with the memory."""
-    return {_weft.memory_of(one)[0]: one for one in arrays}.items()
+def gradients_of(struct: Any) -> Any:
+    """An instance with the gradients of a struct's arrays in place of them."""
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            if value.grad is not None:
+                setattr(result, name, value.grad)
+        elif _weft.arrays_in(value):
+            setattr(result, name, gradients_of(value))
+    return result

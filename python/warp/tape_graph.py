@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from warp import _weft
-from warp._weft import array, usage_error
-from warp.launches import Launch
+from warp._weft import RecordedLaunch, array, usage_error
 from warp.recording import Entry
 
 __all__ = ["Drawing"]
@@ -22,7 +21,7 @@ def _quoted(text: str) -> str:
 
 def _parameters(entry: Entry) -> Iterator[tuple[str, array]]:
     """The arrays of a launch with the names that the kernel has for them."""
-    if not isinstance(entry, Launch):
+    if not isinstance(entry, RecordedLaunch):
         return
     for name, value in zip(inspect.signature(entry.kernel.func).parameters, entry.values, strict=False):
         yield from _fields(name, value)
@@ -126,6 +125,6 @@ class Drawing:
 
     def _is_again(self, before: Entry, entry: Entry) -> bool:
         """Whether it is the launch before once more."""
-        if not isinstance(before, Launch) or not isinstance(entry, Launch) or before.kernel is not entry.kernel:
+        if not all(isinstance(one, RecordedLaunch) for one in (before, entry)) or before.kernel is not entry.kernel:
             return False
         return [self._node(one) for one in before.arrays()] == [self._node(one) for one in entry.arrays()]

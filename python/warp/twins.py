@@ -170,8 +170,9 @@ class ForwardTape(Tape):
     def __init__(self, api: str, twins: Twins):
         super().__init__()
         self._api, self._forward = api, Forward(api, twins)
+        self._takes_launches = True
 
-    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, shape: Any) -> Any:
+    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
         return None if self._forward.launch(kernel, dim, values, [], device) else []
 
     def _record_write(self, to: array, source: array | None) -> None:

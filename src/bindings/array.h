@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/array.h"
+#include "program/variable.h"
 
 namespace weft::bindings {
 
@@ -19,14 +19,11 @@ namespace nb = nanobind;
 // `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there where the
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
 inline constexpr int kAnyDims = 0;  // of an annotation: wp.array[float, Any]
-struct PyArray {
-    runtime::Array array;
+struct PyArray : program::Variable {
     bool is_annotation = false;
-    bool requires_grad = false;
-    bool retain_grad = false;  // what overwrites the array leaves its gradient as it is
-    bool pinned = false;       // what was asked for; on the CPU there is no difference
-    nb::object dtype;          // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
-    nb::object grad;           // another array, or null
+    bool pinned = false;  // what was asked for; on the CPU there is no difference
+    nb::object dtype;     // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
+    nb::object grad;      // another array, or null
 };
 
 // The array inside a Python object, or null where it is something else. No conversion.

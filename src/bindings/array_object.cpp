@@ -49,6 +49,7 @@ int array_clear(PyObject* self) {
     object->value.grad.reset();
     // The gradient's memory is gone with its array.
     object->value.requires_grad = false;
+    object->value.gradient.reset();
     object->value.array.view.grad = nullptr;
     return 0;
 }
@@ -270,8 +271,8 @@ PyGetSetDef attributes[] = {
 };
 
 PyMemberDef members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(ArrayObject, attributes), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(ArrayHead, attributes), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayHead, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -371,6 +372,11 @@ PyArray& memory_of(PyObject* self, const char* api) {
     return array;
 }
 
+nb::object object_of(const program::Variable& variable) {
+    auto* const value = const_cast<PyArray*>(static_cast<const PyArray*>(&variable));
+    return nb::borrow(reinterpret_cast<PyObject*>(reinterpret_cast<std::byte*>(value) - sizeof(ArrayHead)));
+}
+
 PyObject* make_array(runtime::Array array, PyTypeObject* type) {
     ArrayObject* object;
     if (type == array_type) {
@@ -378,14 +384,14 @@ PyObject* make_array(runtime::Array array, PyTypeObject* type) {
         if (!object) throw nb::python_error();
         object->attributes = nullptr;
         object->weak_references = nullptr;
-        new (&object->value) PyArray{std::move(array)};
+        new (&object->value) PyArray{{std::move(array)}};
         PyObject_GC_Track(object);
         return reinterpret_cast<PyObject*>(object);
     }
     // Subclasses may have more fields than we know.
     object = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (!object) throw nb::python_error();
-    new (&object->value) PyArray{std::move(array)};
+    new (&object->value) PyArray{{std::move(array)}};
     return reinterpret_cast<PyObject*>(object);
 }
 
@@ -507,6 +513,7 @@ void allocate_gradient(PyArray& array) {
             static_cast<std::byte*>(gradient.view.data) + (static_cast<const std::byte*>(values.view.data) - low);
     }
     array.array.view.grad = gradient.view.data;
+    array.gradient = gradient.buffer;
     array.grad = nb::steal(make_array(std::move(gradient)));
     array.requires_grad = true;
     note_gradient(array);
@@ -523,6 +530,7 @@ void set_retain_grad(PyArray& array, bool retains, const char* api) {
 void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
     if (!is_given(gradient)) {
         array.grad.reset();
+        array.gradient.reset();
         array.array.view.grad = nullptr;
         array.requires_grad = false;
         array.retain_grad = false;
@@ -545,6 +553,7 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
                          ErrorCategory::value);
     }
     array.array.view.grad = given.view.data;
+    array.gradient = given.buffer;
     array.grad = nb::borrow(gradient);
     array.requires_grad = true;
     note_gradient(array);

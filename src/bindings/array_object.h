@@ -16,6 +16,7 @@
 #include "bindings/array.h"
 #include "bindings/fastcall.h"
 #include "bindings/types.h"
+#include "program/host.h"
 #include "runtime/device.h"
 #include "support/error.h"
 
@@ -25,11 +26,14 @@ namespace numpy {
 struct NdArray;
 }
 
-struct ArrayObject {
+struct ArrayHead {
     PyObject_HEAD PyObject* attributes;  // what programs hang on arrays; null until then
     PyObject* weak_references;
+};
+struct ArrayObject : ArrayHead {
     PyArray value;
 };
+static_assert(sizeof(ArrayObject) == sizeof(ArrayHead) + sizeof(PyArray));
 
 // The class `array`; made by bind_arrays.
 extern PyTypeObject* array_type;
@@ -37,6 +41,9 @@ extern PyTypeObject* array_type;
 inline PyArray& value_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->value; }
 // The same, for what needs memory: throws UsageError where it is an annotation.
 PyArray& memory_of(PyObject* self, const char* api);
+
+// The Python object that a variable on a tape is a part of.
+nb::object object_of(const program::Variable& variable);
 
 // New references.
 PyObject* make_array(runtime::Array array, PyTypeObject* type = array_type);
@@ -52,6 +59,7 @@ PyObject* make_view(PyArray& of, View&& view) {
     if (!of.requires_grad) return result;
     nb::object owned = nb::steal(result);
     made.requires_grad = true;
+    made.gradient = of.gradient;
     made.grad = nb::steal(make_array(view(value_of(of.grad.ptr()).array)));
     return owned.release().ptr();
 }
@@ -131,13 +139,7 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
 // Runs `work` without the GIL where it moves enough bytes to be worth it.
 template <typename Work>
 void moving(std::int64_t size_bytes, Work&& work) {
-    constexpr std::int64_t kWorthReleasing = 1 << 18;
-    if (size_bytes < kWorthReleasing) {
-        work();
-    } else {
-        nb::gil_scoped_release released;
-        work();
-    }
+    program::without_host(size_bytes, std::forward<Work>(work));
 }
 
 // ---- slots and tables that array_object.cpp gathers ----

@@ -31,6 +31,7 @@
 #include "bindings/nested_arrays.h"
 #include "bindings/recording.h"
 #include "bindings/structs.h"
+#include "bindings/tape.h"
 #include "bindings/types.h"
 #include "bindings/values.h"
 #include "ir/typing.h"
@@ -78,14 +79,13 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runti
 
 // The same with what its atomics give kept in `records`, for the adjoint.
 void run_recording(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
-                   const std::byte* block, const Dimensions& dims, PyObject* const* values, nb::list records) {
-    std::vector<runtime::Array> kept = arrays_of(records);
+                   const std::byte* block, const Dimensions& dims, PyObject* const* values,
+                   std::span<runtime::Array> records) {
     program::FiniteCheck check;
     const bool checks = program::settings().verify_fp;
     if (checks) watch_written(check, kernel, plain.effects, values);
     const program::CompiledKernel& compiled =
-        program::launch_recording(kernel.core(), device, dims.span(), block, kept, checks ? &check : nullptr);
-    replace_arrays(records, std::move(kept));
+        program::launch_recording(kernel.core(), device, dims.span(), block, records, checks ? &check : nullptr);
     count_writes(compiled, {values, compiled.effects.size()});
 }
 
@@ -125,31 +125,57 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
 
 // ---- the tape ----
 
-// Records the launch where a tape does so, and runs it. What fails is not on the tape.
-void run_recorded(bool records, const nb::object& kernel_object, const program::CompiledKernel& compiled,
-                  runtime::Device& device, const std::byte* block, const program::Grid& grid, const Dimensions& dims,
-                  std::span<PyObject* const> values) {
-    PyKernel& kernel = *kernel_pointer(kernel_object);
-    if (!records || !active_tape()) return run_launch(kernel, compiled, device, block, grid, values.data());
-    nb::list given;
-    for (PyObject* value : values) given.append(nb::handle(value));
-    nb::list extents;
-    for (const std::int64_t extent : dims.span()) extents.append(extent);
+// A launch as a tape has to know it.
+struct Arguments {
+    const nb::object& kernel;
+    const std::byte* block;
+    const program::Grid& grid;
+    const Dimensions& dims;
+    std::span<PyObject* const> values;
+    const std::vector<runtime::Array>& holders;
+    runtime::Device& device;
+};
+
+// A tape of a class that takes launches itself.
+void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const Arguments& launch) {
+    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    nb::list extents, given;
+    for (const std::int64_t extent : launch.dims.span()) extents.append(extent);
+    for (PyObject* value : launch.values) given.append(nb::handle(value));
     const nb::object tape = nb::borrow(active_tape());
-    nb::list shape;  // of the grid that the kernel sees
-    for (int axis = 0; axis < std::max(compiled.description.tid_rank, 1); ++axis) shape.append(grid.dim[axis]);
-    const nb::object answer = tape.attr("_record_launch")(kernel_object, nb::tuple(extents), given,
-                                                          device_to_python(device), nb::tuple(shape));
-    if (answer.is_none()) return;  // the tape has run it
-    const nb::list kept = nb::borrow<nb::list>(answer);
+    const nb::object answer = tape.attr("_record_launch")(launch.kernel, nb::tuple(extents), given,
+                                                          device_to_python(launch.device), true);
+    if (answer.is_none()) return;  // it has run it
+    const auto kept = nb::borrow<nb::list>(answer);
     try {
-        if (nb::len(kept) == 0)
-            run_launch(kernel, compiled, device, block, grid, values.data());
-        else
-            run_recording(kernel, compiled, device, block, dims, values.data(), kept);
+        if (nb::len(kept) == 0) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+        std::vector<runtime::Array> records = arrays_of(kept);
+        run_recording(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(), records);
+        if (auto* last = dynamic_cast<PyLaunch*>(recorder.tape.entries().back().get())) last->records = std::move(records);
     } catch (...) {
         nb::error_scope keep;
         tape.attr("_forget_last")();
+        throw;
+    }
+}
+
+// Runs it, and records it before where a tape does so. What fails is not on the tape.
+void run_recorded(PyTape* recorder, const program::CompiledKernel& compiled, const Arguments& launch) {
+    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+    if (recorder->takes_launches) return run_taken(*recorder, compiled, launch);
+    const nb::object tape = nb::borrow(active_tape());
+    auto entry = std::make_shared<PyLaunch>(PyLaunch::Given{launch.kernel, launch.device, launch.block, launch.dims.span(),
+                                                            launch.values, launch.holders});
+    entry->find_needs(compiled, launch.block, /*is_seen=*/true);
+    recorder->tape.record(entry);
+    try {
+        if (entry->records.empty())
+            run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+        else
+            run_recording(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(), entry->records);
+    } catch (...) {
+        recorder->tape.forget_last();
         throw;
     }
 }
@@ -242,7 +268,7 @@ public:
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         if (compiled_->keeps_arrays) keep_stored_arrays(*compiled_, values.data(), holders_);
-        run_recorded(true, kernel_object_, *compiled_, *device_, block_.data(), grid_, dims_, values);
+        run_recorded(active_recorder(), *compiled_, {kernel_object_, block_.data(), grid_, dims_, values, holders_, *device_});
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -367,7 +393,7 @@ private:
     std::vector<PyObject*> joined_;
 };
 
-// adjoint=True: python/warp/tape.py decides which gradients are worked on.
+// adjoint=True: python/warp/adjoint_launch.py decides which gradients are worked on.
 nb::object launch_adjoint(const Slots& slots) {
     static PyObject* module = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
@@ -435,8 +461,9 @@ nb::object launch(const Slots& slots) {
         print_launch(*kernel, dims, device);
     }
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
-    run_recorded(flag(slots[kRecordTape], true), kernel_object, compiled, device, block.data(), grid, dims,
-                 {values.data(), values.count()});
+    PyTape* const recorder = flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
+    run_recorded(recorder, compiled,
+                 {kernel_object, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();
 }
 
@@ -534,6 +561,7 @@ void bind_launch(nb::module_& m) {
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
     bind_adjoint(m);
+    bind_tape(m);
     bind_recording(m);
     nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
         .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")

@@ -10,17 +10,17 @@
 #include "bindings/array_object.h"
 #include "bindings/nested_arrays.h"
 #include "bindings/structs.h"
+#include "bindings/tape.h"
 #include "ir/typing.h"
 #include "program/finite.h"
+#include "program/gradient_claim.h"
 #include "program/settings.h"
+#include "program/tape_memory.h"
 #include "runtime/array.h"
 #include "support/error.h"
 
 namespace weft::bindings {
 namespace {
-
-// A tape records what the thread that entered it does, and nothing that others do meanwhile.
-thread_local PyObject* tape = nullptr;  // owned
 
 // (buffer, first byte, one past the last, writes so far): which memory an array shows, and how often it was written.
 nb::tuple memory_of_array(nb::handle object) {
@@ -30,35 +30,11 @@ nb::tuple memory_of_array(nb::handle object) {
                           reinterpret_cast<std::uintptr_t>(end), array.buffer ? array.buffer->version : 0);
 }
 
-// Copies of arrays of one memory, with the same strides, gaps included: what overlaps does so in the copies too.
 nb::list keep_together(nb::list arrays) {
-    const std::byte *low = nullptr, *high = nullptr;
-    for (nb::handle object : arrays) {
-        const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
-        const auto [begin, end] = array.extent();
-        if (begin == end) continue;
-        low = low ? std::min(low, begin) : begin;
-        high = std::max(high, end);
-    }
-    runtime::BufferPtr buffer;
+    std::vector<const runtime::Array*> given;
+    for (nb::handle object : arrays) given.push_back(&array_argument(object.ptr(), "Tape", "array").array);
     nb::list copies;
-    for (nb::handle object : arrays) {
-        const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
-        if (!buffer) {
-            buffer = runtime::allocate(high - low, *array.device);
-            if (buffer->data) {
-                moving(high - low, [&] { std::memcpy(buffer->data, low, static_cast<std::size_t>(high - low)); });
-                buffer->references.add_all(array.buffer->references, *buffer);
-            }
-        }
-        runtime::Array copy = array;
-        copy.view.grad = nullptr;
-        copy.buffer = buffer;
-        if (array.size() > 0)
-            copy.view.data =
-                static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array.view.data) - low);
-        copies.append(nb::steal(make_array(std::move(copy))));
-    }
+    for (runtime::Array& copy : program::keep_together(given)) copies.append(nb::steal(make_array(std::move(copy))));
     return copies;
 }
 
@@ -72,6 +48,17 @@ nb::object run_verified(const std::string& api, const std::string& culprit, cons
     nb::object result = run();
     check.check(api, culprit, what);
     return result;
+}
+
+// run(), which adds to these arrays: nothing else that goes back does so at the same time.
+nb::object run_adding(const nb::list& arrays, const nb::callable& run) {
+    std::vector<program::Extent> memory;
+    for (nb::handle object : arrays) {
+        const auto [begin, end] = array_argument(object.ptr(), "Tape", "array").array.extent();
+        if (begin != end) memory.push_back({begin, end});
+    }
+    const program::GradientClaim claim(std::move(memory));
+    return run();
 }
 
 // The memory that an array is a part of, as bytes: a copy of it, or zeros.
@@ -111,11 +98,6 @@ nb::object view_in_memory(nb::handle object, nb::handle memory) {
 
 }  // namespace
 
-PyObject* active_tape() { return tape; }
-
-Unrecorded::Unrecorded() : tape_(std::exchange(tape, nullptr)) {}
-Unrecorded::~Unrecorded() { tape = tape_; }
-
 nb::object keep(nb::handle array) {
     nb::list one;
     one.append(array);
@@ -127,12 +109,12 @@ void count_write(PyArray& array) {
 }
 
 void record_write(PyObject* to, PyObject* from) {
-    if (!tape) return;
-    nb::handle(tape).attr("_record_write")(nb::handle(to), from ? nb::handle(from) : nb::handle(Py_None));
+    if (!active_tape()) return;
+    nb::handle(active_tape()).attr("_record_write")(nb::handle(to), from ? nb::handle(from) : nb::handle(Py_None));
 }
 
 void record_write(PyArray& to, PyArray* from) {
-    if (!tape) return;
+    if (!active_tape()) return;
     const auto same = [](const runtime::Array& array) { return array; };
     nb::object target = nb::steal(make_view(to, same));
     nb::object source = from ? nb::steal(make_view(*from, same)) : nb::none();
@@ -140,23 +122,14 @@ void record_write(PyArray& to, PyArray* from) {
 }
 
 void bind_recording(nb::module_& m) {
-    m.def(
-        "active_tape", [] { return tape ? nb::borrow(tape) : nb::none(); },
-        "The tape that records in this thread, or None.");
-    m.def(
-        "set_active_tape",
-        [](nb::handle next) {
-            PyObject* const before = tape;
-            tape = next.is_none() ? nullptr : next.inc_ref().ptr();
-            Py_XDECREF(before);
-        },
-        nb::arg("tape").none(), "Makes a tape record what this thread does, or none.");
     m.def("memory_of", &memory_of_array, nb::arg("array"));
     m.def(
         "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
         nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
     m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("culprit"), nb::arg("what"), nb::arg("arrays"),
           nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
+    m.def("run_adding", &run_adding, nb::arg("arrays"), nb::arg("run"),
+          "Calls run(), which adds to these gradients, while no other thread that goes back does so.");
     m.def("memory_like", &memory_like, nb::arg("array"), nb::arg("zeros"),
           "The memory that an array is a part of, as bytes: a copy of it, or zeros.");
     m.def("view_in_memory", &view_in_memory, nb::arg("array"), nb::arg("memory"),

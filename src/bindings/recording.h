@@ -1,27 +1,13 @@
-// What the tape (python/warp/tape.py) is told while it records: launches, and what the host writes to arrays. Where no
-// tape records, all this is one comparison.
+// What a tape is told while it records besides launches: what the host writes to arrays. Where no tape records, all this
+// is one comparison.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include "bindings/array.h"
+#include "bindings/tape.h"
 
 namespace weft::bindings {
-
-// The tape that records what this thread does; null where none does.
-PyObject* active_tape();
-
-// While it lives, no tape records what this thread does.
-class Unrecorded {
-public:
-    Unrecorded();
-    ~Unrecorded();
-    Unrecorded(const Unrecorded&) = delete;
-    Unrecorded& operator=(const Unrecorded&) = delete;
-
-private:
-    PyObject* tape_;
-};
 
 // Counts a write to the array's memory: a tape that kept copies compares.
 void count_write(PyArray& array);

@@ -8,34 +8,34 @@
 
 namespace weft::program {
 
-Extent extent(const ArrayView& view, Type array) {
+Extent extent(const ArrayView& view, const ArrayPlace& place) {
     auto low = reinterpret_cast<std::intptr_t>(view.data);
     auto high = low;
-    for (int axis = 0; axis < array.ndim(); ++axis) {
+    for (int axis = 0; axis < place.ndim; ++axis) {
         if (view.shape[axis] == 0) return {};
         std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
         (reach < 0 ? low : high) += reach;
     }
     if (view.data == nullptr) return {};
     return {reinterpret_cast<const std::byte*>(low),
-            reinterpret_cast<const std::byte*>(high + array.element().size_bytes())};
+            reinterpret_cast<const std::byte*>(high + place.element_bytes)};
 }
 
 namespace {
 
 // Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
 // stride on, a step has to lead past all that the axes before reach.
-bool shows_twice(const ArrayView& view, Type array) {
+bool shows_twice(const ArrayView& view, const ArrayPlace& place) {
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
     std::size_t count = 0;
-    for (int axis = 0; axis < array.ndim(); ++axis) {
+    for (int axis = 0; axis < place.ndim; ++axis) {
         if (view.shape[axis] <= 1) continue;
         const std::pair added{std::abs(view.strides[axis]), view.shape[axis]};
         std::size_t at = count++;
         for (; at > 0 && added < axes[at - 1]; --at) axes[at] = axes[at - 1];
         axes[at] = added;
     }
-    std::int64_t reach = array.element().size_bytes();
+    std::int64_t reach = place.element_bytes;
     for (std::size_t i = 0; i < count; ++i) {
         const auto [stride, extent] = axes[i];
         if (stride < reach) return true;
@@ -45,11 +45,11 @@ bool shows_twice(const ArrayView& view, Type array) {
 }
 
 bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
-    for (const int parameter : kernel.array_parameters) {
-        const Type type = kernel.parameter_types[static_cast<std::size_t>(parameter)];
-        const ArrayView& view = view_at(block, kernel.layout.offsets[static_cast<std::size_t>(parameter)]);
-        int last = type.ndim() - 1;
-        if (view.strides[last] != type.element().size_bytes() && view.shape[last] > 1) return true;
+    for (const ArrayPlace& place : kernel.arrays) {
+        const int last = place.ndim - 1;
+        if (!place.is_parameter || last < 0) continue;
+        const ArrayView& view = view_at(block, place.offset);
+        if (view.strides[last] != place.element_bytes && view.shape[last] > 1) return true;
     }
     return false;
 }
@@ -57,7 +57,7 @@ bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
 bool repeats_elements(const KernelFacts& kernel, const std::byte* block) {
     const std::vector<int>& own = kernel.own_parameters;
     return !own.empty() && std::ranges::any_of(kernel.arrays, [&](const ArrayPlace& place) {
-        return std::ranges::find(own, place.parameter) != own.end() && shows_twice(view_at(block, place.offset), place.type);
+        return std::ranges::find(own, place.parameter) != own.end() && shows_twice(view_at(block, place.offset), place);
     });
 }
 
@@ -95,8 +95,8 @@ bool any_pair_meets(std::span<const Touched> touched) {
 template <bool kWithGradients>
 bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::span<Touched> room) {
     std::size_t count = 0, changed = 0;
-    const auto add = [&](const ArrayView& view, Type array, bool changes) {
-        const Extent memory = extent(view, array);
+    const auto add = [&](const ArrayView& view, const ArrayPlace& place, bool changes) {
+        const Extent memory = extent(view, place);
         if (memory.begin == memory.end) return;
         room[count++] = {memory.begin, memory.end, changes};
         changed += changes;
@@ -105,14 +105,14 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::s
         const auto parameter = static_cast<std::size_t>(place.parameter);
         if (parameter >= kernel.effects.size()) break;  // extras: copies, which are apart, and what is read only
         const ArrayView& view = view_at(block, place.offset);
-        add(view, place.type, kernel.effects[parameter].writes);
+        add(view, place, kernel.effects[parameter].writes);
         if (!kWithGradients || !view.grad) continue;
-        if (shows_twice(view, place.type)) return true;
+        if (shows_twice(view, place)) return true;
         ArrayView of_gradient = view;
         of_gradient.data = view.grad;
-        add(of_gradient, place.type, true);
+        add(of_gradient, place, true);
     }
-    constexpr std::size_t kFewPairs = 100;
+    constexpr std::size_t kFewPairs = 200;
     return changed * count <= kFewPairs ? any_pair_meets(room.first(count)) : any_meet(room.first(count));
 }
 
@@ -131,10 +131,14 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block) {
 
 }  // namespace
 
+bool gradients_overlap(const KernelFacts& kernel, const std::byte* block) {
+    return has_shared_memory<true>(kernel, block);
+}
+
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
     const bool writes = std::ranges::any_of(kernel.effects, &ParameterEffects::writes);
     return {.strided = needs_strided(kernel, block),
-            .overlapping = with_gradients ? has_shared_memory<true>(kernel, block)
+            .overlapping = with_gradients ? gradients_overlap(kernel, block)
                                           : writes && has_shared_memory<false>(kernel, block),
             .repeating = repeats_elements(kernel, block)};
 }

@@ -20,6 +20,10 @@ struct Arrangement {
     std::size_t index() const { return strided | overlapping << 1 | repeating << 2; }
 };
 
+// Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another array
+// or gradient, or by one gradient twice: arrangement(kernel, block, true).overlapping.
+bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
+
 // Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or
 // another gradient are overlapping too.
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false);
@@ -36,6 +40,6 @@ struct Extent {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
 };
-Extent extent(const ArrayView& view, Type array);
+Extent extent(const ArrayView& view, const ArrayPlace& place);
 
 }  // namespace weft::program

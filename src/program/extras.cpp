@@ -44,7 +44,7 @@ std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte
         const ir::Extra& extra = kernel.extras[parameter - own];
         if (extra.of < 0 || extra.kind != ir::Extra::Kind::copy) continue;
         ArrayView& view = view_at(block, place.offset);
-        const Extent memory = extent(view, place.type);
+        const Extent memory = extent(view, place);
         if (memory.begin != memory.end) all.push_back({&view, memory});
     }
     std::sort(all.begin(), all.end(), [](const Copied& a, const Copied& b) { return a.extent.begin < b.extent.begin; });

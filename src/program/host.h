@@ -1,6 +1,7 @@
 // What this room asks of the program that Weft runs in: Python, through bindings/, or one in C++, through embed/.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace weft::program {
@@ -38,5 +39,17 @@ public:
 private:
     void* state_;
 };
+
+// Runs `work`, without the host's lock where it moves enough bytes to be worth that.
+template <typename Work>
+void without_host(std::int64_t size_bytes, Work&& work) {
+    constexpr std::int64_t kWorthLeaving = 1 << 18;
+    if (size_bytes < kWorthLeaving) {
+        work();
+    } else {
+        const WithoutHost without;
+        work();
+    }
+}
 
 }  // namespace weft::program

@@ -53,7 +53,14 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
       types_(std::move(types)),
       layout_(argument_layout(types_)),
       arrays_(array_places(layout_, types_)),
-      options_(std::move(options)) {}
+      options_(std::move(options)) {
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+        if (!types_[i].is_array()) numbers_.emplace_back(layout_.offsets[i], types_[i].size_bytes());
+        // A generic array's elements have no type.
+        const Type value = types_[i].is_array() ? types_[i].element() : types_[i];
+        has_structs_ |= value.is_struct();
+    }
+}
 
 // ---- options ----
 
@@ -220,6 +227,7 @@ void Kernel::forget() {
         if (code) retired_code_.push_back(std::move(code));
     code_ = {};
     plain_.clear();
+    known_needs_.clear();
     for (auto& [key, made] : specializations_) retired_.push_back(std::move(made));
     specializations_.clear();
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "program/arrangement.h"
@@ -26,6 +27,8 @@
 #include "sema/sema.h"
 
 namespace weft::program {
+
+struct LaunchNeeds;
 
 class Kernel {
 public:
@@ -39,6 +42,10 @@ public:
     const std::string& parameter_name(std::size_t i) const { return source_->tree->parameters[i].name; }
     const ArgumentLayout& layout() const { return layout_; }
     const std::vector<ArrayPlace>& arrays() const { return arrays_; }
+    // The bytes of its parameters that are no arrays: where they begin, and how many.
+    const std::vector<std::pair<std::int64_t, std::int64_t>>& numbers() const { return numbers_; }
+    // Whether some parameter is a struct, or an array of them.
+    bool has_structs() const { return has_structs_; }
     const KernelOptions& options() const { return options_; }
 
     // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does.
@@ -60,6 +67,9 @@ public:
     bool knows_hash() const { return code_[0] || code_[1]; }
     // Whether the latest code was made for another kernel of the same `def`.
     bool was_shared() const { return was_shared_; }
+
+    // What tapes have found out about its launches (launch_needs.h).
+    std::vector<std::shared_ptr<const LaunchNeeds>>& known_needs() { return known_needs_; }
 
     // Other options; or functions that it calls may have been defined anew: everything is made again. What was handed
     // out stays valid.
@@ -90,6 +100,8 @@ private:
     std::vector<Type> types_;
     ArgumentLayout layout_;
     std::vector<ArrayPlace> arrays_;
+    std::vector<std::pair<std::int64_t, std::int64_t>> numbers_;
+    bool has_structs_ = false;
     KernelOptions options_;
 
     std::array<std::shared_ptr<KernelCode>, 2> code_;  // by `debug`
@@ -98,6 +110,7 @@ private:
     std::map<Key, std::unique_ptr<Specialization>> specializations_;
     // Those of the kernel itself, by Variant::index(): few, so that looking through them is quick.
     std::vector<std::pair<std::size_t, Specialization*>> plain_;
+    std::vector<std::shared_ptr<const LaunchNeeds>> known_needs_;
     // From before forget(): launches and recorded launches may still use them.
     std::vector<std::shared_ptr<KernelCode>> retired_code_;
     std::vector<std::unique_ptr<Specialization>> retired_;

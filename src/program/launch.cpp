@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
-#include "ir/typing.h"
+#include "program/gradient_claim.h"
 #include "program/settings.h"
 #include "runtime/cpu/private_gradients.h"
 #include "support/error.h"
@@ -106,6 +107,17 @@ bool is_exclusive(const Variant& variant, const KernelFacts& adjoint, const std:
     return runtime::pays_to_own(scattered, threads);
 }
 
+// The gradients in an argument block.
+std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block) {
+    std::vector<Extent> found;
+    for (const ArrayPlace& place : kernel.arrays) {
+        ArrayView view = view_at(block, place.offset);
+        view.data = view.grad;
+        if (const Extent memory = extent(view, place); memory.begin != memory.end) found.push_back(memory);
+    }
+    return found;
+}
+
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
     Variant variant = kernel.variant_of(what.dims, what.before);
     variant.short_rows = false;
@@ -129,6 +141,8 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
     if (arranged.index() != 0) block = block_of(kernel, what, compiled);
+    std::optional<GradientClaim> claim;
+    if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
     run(compiled, what.device->default_stream(), block.data(), grid, check ? &not_finite : nullptr);
@@ -149,83 +163,6 @@ bool needs_launch(Kernel& kernel, const DerivedLaunch& what) {
     return std::ranges::any_of(facts->extras, [](const ir::Extra& extra) {
         return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy;
     });
-}
-
-// ---- what a tape has to know ----
-
-namespace {
-
-// Whether a grid of this shape stores all elements of the array.
-bool is_overwritten(const ArrayView& view, const std::vector<int>& axes, std::span<const std::int64_t> shape) {
-    if (axes.empty() || shape.empty()) return false;
-    for (std::size_t i = 0; i < axes.size(); ++i)
-        if (view.shape[i] != shape[static_cast<std::size_t>(axes[i])]) return false;
-    return true;
-}
-
-// Gradients that there may be by the time of the backward pass: those that there are, and of outputs that may get one
-// later, where some input has one.
-std::vector<Gradient> expected_gradients(const KernelFacts& facts, std::vector<Gradient> gradients, bool leads_on,
-                                         const std::vector<bool>& is_array) {
-    const bool any =
-        leads_on || std::ranges::any_of(gradients, [](Gradient gradient) { return gradient != Gradient::none; });
-    for (std::size_t i = 0; any && i < gradients.size(); ++i) {
-        const Type type = facts.parameter_types[i];
-        const bool may_get_one = is_array[i] && type.is_array() && ir::is_smooth(type.element());
-        if (facts.effects[i].writes_itself && may_get_one && gradients[i] == Gradient::none)
-            gradients[i] = Gradient::used;
-    }
-    return gradients;
-}
-
-}  // namespace
-
-LaunchNeeds launch_needs(Kernel& kernel, std::span<const std::int64_t> dims, const std::byte* block,
-                         std::vector<Gradient> gradients, const std::vector<bool>& is_array,
-                         std::span<const std::int64_t> shape) {
-    Variant variant = kernel.variant_of(dims, block);
-    variant.short_rows = false;
-    const KernelFacts& facts = kernel.facts(variant);
-    const Arrangement arranged{.overlapping = arrangement(facts, block, /*with_gradients=*/true).overlapping};
-    const std::size_t count = facts.effects.size();
-    std::vector<bool> leads_on;  // whether elements of it hold arrays
-    for (const Type type : kernel.types()) leads_on.push_back(ir::holds_array(type.is_array() ? type.element() : type));
-    const auto writes_gradients = [&](const std::vector<Gradient>& there) {
-        for (std::size_t i = 0; i < count; ++i)
-            if (facts.effects[i].writes && (leads_on[i] || there[i] != Gradient::none)) return true;
-        return false;
-    };
-
-    const bool any_leads_on = std::ranges::find(leads_on, true) != leads_on.end();
-    const std::vector<Gradient> expected = expected_gradients(facts, gradients, any_leads_on, is_array);
-    const KernelFacts* adjoint = nullptr;
-    const bool may_have_adjoint = kernel.options().enable_backward;
-    if (may_have_adjoint && expected != gradients && writes_gradients(expected)) {
-        // Only gradients that are there make an error of what has none, or have atomics recorded.
-        try {
-            adjoint = &kernel.facts(variant, arranged, {expected, {}});
-            if (!adjoint->records.empty()) adjoint = nullptr;
-        } catch (const CompileError&) {
-        }
-    }
-    if (adjoint)
-        gradients = expected;
-    else if (may_have_adjoint && writes_gradients(gradients))
-        adjoint = &kernel.facts(variant, arranged, {gradients, {}});
-
-    LaunchNeeds needs;
-    if (adjoint) needs.records = adjoint->records;
-    for (std::size_t i = 0; i < count; ++i) {
-        needs.contents.push_back(adjoint ? adjoint->contents[i] : transform::Contents());
-        needs.writes.push_back(facts.effects[i].writes_itself);
-        needs.writes_within.push_back(facts.effects[i].writes_within);
-        needs.overwrites.push_back(kernel.types()[i].is_array() && !arranged.overlapping &&
-                                   is_overwritten(view_at(block, kernel.layout().offsets[i]), facts.overwritten[i], shape));
-    }
-    needs.gradients = std::move(gradients);
-    needs.has_adjoint = adjoint != nullptr;
-    needs.is_left_out = !may_have_adjoint && writes_gradients(expected);
-    return needs;
 }
 
 }  // namespace weft::program

@@ -63,20 +63,4 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
 // Whether that needs what only the launch itself gives.
 bool needs_launch(Kernel& kernel, const DerivedLaunch& what);
 
-// What a tape has to know of a launch. The lists are by parameter.
-struct LaunchNeeds {
-    std::vector<transform::Contents> contents;  // that the adjoint looks at
-    std::vector<bool> writes, writes_within;    // the launch: the array; arrays that lie in its elements
-    std::vector<bool> overwrites;               // the launch: all of it, and does nothing else with it
-    std::vector<transform::Gradient> gradients;  // that the adjoint is for
-    std::vector<KernelFacts::Record> records;    // what the launch has to keep of its atomics
-    bool has_adjoint = false;  // the launch writes something that may have a gradient
-    bool is_left_out = false;  // there is none only because of enable_backward=False
-};
-// For a launch whose grid has the extents `shape` as the kernel sees it; empty where that is not known. `gradients` are
-// those that there are, and `is_array` says which arguments are arrays, and not None.
-LaunchNeeds launch_needs(Kernel& kernel, std::span<const std::int64_t> dims, const std::byte* block,
-                         std::vector<transform::Gradient> gradients, const std::vector<bool>& is_array,
-                         std::span<const std::int64_t> shape);
-
 }  // namespace weft::program

@@ -34,11 +34,12 @@ void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module
     if (is_dumped(stage)) dump(stage, kernel, ir::print(module, /*names=*/true));
 }
 
-void add_arrays(Type type, std::int64_t offset, int parameter, std::vector<ArrayPlace>& places) {
+void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter, std::vector<ArrayPlace>& places) {
     if (type.is_array()) {
-        places.push_back({offset, type, parameter});
+        places.push_back({offset, type, parameter, is_parameter, type.ndim(), type.element().size_bytes()});
     } else if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) add_arrays(field.type, offset + field.offset, parameter, places);
+        for (const Type::Field& field : type.fields())
+            add_arrays(field.type, offset + field.offset, parameter, /*is_parameter=*/false, places);
     }
 }
 
@@ -86,7 +87,8 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
 
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types) {
     std::vector<ArrayPlace> places;
-    for (std::size_t i = 0; i < types.size(); ++i) add_arrays(types[i], layout.offsets[i], static_cast<int>(i), places);
+    for (std::size_t i = 0; i < types.size(); ++i) 
+        add_arrays(types[i], layout.offsets[i], static_cast<int>(i), /*is_parameter=*/true, places);
     return places;
 }
 
@@ -95,8 +97,6 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
       layout(argument_layout(parameter_types)),
       arrays(array_places(layout, parameter_types)),
       effects(std::move(effects_of)) {
-    for (std::size_t i = 0; i < parameter_types.size(); ++i)
-        if (parameter_types[i].is_array() && parameter_types[i].ndim() > 0) array_parameters.push_back(static_cast<int>(i));
     for (const ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
 }
 

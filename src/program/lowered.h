@@ -20,6 +20,9 @@ struct ArrayPlace {
     std::int64_t offset;
     Type type;
     int parameter;
+    bool is_parameter;  // not in a struct
+    int ndim;
+    std::int64_t element_bytes;
 };
 
 // The array that lies at an offset of an argument block.
@@ -41,7 +44,6 @@ struct KernelFacts {
     std::vector<Type> parameter_types;  // the user's, then those that the compiler added
     ArgumentLayout layout;
     std::vector<ArrayPlace> arrays;
-    std::vector<int> array_parameters;          // numbers of those that are arrays
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     int tid_rank = 0;

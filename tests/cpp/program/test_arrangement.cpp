@@ -45,7 +45,7 @@ ArrayView view_of(int begin, int count, int stride) {
 }
 
 // Extents decide: what lies between the elements of a strided array is taken to be shown.
-Extent whole(const ArrayView& view) { return extent(view, floats()); }
+Extent whole(const ArrayView& view) { return extent(view, KernelFacts({floats()}, {{}}).arrays.front()); }
 
 bool share(const Extent& a, const Extent& b) {
     for (const std::byte* at = a.begin; at < a.end; ++at)

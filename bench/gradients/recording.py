@@ -1,0 +1,97 @@
+"""What it costs to record a launch: nanoseconds of a launch of one thread, outside of a tape and on one.
+
+    python bench/gradients/recording.py [BUILD/py ...]
+
+compares builds, in turn, the best of three processes each. A tape has 2,000 launches, of the same arrays or of others
+each time; the kernel is compiled by then.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LAUNCHES, OTHERS, REPEATS, PROCESSES = 2000, 300, 7, 3
+
+
+def kernels(wp):
+    @wp.kernel
+    def none():
+        wp.tid()
+
+    @wp.kernel
+    def three(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
+        i = wp.tid()
+        c[i] = a[i] * b[i]
+
+    @wp.kernel
+    def eight(
+        a: wp.array(dtype=float),
+        b: wp.array(dtype=float),
+        c: wp.array(dtype=float),
+        d: wp.array(dtype=float),
+        e: wp.array(dtype=float),
+        f: wp.array(dtype=float),
+        g: wp.array(dtype=float),
+        h: wp.array(dtype=float),
+    ):
+        i = wp.tid()
+        h[i] = a[i] * b[i] + c[i] * d[i] + e[i] * f[i] * g[i]
+
+    return {0: none, 3: three, 8: eight}
+
+
+def launches(wp, kernel, lists):
+    start = time.perf_counter_ns()
+    for arrays in lists:
+        wp.launch(kernel, dim=1, inputs=arrays)
+    return (time.perf_counter_ns() - start) / len(lists)
+
+
+def taped(wp, kernel, lists):
+    with wp.Tape():
+        return launches(wp, kernel, lists)
+
+
+def measure():
+    import warp as wp
+
+    def arrays(count, smooth):
+        return [wp.zeros(1, dtype=float, requires_grad=smooth) for _ in range(count)]
+
+    found = {}
+    for count, kernel in kernels(wp).items():
+        for smooth in (False, True) if count else (False,):
+            same = [arrays(count, smooth)] * LAUNCHES
+            launches(wp, kernel, same)
+            taped(wp, kernel, same)
+            found[f"{count} arrays{', with gradients' if smooth else ''}"] = (
+                min(launches(wp, kernel, same) for _ in range(REPEATS)),
+                min(taped(wp, kernel, same) for _ in range(REPEATS)),
+                min(taped(wp, kernel, [arrays(count, smooth) for _ in range(OTHERS)]) for _ in range(REPEATS)),
+            )
+    return found
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        sys.path.insert(0, sys.argv[2])
+        print(json.dumps(measure()))
+        return
+    builds = sys.argv[1:] or [str(Path(__file__).resolve().parents[2] / "build" / "py")]
+    best = {build: {} for build in builds}
+    for _ in range(PROCESSES):
+        for build in builds:
+            command = [sys.executable, __file__, "--child", build]
+            output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            for row, times in json.loads(output.splitlines()[-1]).items():
+                best[build][row] = [min(pair) for pair in zip(times, best[build].get(row, times), strict=True)]
+    for build, rows in best.items():
+        print(f"{build}\n{'':26}{'launch':>10}{'on a tape':>12}{'other arrays each time':>25}")
+        for row, (plain, same, others) in rows.items():
+            print(f"{row:26}{plain:10.0f}{same:12.0f}{others:25.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+#include "program/gradient_claim.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "program/host.h"
+
+namespace weft::program {
+namespace {
+
+struct Claims {
+    struct Held {
+        std::thread::id thread;
+        const std::vector<Extent>* memory;
+    };
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::vector<Held> held;
+
+    bool is_free(const std::vector<Extent>& memory, std::thread::id thread) const {
+        return std::ranges::none_of(held, [&](const Held& one) {
+            return one.thread != thread && std::ranges::any_of(*one.memory, [&](const Extent& theirs) {
+                return std::ranges::any_of(memory, [&](const Extent& ours) {
+                    return ours.begin < theirs.end && theirs.begin < ours.end;
+                });
+            });
+        });
+    }
+};
+
+// In a process that was forked, what other threads held is held by nobody.
+Claims* claims = [] {
+    pthread_atfork(nullptr, nullptr, [] { claims = new Claims; });
+    return new Claims;
+}();
+
+}  // namespace
+
+GradientClaim::GradientClaim(std::vector<Extent> memory) : memory_(std::move(memory)) {
+    const std::thread::id self = std::this_thread::get_id();
+    {
+        const std::lock_guard lock(claims->mutex);
+        if (claims->is_free(memory_, self)) {
+            claims->held.push_back({self, &memory_});
+            return;
+        }
+    }
+    const WithoutHost without;
+    std::unique_lock lock(claims->mutex);
+    claims->ended.wait(lock, [&] { return claims->is_free(memory_, self); });
+    claims->held.push_back({self, &memory_});
+}
+
+GradientClaim::~GradientClaim() {
+    {
+        const std::lock_guard lock(claims->mutex);
+        std::erase_if(claims->held, [&](const Claims::Held& one) { return one.memory == &memory_; });
+    }
+    claims->ended.notify_all();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,279 @@
+#include "program/recorded_launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "program/settings.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+using transform::Gradient;
+
+RecordedLaunch::RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block,
+                               std::span<const std::int64_t> dims, std::vector<Argument> arrays)
+    : kernel_(&kernel), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
+    const std::vector<ArrayPlace>& places = kernel.arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (arrays_[i].array || !view_at(block, places[i].offset).data) continue;
+        numbers_.assign(block, block + kernel.layout().size_bytes);
+        return;
+    }
+    for (const auto& [offset, bytes] : kernel.numbers())
+        numbers_.insert(numbers_.end(), block + offset, block + offset + bytes);
+}
+
+std::vector<std::byte> RecordedLaunch::block() const {
+    const auto size = static_cast<std::size_t>(kernel_->layout().size_bytes);
+    std::vector<std::byte> block(size);
+    if (numbers_.size() == size) {
+        block = numbers_;
+    } else {
+        const std::byte* from = numbers_.data();
+        for (const auto& [offset, bytes] : kernel_->numbers()) {
+            std::memcpy(block.data() + offset, from, static_cast<std::size_t>(bytes));
+            from += bytes;
+        }
+    }
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].array) view_at(block.data(), kernel_->arrays()[i].offset) = arrays_[i].array->array.view;
+    return block;
+}
+
+// ---- recording ----
+
+std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts& facts, const std::byte* block) const {
+    constexpr std::size_t kFew = 64;
+    std::uint8_t few[kFew] = {};
+    std::vector<std::uint8_t> many;
+    const std::size_t count = kernel_->types().size();
+    if (count > kFew) many.resize(count);
+    const std::span<std::uint8_t> arguments(count > kFew ? many.data() : few, count);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const ArrayPlace& place = kernel_->arrays()[i];
+        if (!arrays_[i].array || !place.is_parameter) continue;
+        arguments[static_cast<std::size_t>(place.parameter)] = kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
+    }
+    return launch_needs(*kernel_, facts, dims_.span(), block, arguments);
+}
+
+void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
+    is_seen_ = is_seen;
+    needs_ = needs_with(facts, block);
+    if (needs_->records.empty()) return;
+    if (!is_seen) {
+        throw UsageError("Tape.record_launch()", "the gradient of kernel '" + kernel_->name() +
+                                                     "' needs what its atomics give, which only a launch that the tape "
+                                                     "records keeps. help: launch it inside of 'with tape:'");
+    }
+    const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
+    records = open_records(needs_->records, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))}, *device_);
+}
+
+void RecordedLaunch::record(TapeMemory& memory) {
+    memory.begin_entry();
+    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const auto contents = [&](std::size_t i) { return needs_->contents[static_cast<std::size_t>(places[i].parameter)]; };
+    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
+        if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.need(*arrays_[i].array);
+    for (Nested& nested : nested_) {
+        if (!needs_->contents[nested.parameter].within) continue;
+        for (const Variable* array : nested.arrays) nested.needs.push_back(memory.need(*array));
+    }
+    if (memory.may_overlap()) {
+        std::vector<NeedPtr*> all;
+        for (Argument& argument : arrays_)
+            if (argument.before) all.push_back(&argument.before);
+        for (Nested& nested : nested_)
+            for (NeedPtr& need : nested.needs) all.push_back(&need);
+        memory.join_overlapping(all);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i)
+        if (is_written(i)) memory.write(*arrays_[i].array, /*counts=*/true);
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter])
+            for (const Variable* array : nested.arrays) memory.write(*array);
+    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
+        if (arrays_[i].array && contents(i).after && places[i].is_parameter)
+            after_.emplace_back(places[i].parameter, memory.need(*arrays_[i].array));
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter]) memory.count_writes(nested.arrays);
+}
+
+// ---- questions ----
+
+int RecordedLaunch::overwritten(const Variable& array) const {
+    if (!is_seen_) return -1;
+    const int rank = static_cast<int>(needs_->tid_rank);
+    const Grid grid = make_grid(dims_.span(), rank, kernel_->name());
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const int parameter = kernel_->arrays()[i].parameter;
+        if (arrays_[i].array == &array && overwrites(*needs_, static_cast<std::size_t>(parameter), array.array.view, grid))
+            return parameter;
+    }
+    return -1;
+}
+
+std::vector<TapeEntry::Group> RecordedLaunch::written() const {
+    std::vector<Group> groups;
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (is_written(i)) groups.push_back({arrays_[i].array});
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter]) groups.push_back(nested.arrays);
+    return groups;
+}
+
+std::string RecordedLaunch::text() const {
+    return "<launch of " + kernel_->name() + ", dim " + runtime::shape_text(dims_.span()) + ">";
+}
+
+bool RecordedLaunch::any_nested_kept() const {
+    return std::ranges::any_of(nested_, [](const Nested& nested) {
+        return std::ranges::any_of(nested.needs, [](const NeedPtr& need) { return need->copy != nullptr; });
+    });
+}
+
+// ---- going back ----
+
+void RecordedLaunch::go_back(TapeMemory& memory, std::span<const SuppliedGradient> supplied,
+                             const std::function<Group()>& written_after) {
+    if (needs_->is_left_out) {
+        for (const auto& [array, before] : arrays_) {
+            if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
+            runtime::zero(gradient_of(*array));  // what was there before had no part in what followed
+            ++array->gradient->version;
+        }
+        return;
+    }
+    if (!needs_->has_adjoint && !has_new_gradients()) return;
+    if (needs_->has_adjoint && run_adjoint(supplied)) return;
+    catch_up(memory, written_after());
+    run_adjoint(supplied);
+}
+
+// False where there are gradients that nobody expected.
+bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
+    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    std::vector<std::byte> before = block();
+    DerivedLaunch what;
+    what.derivation.gradients.resize(kernel_->types().size(), Gradient::none);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        ArrayView& view = view_at(before.data(), places[i].offset);
+        if (!places[i].is_parameter) continue;
+        Gradient& gradient = what.derivation.gradients[parameter];
+        for (const SuppliedGradient& one : supplied) {
+            if (one.parameter != parameter) continue;
+            const auto same = [](std::span<const std::int64_t> a, const std::int64_t* b) {
+                return std::equal(a.begin(), a.end(), b);
+            };
+            WEFT_CHECK(same(one.gradient.shape(), view.shape) && same(one.gradient.strides(), view.strides),
+                       "a gradient is laid out in another way than the array");
+            view.grad = one.gradient.view.data;
+            gradient = Gradient::retained;
+        }
+        if (view.grad && gradient == Gradient::none) gradient = Gradient::used;
+        if (view.grad && needs_->gradients[parameter] == Gradient::none) return false;
+    }
+    std::vector<std::byte> after = before;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const NeedPtr& need = arrays_[i].before;
+        if (!need || !need->copy) continue;
+        void* const data = need->copy->view.data;
+        view_at(before.data(), places[i].offset).data = data;
+        if (!places[i].is_parameter) view_at(after.data(), places[i].offset).data = data;
+    }
+    for (const auto& [parameter, need] : after_)
+        view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
+    std::vector<runtime::BufferPtr> holders;
+    if (any_nested_kept()) holders = show_nested(before.data(), after.data());
+    // Other threads may give arrays other gradients meanwhile.
+    for (const auto& [array, need] : arrays_)
+        if (array && array->gradient) holders.push_back(array->gradient);
+    what.dims = dims_.span();
+    what.before = before.data();
+    what.after = after.data();
+    what.records = records;
+    what.device = device_;
+    FiniteCheck check;
+    const bool checks = settings().verify_fp;
+    if (checks) watch_gradients(check, before.data());
+    launch_derived(*kernel_, what, checks ? &check : nullptr);
+    return true;
+}
+
+namespace {
+
+// The names of the arrays of a parameter, in the order of Kernel::arrays(): "body.velocity".
+void add_names(Type type, const std::string& name, std::vector<std::string>& names) {
+    if (type.is_array()) names.push_back(name);
+    if (!type.is_struct()) return;
+    for (const Type::Field& field : type.fields()) add_names(field.type, name + "." + field.name, names);
+}
+
+}  // namespace
+
+void RecordedLaunch::watch_gradients(FiniteCheck& check, const std::byte* block) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kernel_->types().size(); ++i)
+        add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const ArrayView& view = view_at(block, kernel_->arrays()[i].offset);
+        if (!arrays_[i].array || !view.grad) continue;
+        runtime::Array gradient = arrays_[i].array->array;
+        gradient.view.data = view.grad;
+        gradient.view.grad = nullptr;
+        check.watch(names[i], gradient);
+    }
+}
+
+bool RecordedLaunch::has_new_gradients() const {
+    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (is_written(i) && arrays_[i].array->requires_grad && places[i].is_parameter) return true;
+    }
+    return false;
+}
+
+// Gradients have come since the launch was recorded, and with them other contents that the adjoint reads. They have to
+// be there still.
+void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
+    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const std::vector<std::byte> block = this->block();
+    const bool had_records = !needs_->records.empty();
+    needs_ = needs_with(kernel_->facts(kernel_->variant_of(dims_.span(), block.data())), block.data());
+
+    Group written = written_after;
+    for (const Group& group : this->written()) written.insert(written.end(), group.begin(), group.end());
+    const auto late_need = [&](const Variable& of, const Group& changed) {
+        for (const Variable* one : changed)
+            if (runtime::overlap(of.array, one->array))
+                too_late("an array of shape " + runtime::shape_text(of.array.shape()) +
+                         " that it reads was overwritten since");
+        return memory.need(of);
+    };
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        auto& [array, before] = arrays_[i];
+        if (!array) continue;
+        if (needs_->contents[parameter].before && !before) before = late_need(*array, written);
+        const bool is_known = std::ranges::any_of(after_, [&](const auto& one) { return one.first == parameter; });
+        if (needs_->contents[parameter].after && places[i].is_parameter && !is_known)
+            after_.emplace_back(parameter, late_need(*array, written_after));
+    }
+    for (Nested& nested : nested_) {
+        if (!needs_->contents[nested.parameter].within || !nested.needs.empty()) continue;
+        for (const Variable* array : nested.arrays) nested.needs.push_back(late_need(*array, written));
+    }
+    if (!needs_->records.empty() && !had_records)
+        too_late("it needs what the atomics of the launch gave, which was not kept");
+}
+
+void RecordedLaunch::too_late(const std::string& why) const {
+    throw UsageError("Tape.backward()",
+                     "an argument of " + text() +
+                         " got its gradient after it was recorded, and the way back cannot be run any more: " + why +
+                         ". help: make the arrays with requires_grad=True before they are recorded");
+}
+
+}  // namespace weft::program

@@ -1,0 +1,124 @@
+// What a tape records, and the launches among it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "program/launch.h"
+#include "program/launch_needs.h"
+#include "program/tape_memory.h"
+
+namespace weft::program {
+
+class TapeEntry {
+public:
+    // Arrays that count as one write to each memory that they lie in.
+    using Group = std::vector<const Variable*>;
+
+    virtual ~TapeEntry() = default;
+    virtual std::vector<Group> written() const = 0;
+};
+
+struct Extents {
+    Extents() = default;
+    explicit Extents(std::span<const std::int64_t> given) : count(given.size()) {
+        std::copy(given.begin(), given.end(), extents.begin());
+    }
+    std::span<const std::int64_t> span() const { return {extents.data(), count}; }
+
+    std::array<std::int64_t, kMaxDims> extents;
+    std::size_t count = 0;
+};
+
+// A gradient of an argument that is read in place of the array's own, and has the strides of the array.
+struct SuppliedGradient {
+    std::size_t parameter;
+    runtime::Array gradient;
+};
+
+// One launch: its arguments, packed once, and what its adjoint reads as it was then. Who makes one keeps alive what
+// the arguments point to.
+class RecordedLaunch : public TapeEntry {
+public:
+    // Arrays that lie in the elements of an argument, at any depth.
+    struct Nested {
+        std::size_t parameter;
+        Group arrays;
+        std::vector<NeedPtr> needs;  // of these; empty where the adjoint does not read them
+    };
+
+    // An array of the block.
+    struct Argument {
+        const Variable* array = nullptr;  // null for None and for memory that is nobody's array
+        NeedPtr before;                   // null where the adjoint does not read it
+    };
+
+    // `arrays` are those of the block, in the order of Kernel::arrays().
+    RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block, std::span<const std::int64_t> dims,
+                   std::vector<Argument> arrays);
+
+    // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for launch_needs().
+    // `is_seen`: the launch will be made with the records that are opened here; otherwise it must not need any.
+    void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
+    void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
+    // Tells the tape's memory, as the launch is about to run.
+    void record(TapeMemory& memory);
+
+    // Adds to the gradients of what was read. `written_after` gives the arrays that later entries write. Throws
+    // UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.
+    void go_back(TapeMemory& memory, std::span<const SuppliedGradient> supplied,
+                 const std::function<Group()>& written_after);
+
+    // Which argument the array is, if the launch overwrites all of it and does nothing else with it; -1 if not.
+    int overwritten(const Variable& array) const;
+    std::vector<Group> written() const override;
+    std::string text() const;  // for messages
+
+    Kernel& kernel() const { return *kernel_; }
+    runtime::Device& device() const { return *device_; }
+    const Extents& dims() const { return dims_; }
+    const LaunchNeeds& needs() const { return *needs_; }
+    std::span<const Argument> arrays() const { return arrays_; }
+    const std::vector<Nested>& nested() const { return nested_; }
+    // Its arguments, with the gradients that arrays have now.
+    std::vector<std::byte> block() const;
+    std::span<const std::pair<std::size_t, NeedPtr>> after() const { return after_; }  // with the parameter
+    std::vector<runtime::Array> records;  // what its atomics gave
+
+protected:
+    // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments
+    // `before` and `after` the launch, copies that lead to these. What is returned keeps them alive.
+    virtual std::vector<runtime::BufferPtr> show_nested(std::byte*, std::byte*) const { return {}; }
+
+private:
+    bool any_nested_kept() const;
+    bool run_adjoint(std::span<const SuppliedGradient> supplied);
+    bool has_new_gradients() const;
+    void catch_up(TapeMemory& memory, const Group& written_after);
+    void watch_gradients(FiniteCheck& check, const std::byte* block) const;
+    [[noreturn]] void too_late(const std::string& why) const;
+    std::shared_ptr<const LaunchNeeds> needs_with(const KernelFacts& facts, const std::byte* block) const;
+    bool is_written(std::size_t array) const {
+        return arrays_[array].array && needs_->writes[static_cast<std::size_t>(kernel_->arrays()[array].parameter)];
+    }
+
+    Kernel* kernel_;
+    runtime::Device* device_;
+    bool is_seen_ = false;
+    Extents dims_;
+    // The arguments that are no arrays, one behind the other; all of them where some array is nobody's.
+    std::vector<std::byte> numbers_;
+    std::vector<Argument> arrays_;
+    std::shared_ptr<const LaunchNeeds> needs_;
+    std::vector<std::pair<std::size_t, NeedPtr>> after_;
+    std::vector<Nested> nested_;
+};
+
+}  // namespace weft::program

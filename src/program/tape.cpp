@@ -1,0 +1,48 @@
+#include "program/tape.h"
+
+#include <utility>
+
+#include "support/error.h"
+
+namespace weft::program {
+
+void Tape::record(std::shared_ptr<RecordedLaunch> launch) {
+    launch->record(memory_);
+    entries_.push_back(std::move(launch));
+}
+
+void Tape::record(std::shared_ptr<TapeEntry> entry, std::span<const NeedPtr> needs) {
+    memory_.begin_entry();
+    for (const NeedPtr& need : needs) memory_.need(need);
+    const std::vector<TapeEntry::Group> written = entry->written();
+    for (const TapeEntry::Group& group : written)
+        for (const Variable* one : group) memory_.write(*one);
+    for (const TapeEntry::Group& group : written) memory_.count_writes(group);
+    entries_.push_back(std::move(entry));
+}
+
+void Tape::forget_last() {
+    WEFT_CHECK(!entries_.empty(), "a tape has nothing to forget");
+    entries_.pop_back();
+    memory_.forget_entry();
+}
+
+void Tape::go_back(std::size_t index, std::span<const SuppliedGradient> supplied) {
+    auto* const launch = dynamic_cast<RecordedLaunch*>(entries_[index].get());
+    WEFT_CHECK(launch, "this entry of a tape is no launch");
+    launch->go_back(memory_, supplied, [&] { return written_after(index); });
+}
+
+TapeEntry::Group Tape::written_after(std::size_t index) const {
+    TapeEntry::Group all;
+    for (std::size_t i = index + 1; i < entries_.size(); ++i)
+        for (const TapeEntry::Group& group : entries_[i]->written()) all.insert(all.end(), group.begin(), group.end());
+    return all;
+}
+
+void Tape::clear() {
+    entries_.clear();
+    memory_.clear();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,231 @@
+#include "program/tape_memory.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "program/host.h"
+#include "runtime/bytes.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const> arrays) {
+    const std::byte *low = nullptr, *high = nullptr;
+    for (const runtime::Array* array : arrays) {
+        const auto [begin, end] = array->extent();
+        if (begin == end) continue;
+        low = low ? std::min(low, begin) : begin;
+        high = std::max(high, end);
+    }
+    runtime::BufferPtr buffer;
+    std::vector<runtime::Array> copies;
+    for (const runtime::Array* array : arrays) {
+        if (!buffer) {
+            buffer = runtime::allocate(high - low, *array->device);
+            if (buffer->data) {
+                without_host(high - low, [&] { runtime::copy_bytes(*array->device, buffer->data, low, high - low); });
+                buffer->references.add_all(array->buffer->references, *buffer);
+            }
+        }
+        runtime::Array copy = *array;
+        copy.view.grad = nullptr;
+        copy.buffer = buffer;
+        if (array->size() > 0)
+            copy.view.data =
+                static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array->view.data) - low);
+        copies.push_back(std::move(copy));
+    }
+    return copies;
+}
+
+Need::Need(const Variable& of) : of(&of) {
+    std::tie(begin, end) = of.array.extent();
+    buffer = begin == end ? nullptr : of.array.buffer.get();
+}
+
+// ---- recording ----
+
+void TapeMemory::begin_entry() {
+    ++entry_;
+    may_overlap_ = false;
+    added_.clear();
+    counted_.clear();
+}
+
+TapeMemory::Memory& TapeMemory::memory_of(const runtime::BufferPtr& buffer) {
+    const auto known = memories_.find(buffer.get());
+    if (known != memories_.end()) return known->second;
+    return memories_.emplace(buffer.get(), Memory{.buffer = buffer}).first->second;
+}
+
+void TapeMemory::wait(Memory& memory, NeedPtr need) {
+    const auto at = std::ranges::upper_bound(memory.waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
+    memory.longest = std::max(memory.longest, need->end - need->begin);
+    memory.waiting.insert(at, need);
+    added_.push_back(std::move(need));
+}
+
+NeedPtr TapeMemory::need(const Variable& of) {
+    if (!of.array.buffer) return std::make_shared<Need>(of);
+    Memory& memory = memory_of(of.array.buffer);
+    if (std::exchange(memory.entry, entry_) == entry_) may_overlap_ = true;
+    const std::byte* const begin = of.array.extent().first;
+    auto at = std::ranges::lower_bound(memory.waiting, begin, {}, [](const NeedPtr& one) { return one->begin; });
+    for (; at != memory.waiting.end() && (*at)->begin == begin; ++at)
+        if ((*at)->of == &of && !(*at)->together) return *at;
+    auto made = std::make_shared<Need>(of);
+    if (made->buffer) wait(memory, made);
+    return made;
+}
+
+void TapeMemory::need(const NeedPtr& made) {
+    if (made->buffer) wait(memory_of(made->of->array.buffer), made);
+}
+
+void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
+    const auto key = [](const NeedPtr* need) { return std::tuple((*need)->buffer, (*need)->begin, need->get()); };
+    std::ranges::sort(needs, {}, key);
+    for (std::size_t first = 0; first < needs.size();) {
+        const Need& start = **needs[first];
+        std::size_t last = first + 1;
+        bool is_one = true;
+        for (const std::byte* end = start.end; last < needs.size() && (*needs[last])->buffer == start.buffer &&
+                                               (*needs[last])->begin < end;
+             ++last) {
+            end = std::max(end, (*needs[last])->end);
+            is_one &= needs[last]->get() == &start;
+        }
+        if (!is_one && start.buffer) {
+            auto together = std::make_shared<std::vector<Need*>>();
+            NeedPtr before, made;
+            for (; first < last; ++first) {
+                NeedPtr& need = *needs[first];
+                if (need != before) {  // one that stands here twice is one again
+                    before = made = need;
+                    if (std::ranges::find(added_, need) == added_.end()) {  // an earlier entry's, which stays alone
+                        made = std::make_shared<Need>(*need->of);
+                        this->need(made);
+                    }
+                    made->together = together;
+                    together->push_back(made.get());
+                }
+                need = made;
+            }
+        }
+        first = last;
+    }
+}
+
+std::vector<NeedPtr> TapeMemory::take(Memory& memory, const std::byte* begin, const std::byte* end) {
+    const auto of_begin = [](const NeedPtr& need) { return need->begin; };
+    const auto first = std::ranges::upper_bound(memory.waiting, begin - memory.longest, {}, of_begin);
+    const auto last = std::ranges::lower_bound(memory.waiting, end, {}, of_begin);
+    if (first >= last) return {};
+    const auto stays = [&](const NeedPtr& need) { return begin >= need->end; };
+    const auto found = std::stable_partition(first, last, stays);
+    std::vector<NeedPtr> taken(std::make_move_iterator(found), std::make_move_iterator(last));
+    memory.waiting.erase(found, last);
+    return taken;
+}
+
+void TapeMemory::keep(std::span<const NeedPtr> needs) {
+    std::vector<const runtime::Array*> arrays;
+    const std::byte *begin = needs.front()->begin, *end = begin;
+    for (const NeedPtr& need : needs) {
+        arrays.push_back(&need->of->array);
+        begin = std::min(begin, need->begin);
+        end = std::max(end, need->end);
+    }
+    std::vector<runtime::Array> copies = keep_together(arrays);
+    for (std::size_t i = 0; i < needs.size(); ++i)
+        needs[i]->copy = std::make_shared<const runtime::Array>(std::move(copies[i]));
+    ++kept_.copies;
+    kept_.bytes += end - begin;
+    kept_.peak_bytes = std::max(kept_.peak_bytes, kept_.bytes);
+    if (on_keep) on_keep(needs);
+}
+
+void TapeMemory::write(const Variable& to, bool counts) {
+    if (!to.array.buffer) return;
+    Memory& memory = memory_of(to.array.buffer);
+    if (counts) count(memory);
+    if (memory.waiting.empty()) return;
+    const auto [begin, end] = to.array.extent();
+    const std::vector<NeedPtr> taken = take(memory, begin, end);
+    const auto is_alike = [](const runtime::Array& a, const runtime::Array& b) {
+        return a.view.data == b.view.data && a.dtype == b.dtype && std::ranges::equal(a.shape(), b.shape()) &&
+               std::ranges::equal(a.strides(), b.strides());
+    };
+    for (auto need = taken.begin(); need != taken.end(); ++need) {
+        if ((*need)->copy) continue;
+        if ((*need)->together) {
+            std::vector<NeedPtr> group;
+            for (const std::vector<NeedPtr>* from : std::initializer_list<const std::vector<NeedPtr>*>{&memory.waiting, &taken})
+                for (const NeedPtr& one : *from)
+                    if (one->together == (*need)->together) group.push_back(one);
+            keep(group);
+            std::erase_if(memory.waiting, [&](const NeedPtr& one) { return one->together == (*need)->together; });
+            continue;
+        }
+        const auto same = std::find_if(taken.begin(), need, [&](const NeedPtr& one) {
+            return !one->together && is_alike(one->of->array, (*need)->of->array);
+        });
+        if (same == need)
+            keep({&*need, 1});
+        else
+            (*need)->copy = (*same)->copy;
+    }
+    if (!taken.empty() && memory.kept_shape.empty()) memory.kept_shape = runtime::shape_text(to.array.shape());
+}
+
+void TapeMemory::count(Memory& memory) {
+    counted_.emplace_back(&memory, memory.expected);
+    const std::uint64_t version = memory.buffer->version, before = memory.expected.value_or(version);
+    // Written by something else since, or, where more are expected, by this entry before: an entry may write a memory
+    // through several arguments.
+    if (before == kUnknown || before < version)
+        memory.expected = kUnknown;
+    else
+        memory.expected = before + 1;
+}
+
+void TapeMemory::count_writes(std::span<const Variable* const> to) {
+    std::vector<const runtime::Buffer*> seen;
+    for (const Variable* one : to) {
+        const runtime::Buffer* const buffer = one->array.buffer.get();
+        if (!buffer || std::ranges::find(seen, buffer) != seen.end()) continue;
+        seen.push_back(buffer);
+        count(memory_of(one->array.buffer));
+    }
+}
+
+void TapeMemory::forget_entry() {
+    for (const NeedPtr& need : added_) {
+        const auto known = memories_.find(need->buffer);
+        if (known != memories_.end()) std::erase(known->second.waiting, need);
+    }
+    for (auto one = counted_.rbegin(); one != counted_.rend(); ++one) one->first->expected = one->second;
+    begin_entry();
+}
+
+// ---- going back ----
+
+void TapeMemory::check_versions() const {
+    for (const auto& [buffer, memory] : memories_) {
+        if (memory.kept_shape.empty() || memory.waiting.empty()) continue;
+        if (!memory.expected || memory.expected == buffer->version) continue;
+        throw UsageError("Tape.backward()",
+                         "an array of shape " + memory.kept_shape +
+                             ", of which the tape had to keep earlier contents and needs the last ones too, was written "
+                             "outside of the tape since; recorded and present values would mix. help: record again");
+    }
+}
+
+void TapeMemory::clear() {
+    memories_.clear();
+    begin_entry();
+    kept_ = {.peak_bytes = kept_.peak_bytes};
+}
+
+}  // namespace weft::program

@@ -1,0 +1,101 @@
+// What a tape knows of memory: which contents the adjoints of what it recorded will read again, the copies that it made
+// because something recorded overwrote them, and how often memory was written.
+//
+// Nothing is copied unless something on the tape overwrites it: what is not is used with the contents that it has when
+// the tape goes back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "program/variable.h"
+
+namespace weft::program {
+
+// Copies of arrays of one memory, with the same strides, gaps included, and without gradients: what overlaps does so in
+// the copies too.
+std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const> arrays);
+
+// That an entry of a tape reads an array, and its adjoint does so again. Entries between which nothing writes the array
+// share one.
+struct Need {
+    explicit Need(const Variable& of);
+
+    const Variable* of;
+    runtime::Buffer* buffer;  // null where the array has no elements
+    const std::byte *begin, *end;
+    std::shared_ptr<const runtime::Array> copy;  // of the contents that the entry saw; null while the array has them
+    // Those of one entry that are copied as one, because they show parts of the same memory: what the kernel stores
+    // through one argument it may read through another, and so does its adjoint. Null where it is alone.
+    std::shared_ptr<std::vector<Need*>> together;
+
+    const runtime::Array& contents() const { return copy ? *copy : of->array; }
+};
+using NeedPtr = std::shared_ptr<Need>;
+
+class TapeMemory {
+public:
+    // An entry is about to be recorded, and to run then. What follows, up to the next one, is what it needs and writes:
+    // first needs of contents from before it, then its writes, then needs of what it leaves.
+    void begin_entry();
+    NeedPtr need(const Variable& of);
+    void need(const NeedPtr& made);
+    // Those of one entry that overlap will be kept as one. Call it before writes, where they may.
+    bool may_overlap() const { return may_overlap_; }
+    void join_overlapping(std::span<NeedPtr*> needs);
+    // Copies what somebody needs of this memory. `counts`: and counts a write to it.
+    void write(const Variable& to, bool counts = false);
+    // Counts a write to each memory that these lie in, once.
+    void count_writes(std::span<const Variable* const> to);
+    // The entry has failed: it needs nothing, and has not counted its writes.
+    void forget_entry();
+
+    // Throws UsageError of Tape.backward() where memory of which contents were kept, and of which others are still to be
+    // read, was written by something that is not on the tape.
+    void check_versions() const;
+
+    struct Kept {
+        std::int64_t copies = 0, bytes = 0, peak_bytes = 0;
+    };
+    const Kept& kept() const { return kept_; }
+    void clear();  // all but the peak
+
+    // Told of needs whose contents were copied.
+    std::function<void(std::span<const NeedPtr>)> on_keep;
+
+private:
+    // The needs whose contents are still there, by their first byte: what a write meets is found without looking at all
+    // of them, as where every step of a rollout has a row of one array.
+    struct Memory {
+        runtime::BufferPtr buffer;
+        std::vector<NeedPtr> waiting;
+        std::ptrdiff_t longest = 0;
+        std::uint64_t entry = 0;  // the last one with a need here
+        // Writes when the last recorded one is done; none before, and kUnknown where the two do not agree.
+        std::optional<std::uint64_t> expected;
+        std::string kept_shape;  // of an array of which contents were kept; empty where none were
+    };
+    static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+
+    Memory& memory_of(const runtime::BufferPtr& buffer);
+    void wait(Memory& memory, NeedPtr need);
+    std::vector<NeedPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
+    void keep(std::span<const NeedPtr> needs);
+    void count(Memory& memory);
+
+    std::unordered_map<runtime::Buffer*, Memory> memories_;
+    std::uint64_t entry_ = 0;
+    bool may_overlap_ = false;          // two needs of this entry lie in one memory
+    std::vector<NeedPtr> added_;        // by this entry
+    std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;  // by this entry, with what was expected
+    Kept kept_;
+};
+
+}  // namespace weft::program

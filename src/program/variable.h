@@ -1,0 +1,25 @@
+// An array as a program holds it, with its gradient. A tape keeps pointers to these: the program may give an array its
+// gradient, or another one, after it was recorded.
+#pragma once
+
+#include "runtime/array.h"
+
+namespace weft::program {
+
+struct Variable {
+    runtime::Array array;         // view.grad: the first element of the gradient, which has the strides of the array
+    runtime::BufferPtr gradient;  // the gradient's memory; null where there is none
+    bool requires_grad = false;
+    bool retain_grad = false;  // what overwrites the array leaves its gradient as it is
+};
+
+// The array of its gradient, which it has.
+inline runtime::Array gradient_of(const Variable& of) {
+    runtime::Array gradient = of.array;
+    gradient.view.data = of.array.view.grad;
+    gradient.view.grad = nullptr;
+    gradient.buffer = of.gradient;
+    return gradient;
+}
+
+}  // namespace weft::program
