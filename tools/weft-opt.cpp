@@ -5,10 +5,12 @@
 //     differ weft-opt --bless file.ir...      writes it there
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `uniformity`
-// prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient;
+// prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient, `adjoint:4`
+// keeps the state of at most 4 iterations of a loop;
 // `opaque` inlines all calls but those of functions with derivatives of their own. `own:overlap` is `own` where arrays
 // may overlap.
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -154,11 +156,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) transform::note_finite_writes(*function);
         } else if (pass == "storage") {
             for (const auto& function : module->functions) transform::keep_large_values_in_memory(*function);
-        } else if (pass == "adjoint") {
+        } else if (pass == "adjoint" || pass.starts_with("adjoint:")) {
             for (auto& function : module->functions) {
                 if (!function->is_kernel) continue;
                 transform::AdjointOptions options;
                 options.gradients.assign(function->parameters().size(), transform::Gradient::used);
+                if (pass != "adjoint") options.trail_slots = std::atoi(pass.c_str() + std::strlen("adjoint:"));
                 function = transform::adjoint(*function, options);
             }
         } else if (pass == "jvp") {

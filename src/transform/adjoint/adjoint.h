@@ -20,6 +20,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ir/ir.h"
@@ -38,6 +39,9 @@ struct AdjointOptions {
     bool noalias = true;                               // array parameters do not overlap, nor their gradients
     std::int64_t trail_bytes = std::int64_t{1} << 24;  // what the trails of one loop may take of one thread
     int again = 0;                                     // how often the adjoint will be differentiated itself
+    // For targets whose threads have no stack that grows: how many iterations of one loop may keep what they start with,
+    // in arrays of that size; at least 2. What no constant bounds is an error then. Empty: `trail_bytes` alone counts.
+    std::optional<std::int64_t> trail_slots = {};
 };
 
 // The adjoint of `kernel` (calls inlined, simplified), not simplified. Throws CompileError, at the user's line, where

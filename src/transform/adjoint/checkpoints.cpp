@@ -58,23 +58,44 @@ void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
     Value* size = recorded.count;
-    if (bytes > 0) {
-        const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / (bytes + counting.size_bytes()));
-        const bool may_be_more = counting.size_bytes() >= 4 && ir::known_trips(operation).value_or(places + 1) > places;
-        if (may_be_more) {
-            recorded.places = places;
-            Value* all = b_.integer(places, counting);
-            recorded.is_complete = b_.compare(Op::cmp_le, recorded.count, all);
-            size = b_.binary(Op::min, recorded.count, all);
-            Value* numbers = b_.select(recorded.is_complete, b_.integer(1, counting), all);
-            recorded.iterations = b_.trail(Type::array(counting, 1), numbers);
-            b_.store(recorded.iterations, {b_.integer(0)}, b_.integer(0, counting));
-        }
+    const std::int64_t places = bytes > 0 ? places_for(operation, bytes + counting.size_bytes(), counting) : 0;
+    const std::optional<std::int64_t> known = ir::known_trips(operation);
+    const bool may_be_more = (counting.size_bytes() >= 4 || options_.trail_slots) && known.value_or(places + 1) > places;
+    if (bytes > 0 && may_be_more) {
+        recorded.places = places;
+        Value* all = b_.integer(places, counting);
+        recorded.is_complete = b_.compare(Op::cmp_le, recorded.count, all);
+        size = b_.binary(Op::min, recorded.count, all);
+        Value* numbers = b_.select(recorded.is_complete, b_.integer(1, counting), all);
+        recorded.iterations = trail(counting, numbers, places);
+        b_.store(recorded.iterations, {b_.integer(0)}, b_.integer(0, counting));
     }
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Type type = operation.operands[i]->type;
-        recorded.trails.push_back(ir::holds_array(type) ? nullptr : b_.trail(Type::array(type, 1), size));
+        const std::int64_t most = may_be_more ? places : std::max<std::int64_t>(known.value_or(1), 1);
+        recorded.trails.push_back(ir::holds_array(type) ? nullptr : trail(type, size, most));
     }
+}
+
+// How many iterations may keep their state, of `bytes` each.
+std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Type counting) const {
+    const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / bytes);
+    if (!options_.trail_slots) return places;
+    if (*options_.trail_slots < kFewestPlaces)
+        fail(loop, "what each iteration of this loop starts with has to be kept, and there is room for " +
+                       std::to_string(*options_.trail_slots) + " of them in a thread; it takes " +
+                       std::to_string(kFewestPlaces));
+    const std::int64_t largest = (std::int64_t{1} << std::min<std::int64_t>(8 * counting.size_bytes() - 1, 62)) - 1;
+    return std::min({places, *options_.trail_slots, largest});
+}
+
+// Memory for `count` elements, which are at most `most`: of that size where the thread has no stack that grows.
+Value* Reverser::trail(Type element, Value* count, std::int64_t most) {
+    const Type type = Type::array(element, 1);
+    if (!options_.trail_slots) return b_.trail(type, count);
+    Value* array = b_.local_array(type, {most});
+    array->definition->unset = true;  // written before it is read
+    return array;
 }
 
 // In the first run through the loop, at the beginning of iteration `t`. All that have no place of their own share the

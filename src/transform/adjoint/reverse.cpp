@@ -60,6 +60,18 @@ bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointO
     return !kernel.extra(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
 }
 
+// Logs grow with what a thread reads, which no constant bounds.
+void refuse_logs(const ir::Function& kernel, const std::unordered_set<const Operation*>& stale) {
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (!stale.contains(&operation)) return;
+        throw CompileError(operation.span,
+                           "kernel '" + kernel.name +
+                               "' has no gradient on this target: it reads what it may have written itself, which is "
+                               "kept in a log that grows, and a thread has room of a constant size here",
+                           {{Note::Kind::help, "write to another array than the one that is read", {}}});
+    });
+}
+
 std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -70,6 +82,7 @@ std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, co
     });
     refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
+    if (options.trail_slots) refuse_logs(kernel, stale);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
     const ir::Function& source = stale.empty() ? kernel : *swept.kernel;

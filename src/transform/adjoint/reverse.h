@@ -85,6 +85,8 @@ private:
 
     // ---- checkpoints.cpp ----
     void open_trails(const ir::Operation& operation, Recorded& recorded);
+    std::int64_t places_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
+    ir::Value* trail(Type element, ir::Value* count, std::int64_t most);
     void record_state(const ir::Operation& operation, const Recorded& recorded, ir::Value* t);
     // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
     std::vector<ir::Value*> state_at(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
