@@ -36,7 +36,7 @@ struct Remark {
 struct CpuEntry {
     std::int32_t lanes = 1;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
-    std::int32_t seam = 0;
+    std::int32_t boundary = 0;
     double cost = 0.0;        // estimated nanoseconds of one thread, for the grain size of launches
     bool meets = false;       // by atomics, threads of other launches
     bool ordered = false;     // what it leaves in memory depends on the order in which atomics arrive

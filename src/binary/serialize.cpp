@@ -36,7 +36,7 @@ public:
     }
     void write(const CpuEntry& entry) {
         write(entry.lanes);
-        write(entry.seam);
+        write(entry.boundary);
         write(entry.cost);
         write(entry.meets);
         write(entry.ordered);
@@ -77,7 +77,7 @@ public:
     }
     void read(CpuEntry& entry) {
         read(entry.lanes);
-        read(entry.seam);
+        read(entry.boundary);
         read(entry.cost);
         read(entry.meets);
         read(entry.ordered);

@@ -22,6 +22,8 @@ namespace weft::codegen {
 
 // Lanes are neighbours on the last axis of a launch, so that rows of so few threads leave most of them idle.
 inline constexpr int kShortRow = 4;
+// Kernels of more operations run in scalar code where the caller does not say how many lanes they get.
+inline constexpr int kMostOperationsInLanes = 10000;
 
 struct Options {
     bool debug = false;        // bounds, division and assert checks that write a Fault

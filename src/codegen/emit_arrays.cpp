@@ -89,10 +89,7 @@ void Emitter::emit_local_array(const Operation& operation) {
                            {{Note::Kind::help, "make them smaller, or pass an array with a row for each thread", {}}},
                            ErrorCategory::value);
     }
-    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    llvm::AllocaInst* memory =
-        entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(count * size * lanes_)));
-    memory->setAlignment(llvm::Align(64));
+    llvm::Value* memory = stack_slot(bytes_type(count * size * lanes_), llvm::Align(64));
     const Leaf data = lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
 
     // Zeros, in the lanes that run: another lane may still use what it has made in an earlier iteration.
@@ -137,21 +134,15 @@ void Emitter::emit_trail(const Operation& operation) {
                       [&](Values v) { return cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64); });
     llvm::Value* most = count.scalar;
     if (operation.operands.size() > 1) {  // as many as there is room for
-        llvm::Value* memory = emit_long_trail(operation, size * lanes_, most);
-        return set_trail(operation, memory, most);
+        const auto [memory, rows] = take_long_scratch(operation, size * lanes_);
+        return set_trail(operation, memory, rows);
     }
     if (count.varying()) {
         llvm::Value *counts = count.vector, *none = llvm::Constant::getNullValue(counts->getType());
         if (mask_) counts = builder_.CreateSelect(here(mask_), counts, none);
         most = builder_.CreateIntMaxReduce(counts, /*IsSigned=*/true);
     }
-    llvm::FunctionCallee take = module_.getOrInsertFunction(
-        "weft_trail_take", llvm::FunctionType::get(builder_.getPtrTy(), {builder_.getInt64Ty()}, false));
-    auto* function = llvm::cast<llvm::Function>(take.getCallee());
-    function->setOnlyAccessesInaccessibleMemory();
-    function->setDoesNotThrow();
-    function->addRetAttr(llvm::Attribute::NoAlias);
-    llvm::Value* memory = builder_.CreateCall(take, {builder_.CreateMul(most, i64(size * lanes_))});
+    llvm::Value* memory = take_scratch(operation, builder_.CreateMul(most, i64(size * lanes_)));
     if (!first_trail_) first_trail_ = memory;
     set_trail(operation, memory, most);
 }
@@ -166,45 +157,6 @@ void Emitter::set_trail(const Operation& operation, llvm::Value* memory, llvm::V
     result.leaves.push_back(Leaf::of_scalar(most));
     append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
     set(operation.result(), std::move(result));
-}
-
-// One for each operation and worker, which is written over by the next threads; `rows` becomes the number of its rows.
-llvm::Value* Emitter::emit_long_trail(const Operation& operation, std::int64_t row_bytes, llvm::Value*& rows) {
-    std::int64_t number = 0, found = -1;
-    ir::for_each_operation(kernel_.body, [&](const Operation& other) {
-        if (&other == &operation) found = number;
-        number += other.op == ir::Op::trail && other.operands.size() > 1;
-    });
-    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    llvm::Value* room = entry.CreateAlloca(builder_.getInt64Ty());
-    llvm::FunctionCallee take = module_.getOrInsertFunction(
-        "weft_long_trail",
-        llvm::FunctionType::get(builder_.getPtrTy(),
-                                {builder_.getInt64Ty(), builder_.getInt64Ty(), builder_.getPtrTy()}, false));
-    auto* function = llvm::cast<llvm::Function>(take.getCallee());
-    function->setDoesNotThrow();
-    function->addRetAttr(llvm::Attribute::NoAlias);
-    llvm::Value* memory = builder_.CreateCall(take, {i64(found), i64(row_bytes), room});
-    rows = builder_.CreateLoad(builder_.getInt64Ty(), room);
-    return memory;
-}
-
-void Emitter::release_trails() {
-    llvm::FunctionCallee release = module_.getOrInsertFunction(
-        "weft_trail_release", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, false));
-    auto* function = llvm::cast<llvm::Function>(release.getCallee());
-    function->setOnlyAccessesInaccessibleMemory();
-    function->setDoesNotThrow();
-    builder_.CreateCall(release, {first_trail_});
-}
-
-void Emitter::trim_trails() {
-    llvm::FunctionCallee trim =
-        module_.getOrInsertFunction("weft_trail_trim", llvm::FunctionType::get(builder_.getVoidTy(), {}, false));
-    auto* function = llvm::cast<llvm::Function>(trim.getCallee());
-    function->setOnlyAccessesInaccessibleMemory();
-    function->setDoesNotThrow();
-    builder_.CreateCall(trim, {});
 }
 
 void Emitter::emit_array_at(const Operation& operation) {

@@ -2,7 +2,7 @@
 //
 // Lanes take their turn, in order. Where all lanes add to one place and nobody looks at the old value, they are summed
 // first and the place is touched once per group. Where nothing else in the kernel touches the array, not even that: see
-// emit_combined.cpp.
+// cpu/privatised.cpp.
 #include <algorithm>
 
 #include "codegen/emitter.h"
@@ -70,33 +70,36 @@ llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signe
 // One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
 llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                     llvm::Value* operand) {
-    entry_->cpu().meets = true;
+    has_atomics_ = true;
     const ScalarInfo& row = info(scalar);
     llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
     llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));
     if (op == Op::atomic_cas) {
         llvm::Value* pair =
             builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
-                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed);
+                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed,
+                                         atomic_scope());
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
-    if (!is_half(scalar) || op == Op::atomic_exch)
+    if (op == Op::atomic_exch || (!is_half(scalar) && has_atomic(op, scalar)))
         return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()),
-                                        pointer, operand, alignment, kRelaxed);
+                                        pointer, operand, alignment, kRelaxed, atomic_scope());
 
-    // No instruction knows 16-bit floats: compare and swap until nobody came between.
+    // No instruction knows it, as 16-bit floats: compare and swap until nobody came between.
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
     llvm::Value* seen = builder_.CreateAlignedLoad(bits_type, pointer, alignment);
     builder_.CreateBr(loop);
     builder_.SetInsertPoint(loop);
     llvm::PHINode* old = builder_.CreatePHI(bits_type, 2);
     old->addIncoming(seen, before);
-    llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
-    llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, old, fresh, alignment, kRelaxed, kRelaxed);
+    llvm::Value* before_it = builder_.CreateBitCast(old, operand->getType());
+    llvm::Value* fresh = builder_.CreateBitCast(binary(plain_operation(op), scalar, before_it, operand), bits_type);
+    llvm::Value* pair =
+        builder_.CreateAtomicCmpXchg(pointer, old, fresh, alignment, kRelaxed, kRelaxed, atomic_scope());
     old->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateExtractValue(pair, 1), after, loop);
     builder_.SetInsertPoint(after);
-    return old;
+    return before_it;
 }
 
 // What changes nothing when an atomic applies it: where it is combined with any number the number comes out, bit by
@@ -167,7 +170,7 @@ bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& 
 // An atomic, or in private memory the same without the promise, of several numbers at once too.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                                    llvm::Value* operand) {
-    if (!is_private(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    if (!is_own(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
     llvm::Value* old = with_alias(builder_.CreateAlignedLoad(operand->getType(), place.pointer, alignment), place.root);
     llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
@@ -266,7 +269,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
                                       {byte_offset(address.base, leaves[i].offset), address.root},
                                       value(stored).leaves[i]);
         if (all_at_once) return old;
-        if (!mask_ && is_private(address.root)) {
+        if (!mask_ && is_own(address.root)) {
             // Its indices hold here, and not where another way goes.
             apart(indices, [&] { apply_to_each_lane(operation, indices, leaves); });
             return old;
@@ -292,13 +295,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
 }
 
 void Emitter::emit_atomic(const Operation& operation) {
-    if (accumulate(operation)) return;
-    if (is_seamed(operation)) {
-        const auto found = plan_.neighbours_of.find(&operation);
-        if (found == plan_.neighbours_of.end() || !can_add_together(*found->second)) return emit_seamed(operation);
-        if (&operation == found->second->members.back().add) emit_neighbours(*found->second);
-        return;
-    }
+    if (emit_put_together(operation)) return;
     const bool used = uses_result(operation);
     if (!options_.debug) {
         LaneValue old = apply_in_lanes(operation);

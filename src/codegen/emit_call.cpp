@@ -2,8 +2,6 @@
 // Each number of a parameter is a parameter, each number of a result an element of what is returned; LLVM puts what does
 // not fit in registers on the stack. Of arrays that come as parameters nothing is known: they may overlap. Where they may
 // be None, an access reports that as in the kernel; then the functions return, and the kernel's thread leaves.
-#include <llvm/IR/MDBuilder.h>
-
 #include <algorithm>
 
 #include "codegen/emitter.h"
@@ -38,13 +36,8 @@ llvm::Function* Emitter::declare_callee(const std::string& symbol) {
     return callee;
 }
 
-void Emitter::emit_callee(llvm::Function* callee, KernelEntry& entry) {
-    entry_ = &entry;
-    function_ = callee;
-    if (options_.line_info) open_debug_info();
-    builder_.SetInsertPoint(new_block("entry"));
-    set_location(kernel_.span);
-    mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
+void Emitter::emit_callee(llvm::Function* callee) {
+    open_function(callee);
     llvm::Argument* argument = callee->arg_begin();
     for (const ir::Value* parameter : kernel_.parameters()) {
         LaneValue passed{parameter->type, {}, {}};

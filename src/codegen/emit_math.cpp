@@ -1,32 +1,21 @@
-// Transcendental functions through SLEEF's vector routines.
-//
-// One routine per function and type: the one of the machine's full register width. More lanes are several calls, fewer
-// lanes and single numbers fill a register up. So a number has the same sine in the scalar kernel, in the vector kernel
-// and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and
-// hoist the calls.
+// Transcendental functions. Those of math.def are the target's; the others are written here, out of these.
 #include "codegen/emitter.h"
-#include "support/error.h"
+#include "codegen/math.h"
 
 namespace weft::codegen {
 
 using ir::Op;
 
-namespace {
-
-struct MathFunction {
-    Op op;
-    const char* stem;
-    const char* accuracy;
-    const char* fast;  // under fast_math
-};
-
-constexpr MathFunction kFunctions[] = {
-#define WEFT_MATH(op, stem, accuracy, fast, operands) {Op::op, stem, accuracy, fast},
+bool is_library_math(Op op) {
+    switch (op) {
+#define WEFT_MATH(op, stem, accuracy, fast, operands) case Op::op:
 #include "codegen/math.def"
 #undef WEFT_MATH
-};
-
-}  // namespace
+        return true;
+        default:
+            return false;
+    }
+}
 
 llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     bool is_double = scalar == Scalar::f64;
@@ -41,80 +30,9 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
         a = builder_.CreateSelect(builder_.CreateFCmpOGT(a, one), one, a);
         a = builder_.CreateSelect(builder_.CreateFCmpOLT(a, minus_one), minus_one, a);
     }
-    for (const MathFunction& function : kFunctions) {
-        if (function.op != op) continue;
-        const std::string symbol =
-            math_symbol(function.stem, is_double, options_.fast_math ? function.fast : function.accuracy);
-        if (op == Op::rem) {
-            // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
-            // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
-            llvm::Value* power = llvm::ConstantFP::get(a->getType(), is_double ? 0x1p900 : 0x1p100);
-            llvm::Value* multiple = builder_.CreateFMul(b, power);
-            a = math_call(symbol, is_double, {a, builder_.CreateFMul(multiple, power)});
-            a = math_call(symbol, is_double, {a, multiple});
-        }
-        llvm::SmallVector<llvm::Value*, 2> operands{a};
-        if (b) operands.push_back(b);
-        return math_call(symbol, is_double, operands);
-    }
-    throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
-}
-
-std::string Emitter::math_symbol(const std::string& stem, bool is_double, const char* accuracy) const {
-    const std::string width = std::to_string(machine_.math_bits / (is_double ? 64 : 32));
-    return "Sleef_" + stem + (is_double ? "d" : "f") + width + "_" + accuracy + machine_.math_isa;
-}
-
-llvm::Value* Emitter::math_call(const std::string& symbol, bool is_double, Values operands) {
-    return in_registers(is_double, operands, [&](Values values) {
-        llvm::Type* type = values[0]->getType();
-        llvm::SmallVector<llvm::Type*, 2> parameters(values.size(), type);
-        llvm::FunctionCallee callee =
-            module_.getOrInsertFunction(symbol, llvm::FunctionType::get(type, parameters, false));
-        auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-        function->setDoesNotThrow();
-        function->setDoesNotAccessMemory();
-        function->setWillReturn();
-        return Registers{builder_.CreateCall(callee, values)};
-    })[0];
-}
-
-// What `call`, which takes and gives full registers, makes of all lanes.
-Emitter::Registers Emitter::in_registers(bool is_double, Values operands,
-                                         const std::function<Registers(Values)>& call) {
-    const int width = machine_.math_bits / (is_double ? 64 : 32);
-    if (!operands[0]->getType()->isVectorTy()) {
-        Registers filled;
-        for (llvm::Value* operand : operands)
-            filled.push_back(builder_.CreateVectorSplat(static_cast<unsigned>(width), operand));
-        Registers results = call(filled);
-        for (llvm::Value*& result : results) result = builder_.CreateExtractElement(result, std::uint64_t{0});
-        return results;
-    }
-    if (lanes_ == width) return call(operands);
-
-    // Cut into calls of `width` lanes; a part that is too short repeats its last lane.
-    Registers results;
-    for (int first = 0; first < lanes_; first += width) {
-        llvm::SmallVector<int, 16> lanes;
-        for (int lane = 0; lane < width; ++lane) lanes.push_back(std::min(first + lane, lanes_ - 1));
-        Registers part;
-        for (llvm::Value* operand : operands) part.push_back(builder_.CreateShuffleVector(operand, lanes));
-        // Put the parts in their place of the whole.
-        llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1), join;
-        for (int lane = 0; lane < width && first + lane < lanes_; ++lane)
-            spread[static_cast<std::size_t>(first + lane)] = lane;
-        for (int lane = 0; lane < lanes_; ++lane) join.push_back(lane < first ? lane : lanes_ + lane);
-        const Registers values = call(part);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            llvm::Value* placed = builder_.CreateShuffleVector(values[i], spread);
-            if (first == 0)
-                results.push_back(placed);
-            else
-                results[i] = builder_.CreateShuffleVector(results[i], placed, join);
-        }
-    }
-    return results;
+    llvm::SmallVector<llvm::Value*, 2> operands{a};
+    if (b) operands.push_back(b);
+    return math_function(op, scalar, operands);
 }
 
 // ---- sine and cosine of one angle, by one call that costs less than one and a half ----
@@ -125,7 +43,7 @@ Emitter::Registers Emitter::in_registers(bool is_double, Values operands,
 // False where nobody takes both of the angle. Where somebody does, in whatever region, all take the same routine: the
 // bits of the sine of one angle are the same everywhere.
 bool Emitter::emit_angle(const ir::Operation& operation) {
-    if ((operation.op != Op::sin && operation.op != Op::cos) || !machine_.returns_pairs_in_memory ||
+    if ((operation.op != Op::sin && operation.op != Op::cos) || !has_sine_and_cosine() ||
         !plan_.arithmetic.paired_angles.contains(operation.operands[0]))
         return false;
     if (done_angles_.erase(&operation) > 0) return true;
@@ -145,31 +63,6 @@ bool Emitter::emit_angle(const ir::Operation& operation) {
     set(found->second->result(), std::move(others));
     done_angles_.insert(found->second);
     return true;
-}
-
-// SLEEF writes the two registers to where its first argument says.
-std::pair<llvm::Value*, llvm::Value*> Emitter::sine_and_cosine(Scalar scalar, llvm::Value* a) {
-    const bool is_double = scalar == Scalar::f64;
-    const std::string symbol = math_symbol("sincos", is_double, options_.fast_math ? "u35" : "u10");
-    const Registers both = in_registers(is_double, {a}, [&](Values values) {
-        llvm::Type* type = values[0]->getType();
-        auto* pair = llvm::StructType::get(type, type);
-        Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-        llvm::AllocaInst* memory = entry.CreateAlloca(pair);
-        llvm::FunctionCallee callee = module_.getOrInsertFunction(
-            symbol, llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy(), type}, false));
-        auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-        function->setDoesNotThrow();
-        function->setOnlyAccessesArgMemory();
-        function->setWillReturn();
-        function->addParamAttr(0, llvm::Attribute::getWithStructRetType(context_, pair));
-        function->addParamAttr(0, llvm::Attribute::NoAlias);
-        llvm::CallInst* made = builder_.CreateCall(callee, {memory, values[0]});
-        made->addParamAttr(0, llvm::Attribute::getWithStructRetType(context_, pair));
-        return Registers{builder_.CreateLoad(type, builder_.CreateStructGEP(pair, memory, 0)),
-                         builder_.CreateLoad(type, builder_.CreateStructGEP(pair, memory, 1))};
-    });
-    return {both[0], both[1]};
 }
 
 // erfinv(x) and erfcinv(z) in f64. A first guess (M. Giles, "Approximating the erfinv function", GPU Computing Gems 2,

@@ -5,13 +5,13 @@
 // vector of offsets. Then
 //   no distance                    one scalar access, shared by the lanes
 //   distance = size of a number    one vector access; backwards for the negative distance
-//   distance = packed element      wide accesses and shuffles (interleave.cpp)
+//   distance = packed element      wide accesses and shuffles (cpu/interleave.cpp)
 //   any other distance             single accesses put together
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
 //                                  instructions multiply by themselves; single accesses where the processor has no
 //                                  fast ones (single_access.cpp)
 // Under a mask, vector accesses of single numbers are masked ones, and wider elements go through a copy
-// (copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
+// (cpu/copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
 #include <array>
 
 #include "codegen/emitter.h"
@@ -278,31 +278,14 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
 }
 
 LaneValue Emitter::load_from(Address& address, Type type) {
-    std::vector<LeafType> leaves = leaf_types(type);
     LaneValue result{type, {}, {}};
-    auto load_leaves = [&] {
-        if (interleaves(address, leaves, type.size_bytes()))
-            load_interleaved(address, leaves, result);
-        else
-            for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
-    };
-    if (is_copied(address, leaves))
-        load_copied(address, type.size_bytes(), load_leaves);
-    else
-        load_leaves();
+    for (const LeafType& leaf : leaf_types(type)) result.leaves.push_back(load_leaf(address, leaf));
     return result;
 }
 
 void Emitter::store_to(Address& address, Type type, LaneValue& stored) {
-    std::vector<LeafType> leaves = leaf_types(type);
-    auto store_leaves = [&] {
-        if (interleaves(address, leaves, type.size_bytes())) return store_interleaved(address, leaves, stored);
-        for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], stored.leaves[i]);
-    };
-    if (is_copied(address, leaves))
-        store_copied(address, type.size_bytes(), store_leaves);
-    else
-        store_leaves();
+    const std::vector<LeafType> leaves = leaf_types(type);
+    for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], stored.leaves[i]);
 }
 
 // Of an index that is linear in the lanes but for those that count from the end: as it was written.
@@ -362,9 +345,7 @@ void Emitter::emit_load(const Operation& operation) {
         return load_from(address, type);
     };
     if (!options_.debug) {
-        if (is_run(operation.operands[0], indices))
-            return set(operation.result(),
-                       load_run(operation, [&](Address& address) { return load_from(address, type); }));
+        if (emit_load_of_neighbours(operation)) return;
         if (counts_from_end_in_few(operation.operands[0], indices)) {
             LaneValue loaded[2];
             const auto [first, second] = emit_without_end(

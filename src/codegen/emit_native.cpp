@@ -11,11 +11,7 @@ using ir::Operation;
 void Emitter::emit_call_native(const Operation& operation) {
     // Room in the entry block for `count` values of a type; 64 bytes are as much as a whole vector wants.
     const auto room = [&](Type type, int count) {
-        Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-        llvm::AllocaInst* slot = entry.CreateAlloca(
-            entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(type.size_bytes() * count)));
-        slot->setAlignment(llvm::Align(64));
-        return slot;
+        return stack_slot(bytes_type(type.size_bytes() * count), llvm::Align(64));
     };
     const auto at = [&](llvm::Value* slot, Type type, int lane, const LeafType& leaf) {
         return byte_offset(slot, type.size_bytes() * lane + leaf.offset);

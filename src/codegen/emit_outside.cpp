@@ -1,12 +1,7 @@
 // What a kernel says to the world outside: thread coordinates, print, debug checks, library calls, line numbers.
 //
-// Symbols that the loader provides:
-//   void weft_print(const char* format, ...)
-//   void weft_raise(const LaunchContext*, int64 thread, int32 site, const char* format, ...)
-//   void weft_fault(const LaunchContext*, int32 kind, int64 thread, int64 index, int64 size, int32 axis, int32 site)
-// and the library functions. A library function takes the leaves of its operands one by one (bool as i8, an array as a
-// pointer to an ArrayView) and returns a scalar, or writes its result, laid out as in memory, through a pointer that
-// comes first.
+// A library function takes the leaves of its operands one by one (bool as i8, an array as a pointer to an ArrayView) and
+// returns a scalar, or writes its result, laid out as in memory, through a pointer that comes first.
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include "codegen/emitter.h"
@@ -41,32 +36,26 @@ void Emitter::add_printed(const Operation& operation, llvm::Value* lane,
 }
 
 void Emitter::emit_print(const Operation& operation) {
-    llvm::FunctionCallee print = module_.getOrInsertFunction(
-        "weft_print", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, true));
     llvm::Value* format = builder_.CreateGlobalString(operation.text);
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
-        llvm::SmallVector<llvm::Value*, 8> arguments{format};
+        llvm::SmallVector<llvm::Value*, 8> arguments;
         add_printed(operation, lane, arguments);
-        builder_.CreateCall(print, arguments);
+        report_print(format, arguments);
         return nullptr;
     });
 }
 
 // The first thread that gets here speaks; the whole chunk of threads ends.
 void Emitter::emit_raise(const Operation& operation) {
-    llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty();
-    llvm::FunctionCallee raise = module_.getOrInsertFunction(
-        "weft_raise",
-        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, builder_.getInt64Ty(), i32, pointer}, true));
     const std::uint32_t number = new_site(operation);
     llvm::BasicBlock *report = new_block("raise"), *after = new_block("goes_on");
     builder_.CreateCondBr(mask_ ? any_lane(mask_) : builder_.getTrue(), report, after);
     builder_.SetInsertPoint(report);
     llvm::Value* lane = mask_ ? first_lane(mask_) : builder_.getInt32(0);
-    llvm::SmallVector<llvm::Value*, 8> arguments{launch_, thread_number(lane), builder_.getInt32(number),
-                                                 builder_.CreateGlobalString(operation.text)};
+    llvm::Value *thread = thread_number(lane), *format = builder_.CreateGlobalString(operation.text);
+    llvm::SmallVector<llvm::Value*, 8> arguments;
     add_printed(operation, lane, arguments);
-    builder_.CreateCall(raise, arguments);
+    report_raise(thread, number, format, arguments);
     builder_.CreateBr(leave_);
     builder_.SetInsertPoint(after);
 }
@@ -95,24 +84,13 @@ std::uint32_t Emitter::new_site(const Operation& operation) {
 void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
                     int axis, llvm::BasicBlock* otherwise, llvm::Value* broken) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(ok); known && known->isOne()) return;
-    llvm::Type *pointer = builder_.getPtrTy(), *i32 = builder_.getInt32Ty(), *i64_type = builder_.getInt64Ty();
-    llvm::FunctionCallee fault = module_.getOrInsertFunction(
-        "weft_fault",
-        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i64_type, i64_type, i64_type, i32, i32}, false));
     const std::uint32_t number = new_site(operation);
 
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);
     builder_.SetInsertPoint(report);
     llvm::Value* thread = thread_number(broken && lanes_ > 1 ? first_lane(broken) : nullptr);
-    llvm::SmallVector<llvm::Value*, 7> arguments{launch_,
-                                                 builder_.getInt32(static_cast<std::uint32_t>(kind)),
-                                                 thread,
-                                                 index,
-                                                 size,
-                                                 builder_.getInt32(static_cast<std::uint32_t>(axis)),
-                                                 builder_.getInt32(number)};
-    builder_.CreateCall(fault, arguments);
+    report_fault({kind, thread, index, size, axis, number});
     builder_.CreateBr(otherwise ? otherwise : after);
     builder_.SetInsertPoint(after);
 }
@@ -162,13 +140,8 @@ void Emitter::emit_call_library(const Operation& operation) {
     auto passed = [&](const LeafType& leaf) { return memory_type(leaf); };
 
     // Room for what goes through pointers, made once in the entry block.
-    Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    auto room = [&](std::int64_t bytes) {
-        llvm::AllocaInst* slot =
-            entry.CreateAlloca(entry.getInt8Ty(), entry.getInt64(static_cast<std::uint64_t>(bytes)));
-        slot->setAlignment(llvm::Align(64));  // as much as a whole vector of results wants
-        return slot;
-    };
+    // As aligned as a whole vector of results wants.
+    const auto room = [&](std::int64_t bytes) { return stack_slot(bytes_type(bytes), llvm::Align(64)); };
     llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
     std::vector<llvm::Type*> parameters;
     std::vector<llvm::Value*> views;

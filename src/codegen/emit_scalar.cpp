@@ -13,8 +13,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/cost.h"
+#include "codegen/cpu/cost.h"
 #include "codegen/emitter.h"
+#include "codegen/math.h"
 #include "ir/indices.h"
 #include "ir/indices.h"
 #include "support/error.h"

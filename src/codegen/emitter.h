@@ -1,18 +1,20 @@
 // Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values
 // and the mask; one file per concern:
 //
-//   emit_function.cpp   the entry point: arguments, coordinates, rows, groups of lanes, the masked tail
+//   emit_function.cpp   arguments, regions, which operation goes where
 //   lanes.cpp           leaves as vectors, masks across blocks, phis: what the other files stand on
 //   emit_scalar.cpp     arithmetic, comparisons, casts
-//   emit_math.cpp       transcendental functions (SLEEF)
+//   emit_math.cpp       transcendental functions
 //   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
-//   emit_memory.cpp     addresses, loads and stores; interleave.cpp: packed vectors in memory
-//   copied_access.cpp   elements of groups of which some lanes are off, or lie elsewhere
-//   emit_atomic.cpp     atomics; emit_combined.cpp: contributions kept back until the end of a chunk
+//   emit_memory.cpp     addresses, loads and stores; single_access.cpp: gathers where there is no instruction
+//   emit_arrays.cpp     arrays that a kernel makes
+//   emit_atomic.cpp     atomics
 //   emit_control.cpp    if, for, while under masks
 //   emit_outside.cpp    print, debug checks, library calls
 //   emit_native.cpp     calls of functions in C++
 //   emit_call.cpp       functions that large kernels call
+//
+// What differs between targets are the hooks of target.h; codegen/cpu/ has those of CPUs.
 //
 // The mask. `mask_` says which lanes take part in what is being emitted; null is "all". Wherever memory is touched or
 // an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
@@ -35,6 +37,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/native.h"
+#include "codegen/target.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
 #include "transform/analysis/plan.h"
@@ -44,21 +47,6 @@ namespace weft::codegen {
 // The operation that an atomic applies to the old value.
 ir::Op plain_operation(ir::Op op);
 
-// What the machine has that emission asks about, read from TargetInfo once.
-struct Machine {
-    explicit Machine(const TargetInfo& target);
-    int vector_bits = 128;
-    bool fma = false;
-    bool half_conversions = false;  // float <-> f16 instructions
-    bool mask_registers = false;    // <W x i1> has registers of its own (AVX-512)
-    bool wide_atomics = false;      // compare and swap of 16 bytes
-    bool fast_gathers = false, fast_scatters = false;
-    bool keeps_registers = false;          // weft_copy_lanes does
-    bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
-    std::string math_isa;                  // suffix of SLEEF's symbols
-    int math_bits = 128;                   // width of those
-};
-
 // What a module's functions are called as.
 struct Callees {
     std::unordered_map<const ir::Function*, llvm::Function*> functions;
@@ -67,33 +55,34 @@ struct Callees {
     bool may_get_null = false;
     bool may_leave(const ir::Function& function) const;
     std::vector<const ir::Operation*> checked;  // by them: one for each check
+    bool have_atomics = false;
+    bool depend_on_order = false;  // KernelPlan::depends_on_order
 };
 
-class Emitter {
+class Emitter : public TargetHooks {
 public:
     Emitter(const transform::KernelPlan& plan, int lanes, const Machine& machine, const Options& options,
             llvm::Module& module, NativeFunctions& natives, Callees& callees);
 
-    void emit(KernelEntry& entry);
     // In place of a kernel a function that kernels call: scalar code.
     llvm::Function* declare_callee(const std::string& symbol);
-    void emit_callee(llvm::Function* callee, KernelEntry& entry);
+    void emit_callee(llvm::Function* callee);
+    bool has_atomics() const { return has_atomics_; }
     // The operation of each check that was emitted, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
-private:
+protected:
     using Builder = llvm::IRBuilder<>;
-    using Values = llvm::ArrayRef<llvm::Value*>;
 
     // ---- emit_function.cpp ----
+    // The argument block, wherever it lies, is read through `arguments`.
     void load_arguments(llvm::Value* arguments);
-    void load_dimensions(llvm::Value* context);
-    void emit_rows(llvm::Value* begin, llvm::Value* end);
-    void emit_segment(llvm::Value* first, llvm::Value* last);
-    void emit_group(llvm::Value* first_lane, llvm::Value* mask);
-    void emit_threads(llvm::Value* begin, llvm::Value* end);
-    int body_size() const;
-    bool worth_writing_twice() const;
+    void open_function(llvm::Function* function);
+    // Memory of the function's own, made in its entry block; on the stack.
+    llvm::Type* bytes_type(std::int64_t count) {
+        return llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(count));
+    }
+    llvm::Value* stack_slot(llvm::Type* type, llvm::Align alignment, const char* name = "");
 
     // ---- emit_call.cpp ----
     void emit_call(const ir::Operation& operation);
@@ -119,6 +108,12 @@ private:
     bool packs(llvm::Type* type) const;
     llvm::Value* any_lane(llvm::Value* mask);
     llvm::Value* mask_bits(llvm::Value* mask);  // an integer, one bit per lane
+    struct MaskNumbers {
+        llvm::Value* bits = nullptr;     // an integer, one bit per lane
+        llvm::Value* is_full = nullptr;  // whether all lanes are on
+    };
+    MaskNumbers mask_numbers(llvm::Value* mask);
+    llvm::Value* is_full(llvm::Value* mask);
     llvm::Value* lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b);
     llvm::Value* both(llvm::Value* mask, llvm::Value* condition);
     llvm::Value* choose_bools(llvm::Value* condition, llvm::Value* a, llvm::Value* b);
@@ -164,6 +159,9 @@ private:
     llvm::Value* for_each_active_lane(llvm::Value* state,
                                       const std::function<llvm::Value*(llvm::Value* lane, llvm::Value* state)>& body);
     llvm::Value* lane_of(Leaf& leaf, llvm::Value* lane);
+    // Runs `way`; what it makes of the values must not be found on another way.
+    void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
+    void emit_invariant(const ir::Value* value);
     llvm::Value* pick_last_active(Leaf& leaf);
 
     // ---- emit_scalar.cpp ----
@@ -193,12 +191,7 @@ private:
 
     // ---- emit_math.cpp ----
     llvm::Value* math(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b = nullptr);
-    llvm::Value* math_call(const std::string& symbol, bool is_double, Values operands);
-    std::string math_symbol(const std::string& stem, bool is_double, const char* accuracy) const;
-    using Registers = llvm::SmallVector<llvm::Value*, 2>;
-    Registers in_registers(bool is_double, Values operands, const std::function<Registers(Values)>& call);
     bool emit_angle(const ir::Operation& operation);
-    std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a);
     llvm::Value* inverse_error_function(llvm::Value* a, bool complementary);
 
     // ---- emit_parts.cpp ----
@@ -234,8 +227,19 @@ private:
     void store_leaf(Address& address, const LeafType& type, Leaf& value);
     llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
     llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
+    // An element of every lane. Targets may have ways of their own for lanes.
+    virtual LaneValue load_from(Address& address, Type type);
+    virtual void store_to(Address& address, Type type, LaneValue& stored);
     void emit_load(const ir::Operation& operation);
     void emit_store(const ir::Operation& operation);
+    // Indices that count from the end in few groups.
+    Leaf from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar);
+    LaneValue from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index);
+    bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
+    std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_without_end(const ir::Operation& operation,
+                                                                     llvm::ArrayRef<ir::Value*> indices,
+                                                                     const std::function<void()>& plain,
+                                                                     const std::function<void()>& any);
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);
@@ -247,10 +251,7 @@ private:
     void emit_slice(const ir::Operation& operation);
     void emit_local_array(const ir::Operation& operation);
     void emit_trail(const ir::Operation& operation);
-    llvm::Value* emit_long_trail(const ir::Operation& operation, std::int64_t row_bytes, llvm::Value*& rows);
     void set_trail(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
-    void release_trails();
-    void trim_trails();
     void emit_address(const ir::Operation& operation);
     void emit_array_at(const ir::Operation& operation);
     void emit_overlay(const ir::Operation& operation);
@@ -260,47 +261,18 @@ private:
     template <typename Instruction>
     Instruction* with_alias(Instruction* instruction, MemoryRoot root);
 
-    // ---- copied_access.cpp ----
-    struct MaskNumbers {
-        llvm::Value* bits = nullptr;     // an integer, one bit per lane
-        llvm::Value* is_full = nullptr;  // whether all lanes are on
-    };
-    MaskNumbers mask_numbers(llvm::Value* mask);
-    llvm::Value* is_full(llvm::Value* mask);
-    bool is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const;
-    llvm::AllocaInst* copy_of(const Address& address);
-    void clear_copy(const Address& address);
-    llvm::CallInst* call_copier(const char* symbol, const Address& address, Values arguments);
-    // (whether the lanes are neighbours in this group, the index of the first)
-    std::pair<llvm::Value*, llvm::Value*> run_test(const ir::Value* index);
-    bool is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
-    LaneValue load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load);
-    void copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes);
-    void emit_unless_full(const std::function<void()>& body);
-    void load_copied(Address& address, std::int64_t bytes, const std::function<void()>& load);
-    void store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store);
-
     // ---- single_access.cpp ----
     llvm::Value* place_for_idle_lanes(bool for_store);
     llvm::ArrayRef<llvm::Value*> single_pointers(Address& address, bool for_store);
     llvm::Value* load_singly(Address& address, const LeafType& type);
     void store_singly(Address& address, const LeafType& type, llvm::Value* stored);
 
-    // ---- interleave.cpp ----
-    // Elements of `count` packed components, one element per lane, one after the other in memory.
-    bool interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
-    void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
-    void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
-    llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
-
     // ---- emit_atomic.cpp ----
     bool uses_result(const ir::Operation& operation) const;
     LaneValue apply_in_lanes(const ir::Operation& operation);
     void emit_atomic(const ir::Operation& operation);
     MemoryRoot memory_of(const ir::Operation& atomic) const { return plan_.atomics.at(&atomic).memory; }
-    bool is_private(MemoryRoot root) const {
-        return private_memories_.contains(root) || plan_.exclusive.contains(root);
-    }
+    bool is_own(MemoryRoot root) const { return plan_.exclusive.contains(root) || is_private(root); }
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
     struct AtomicPlace {
@@ -315,63 +287,6 @@ private:
     llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
     bool reduce_into(ir::Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand);
-
-    // ---- emit_combined.cpp ----
-    // One number of one atomic operation, kept in a register over the chunk.
-    struct Accumulator {
-        ir::Op kind;
-        Scalar scalar;
-        llvm::Value* sum = nullptr;      // a local variable
-        llvm::Value* pointer = nullptr;  // where it goes in the end
-    };
-    // A memory that may be small enough for a private copy.
-    struct PrivateCopy {
-        MemoryRoot root;
-        ir::Op kind;
-        Scalar scalar;
-        llvm::Value* memory = nullptr;
-        llvm::Value* numbers = nullptr;  // how many it holds, i64
-        LaneValue shared;                // the array itself
-    };
-    void open_accumulators();
-    void close_accumulators();
-    bool accumulate(const ir::Operation& operation);
-    void emit_chunk(llvm::Value* begin, llvm::Value* end);
-    void emit_shared_chunk(llvm::Value* begin, llvm::Value* end);
-    std::unordered_set<const ir::Operation*> plain_when_alone() const;
-    std::vector<PrivateCopy> private_candidates();
-    llvm::Value* visits(const ir::Operation& operation);
-    llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
-    void open_private_copy(const PrivateCopy& copy);
-    void close_private_copy(const PrivateCopy& copy);
-    void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
-    void contribute_block(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals);
-    void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
-    void emit_invariant(const ir::Value* value);
-
-    // ---- emit_seams.cpp ----
-    void open_seams(llvm::Value* begin, llvm::Value* end);
-    bool is_seamed(const ir::Operation& operation) const;
-    llvm::Value* in_middle(const ir::Operation& access);
-    // ---- emit_neighbours.cpp ----
-    bool can_add_together(const transform::Neighbours& group);
-    void emit_neighbours(const transform::Neighbours& group);
-    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
-                      llvm::Value* is_middle);
-    Leaf from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar);
-    LaneValue from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index);
-    bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
-    std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_without_end(const ir::Operation& operation,
-                                                                     llvm::ArrayRef<ir::Value*> indices,
-                                                                     const std::function<void()>& plain,
-                                                                     const std::function<void()>& any);
-    // ---- emit_seams.cpp ----
-    void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
-    void emit_seamed(const ir::Operation& operation);
-    bool add_in_lanes(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
-                      const std::function<void()>& otherwise);
-    LaneValue load_from(Address& address, Type type);
-    void store_to(Address& address, Type type, LaneValue& stored);
 
     // ---- emit_control.cpp ----
     void emit_if(const ir::Operation& operation);
@@ -434,29 +349,21 @@ private:
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
     llvm::Value* first_trail_ = nullptr;  // of the region being emitted
-    bool has_trails_ = false;
-    KernelEntry* entry_ = nullptr;
+    bool has_trails_ = false, has_atomics_ = false;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;
     const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused
     std::unordered_set<const ir::Operation*> done_angles_;  // those that came with their partner
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
-    int thread_loops_ = 0;
     bool in_tail_ = false;                                   // some lane is off for certain
-    std::map<int, llvm::AllocaInst*> copies_;                // by scope_key(); -1: of any other memory
-    llvm::AllocaInst* index_slots_ = nullptr;                // the indices of a gather
     llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
-    llvm::Value* launch_ = nullptr;                          // the LaunchContext
+    llvm::Value* launch_ = nullptr;                          // what reports need of the launch
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
-    std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    llvm::Value* middle_[2] = {};  // which is between these, along the first axis
-    llvm::Value* own_[2] = {};     // elements between these are of no other chunk
     // Choices of indices that count from the end, where code is written at present for indices that do not.
     std::unordered_set<const ir::Operation*> from_start_;
     bool is_rare_ = false;                       // code is written at present that hardly ever runs
-    std::set<MemoryRoot> private_memories_;      // that nobody else accesses where code is written at present
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
     llvm::Value* thread_of_caller_ = nullptr;    // in callees that may get null arrays

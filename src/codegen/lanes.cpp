@@ -358,4 +358,34 @@ llvm::Value* Emitter::for_each_active_lane(
     return next_state;
 }
 
+// The mask as numbers. They are computed where the mask is, once.
+Emitter::MaskNumbers Emitter::mask_numbers(llvm::Value* mask) {
+    auto [known, is_new] = mask_numbers_.try_emplace(mask);
+    if (!is_new) return known->second;
+    Builder::InsertPointGuard guard(builder_);
+    llvm::Value* source = packs(mask->getType()) ? pack(mask) : mask;
+    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(source)) stand_after(instruction);
+    llvm::Value* bits = mask_bits(mask);
+    known->second = {bits, builder_.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(bits->getType()))};
+    return known->second;
+}
+
+llvm::Value* Emitter::is_full(llvm::Value* mask) { return in_tail_ ? builder_.getFalse() : mask_numbers(mask).is_full; }
+
+// What one way makes of a value must not be found on another.
+void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way) {
+    llvm::SmallVector<LaneValue, 4> saved;
+    for (const ir::Value* one : values) saved.push_back(value(one));
+    way();
+    for (std::size_t i = 0; i < values.size(); ++i) value(values[i]) = std::move(saved[i]);
+}
+
+// Computes a value that is the same for the whole launch (analysis/memory.h) where the builder stands.
+void Emitter::emit_invariant(const ir::Value* value) {
+    const ir::Operation* definition = value->definition;
+    if (!definition) return;
+    for (const ir::Value* operand : definition->operands) emit_invariant(operand);
+    emit_operation(*definition);
+}
+
 }  // namespace weft::codegen

@@ -31,10 +31,7 @@ llvm::Value* Emitter::place_for_idle_lanes(bool for_store) {
     if (place) return place;
     auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(largest_access(kernel_.body)));
     if (for_store) {
-        llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-        llvm::AllocaInst* scraps = entry.CreateAlloca(type, nullptr, "scraps");
-        scraps->setAlignment(llvm::Align(16));
-        place = scraps;
+        place = stack_slot(type, llvm::Align(16), "scraps");
     } else {
         auto* zeros = new llvm::GlobalVariable(module_, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
                                                llvm::Constant::getNullValue(type), "zeros");

@@ -73,7 +73,7 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     // A chunk is mostly middle where it is so many times as long as its two ends.
     constexpr std::int64_t kMiddle = 128;
-    const std::int64_t least = grid.count / grid.dim[0] * code.seam * kMiddle;
+    const std::int64_t least = grid.count / grid.dim[0] * code.boundary * kMiddle;
     return parallel_launch(entry, arguments, context, grid.count, row, code.cost, options.interrupted, least,
                            options.serial || options.keeps_order ? 1 : 0);
 }

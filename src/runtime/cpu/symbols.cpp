@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sleef.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <csignal>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include "runtime/cpu/copy_lanes.h"
@@ -70,6 +72,35 @@ void stop_in_debugger() {
 template <typename Function>
 void* address(Function* function) {
     return reinterpret_cast<void*>(function);
+}
+
+// The letter of a type in binary/cpu_imports.def.
+template <typename T>
+constexpr char letter() {
+    if constexpr (std::is_void_v<T>)
+        return 'v';
+    else if constexpr (std::is_pointer_v<T>)
+        return 'p';
+    else
+        return sizeof(T) == 8 ? 'l' : sizeof(T) == 4 ? 'i' : '?';
+}
+
+// Whether a function is what the table tells codegen.
+constexpr bool is_signature(std::string_view text, std::initializer_list<char> letters) {
+    return std::ranges::equal(text, letters);
+}
+template <typename Result, typename... Parameters>
+constexpr bool has_signature(std::string_view text, Result (*)(Parameters...)) {
+    return is_signature(text, {letter<Result>(), '(', letter<Parameters>()..., ')'});
+}
+template <typename Result, typename... Parameters>
+constexpr bool has_signature(std::string_view text, Result (*)(Parameters..., ...)) {
+    return is_signature(text, {letter<Result>(), '(', letter<Parameters>()..., '.', ')'});
+}
+template <bool is_as_declared, typename Function>
+Function* checked(Function* function) {
+    static_assert(is_as_declared, "a function of binary/cpu_imports.def has another signature there");
+    return function;
 }
 
 std::unordered_map<std::string_view, void*> make_table() {
@@ -145,16 +176,9 @@ std::unordered_map<std::string_view, void*> make_table() {
 #endif
         {"__truncsfbf2", address(truncate_float_to_bfloat16)},
         {"__truncdfbf2", address(truncate_double_to_bfloat16)},
-        {"weft_print", address(weft_print)},
-        {"weft_fault", address(weft_fault)},
-        {"weft_raise", address(weft_raise)},
-        {"weft_trail_take", address(weft_trail_take)},
-        {"weft_trail_release", address(weft_trail_release)},
-        {"weft_long_trail", address(weft_long_trail)},
-        {"weft_trail_trim", address(weft_trail_trim)},
-        {"weft_copy_lanes", address(copy_lanes)},
-        {"weft_gather_lanes", address(gather_lanes)},
-        {"weft_breakpoint", address(stop_in_debugger)},
+#define WEFT_IMPORT(symbol, signature, effects, function) {#symbol, address(checked<has_signature(signature, function)>(function))},
+#include "binary/cpu_imports.def"
+#undef WEFT_IMPORT
     };
 }
 

@@ -21,7 +21,7 @@ Binary sample() {
     first.sites = {12, 4, -1};
     first.own_parameters = {2};
     first.effects = {{.reads = true}, {.writes = true, .keeps = true}};
-    first.cpu() = {.lanes = 8, .seam = 2, .cost = 1.25, .meets = true, .ordered = true, .cost_alone = 0.5};
+    first.cpu() = {.lanes = 8, .boundary = 2, .cost = 1.25, .meets = true, .ordered = true, .cost_alone = 0.5};
     KernelEntry second;
     second.name = "second \xc3\xa4";
     second.symbol = "weft_1_second__";

@@ -1,7 +1,8 @@
 // How many threads run at once, where nobody says: each rule of lane_count.h on both sides of its limit.
 #include <gtest/gtest.h>
 
-#include "codegen/lane_count.h"
+#include "codegen/cpu/emitter.h"
+#include "codegen/cpu/lane_count.h"
 #include "ir/ir.h"
 
 namespace weft::codegen {
@@ -10,7 +11,7 @@ namespace {
 LaneChoice choice_of(const std::string& text, const TargetInfo& target, bool short_rows) {
     const std::unique_ptr<ir::Module> module = ir::parse(text);
     const transform::ModulePlan plans = transform::plan(*module, plan_options({}));
-    return preferred_lanes(plans.back(), Machine(target), short_rows);
+    return preferred_lanes(plans.back(), CpuMachine(target), short_rows);
 }
 
 LaneChoice choice(const std::string& body, int bits, bool short_rows, const std::string& more = "") {

@@ -9,16 +9,15 @@
 // own. A thread of the chunk touches what is up to `most` away from it: further inside, all that it touches.
 #include <limits>
 
-#include "codegen/emitter.h"
+#include "codegen/cpu/emitter.h"
 
 namespace weft::codegen {
 
 using ir::Operation;
 
-void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
+void CpuEmitter::find_boundaries(llvm::Value* begin, llvm::Value* end) {
     const transform::Reach& reach = plan_.reach;
     if (reach.memories.empty()) return;
-    entry_->cpu().seam = static_cast<std::int32_t>(2 * reach.most);
     llvm::Value* slice = i64(1);
     for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
     llvm::Value* twice = i64(2 * reach.most);
@@ -45,13 +44,13 @@ void Emitter::open_seams(llvm::Value* begin, llvm::Value* end) {
     }
 }
 
-bool Emitter::is_seamed(const Operation& operation) const {
+bool CpuEmitter::is_shared_at_boundaries(const Operation& operation) const {
     const MemoryRoot memory = memory_of(operation);
     return plan_.reach.memories.contains(memory) && !private_memories_.contains(memory);
 }
 
 // Whether no other chunk has the elements of all lanes.
-llvm::Value* Emitter::in_middle(const Operation& access) {
+llvm::Value* CpuEmitter::in_middle(const Operation& access) {
     const ir::Value* const index = plan_.atomics.at(&access).first_index;
     if (leaf(index).uniform()) {
         llvm::Value* element = wide(leaf(index), index->type.scalar());
@@ -62,15 +61,7 @@ llvm::Value* Emitter::in_middle(const Operation& access) {
     return builder_.CreateAnd(builder_.CreateICmpSGT(at, middle_[0]), builder_.CreateICmpSLT(last, middle_[1]));
 }
 
-// What one way makes of a value must not be found on another.
-void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way) {
-    llvm::SmallVector<LaneValue, 4> saved;
-    for (const ir::Value* one : values) saved.push_back(value(one));
-    way();
-    for (std::size_t i = 0; i < values.size(); ++i) value(values[i]) = std::move(saved[i]);
-}
-
-void Emitter::emit_seamed(const Operation& operation) {
+void CpuEmitter::add_within_chunk(const Operation& operation) {
     const llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
     const auto one_by_one = [&] {
         const MemoryRoot memory = memory_of(operation);
@@ -88,7 +79,7 @@ void Emitter::emit_seamed(const Operation& operation) {
 
 // Adds to the elements of all lanes at once, where no two lanes have the same one: at one distance from each other, or,
 // as the indices turn out, neighbours. False where the lanes have to be taken one by one.
-bool Emitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+bool CpuEmitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                            const std::function<void()>& otherwise) {
     const ir::Value* array = operation.operands[0];
     const ir::Value* added = operation.operands.back();

@@ -18,7 +18,7 @@
 // the call is one instruction. It keeps all registers (preserve_all), so that nothing is spilled around it.
 //
 // Each memory has its copy, so that what the alias scopes say of the memory holds for the copy too.
-#include "codegen/emitter.h"
+#include "codegen/cpu/emitter.h"
 #include "ir/indices.h"
 
 namespace weft::codegen {
@@ -30,29 +30,15 @@ constexpr std::int64_t kLargestDistance = 1024;  // bytes from lane to lane; the
 
 }  // namespace
 
-// The mask as numbers. They are computed where the mask is, once.
-Emitter::MaskNumbers Emitter::mask_numbers(llvm::Value* mask) {
-    auto [known, is_new] = mask_numbers_.try_emplace(mask);
-    if (!is_new) return known->second;
-    Builder::InsertPointGuard guard(builder_);
-    llvm::Value* source = packs(mask->getType()) ? pack(mask) : mask;
-    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(source)) stand_after(instruction);
-    llvm::Value* bits = mask_bits(mask);
-    known->second = {bits, builder_.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(bits->getType()))};
-    return known->second;
-}
-
-llvm::Value* Emitter::is_full(llvm::Value* mask) { return in_tail_ ? builder_.getFalse() : mask_numbers(mask).is_full; }
-
 // Whether this access, under the present mask, goes through a copy. Masked accesses of single numbers are short.
-bool Emitter::is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const {
+bool CpuEmitter::is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const {
     if (leaves.empty() || !mask_ || !address.base || address.offsets || lanes_ > kMostLanes) return false;
     auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.step);
     if (!step || step->getSExtValue() <= 0 || step->getSExtValue() > kLargestDistance) return false;
     return leaves.size() > 1 || step->getSExtValue() != size_of(leaves[0]);
 }
 
-llvm::AllocaInst* Emitter::copy_of(const Address& address) {
+llvm::AllocaInst* CpuEmitter::copy_of(const Address& address) {
     std::int64_t bytes = lanes_ * llvm::cast<llvm::ConstantInt>(address.step)->getSExtValue();
     auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(bytes));
     llvm::AllocaInst*& copy = copies_[address.root.parameter < 0 ? -1 : scope_key(address.root)];
@@ -66,37 +52,18 @@ llvm::AllocaInst* Emitter::copy_of(const Address& address) {
     return copy;
 }
 
-// A function of the runtime: the first argument is written through, the other pointers are read.
-llvm::CallInst* Emitter::call_copier(const char* symbol, const Address& address, Values arguments) {
-    llvm::SmallVector<llvm::Type*, 6> types;
-    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
-    llvm::FunctionCallee callee =
-        module_.getOrInsertFunction(symbol, llvm::FunctionType::get(builder_.getVoidTy(), types, false));
-    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-    if (function->use_empty()) {
-        function->setDoesNotThrow();
-        function->setWillReturn();
-        function->setOnlyAccessesArgMemory();
-        if (machine_.keeps_registers) function->setCallingConv(llvm::CallingConv::PreserveAll);
-        for (unsigned i = 0; i < types.size(); ++i) {
-            if (!types[i]->isPointerTy()) continue;
-            function->addParamAttr(i, i == 0 ? llvm::Attribute::WriteOnly : llvm::Attribute::ReadOnly);
-            function->addParamAttr(i, llvm::Attribute::getWithCaptureInfo(context_, llvm::CaptureInfo::none()));
-        }
-    }
-    llvm::CallInst* call = builder_.CreateCall(callee, arguments);
-    call->setCallingConv(function->getCallingConv());
-    return with_alias(call, address.root);
+llvm::CallInst* CpuEmitter::call_copier(Import import, const Address& address, Values arguments) {
+    return with_alias(call_runtime(import, arguments), address.root);
 }
 
-void Emitter::copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes) {
+void CpuEmitter::copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes) {
     llvm::Value* lanes = builder_.CreateZExt(mask_numbers(mask_).bits, builder_.getInt64Ty());
-    call_copier("weft_copy_lanes", address, {to, from, i64(bytes), address.step, lanes});
+    call_copier(Import::weft_copy_lanes, address, {to, from, i64(bytes), address.step, lanes});
 }
 
 // Lanes that are off load zeros: functions of vectors may take another way to their results, with other bits, where any
 // number is large.
-void Emitter::clear_copy(const Address& address) {
+void CpuEmitter::clear_copy(const Address& address) {
     llvm::AllocaInst* copy = copy_of(address);
     llvm::Value* bytes = i64(static_cast<std::int64_t>(copy->getAllocatedType()->getArrayNumElements()));
     llvm::CallInst* call = builder_.CreateMemSetInline(copy, copy->getAlign(), builder_.getInt8(0), bytes);
@@ -104,7 +71,7 @@ void Emitter::clear_copy(const Address& address) {
 }
 
 // Emits `body` for the groups that are not full.
-void Emitter::emit_unless_full(const std::function<void()>& body) {
+void CpuEmitter::emit_unless_full(const std::function<void()>& body) {
     if (in_tail_) return body();
     llvm::BasicBlock *partial = new_block("partial"), *after = new_block("full");
     builder_.CreateCondBr(is_full(mask_), after, partial, mostly_);
@@ -114,7 +81,7 @@ void Emitter::emit_unless_full(const std::function<void()>& body) {
     builder_.SetInsertPoint(after);
 }
 
-void Emitter::load_copied(Address& address, std::int64_t bytes, const std::function<void()>& load) {
+void CpuEmitter::load_copied(Address& address, std::int64_t bytes, const std::function<void()>& load) {
     llvm::Value *base = address.base, *copy = copy_of(address), *mask = mask_;
     llvm::BasicBlock* before = builder_.GetInsertBlock();
     llvm::BasicBlock* partial = before;
@@ -136,7 +103,7 @@ void Emitter::load_copied(Address& address, std::int64_t bytes, const std::funct
     address.base = base;
 }
 
-void Emitter::store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store) {
+void CpuEmitter::store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store) {
     llvm::Value *base = address.base, *copy = copy_of(address), *mask = mask_;
     address.base = builder_.CreateSelect(is_full(mask), base, copy);
     mask_ = nullptr;
@@ -146,8 +113,36 @@ void Emitter::store_copied(Address& address, std::int64_t bytes, const std::func
     emit_unless_full([&] { copy_lanes(address, base, copy, bytes); });
 }
 
+LaneValue CpuEmitter::load_from(Address& address, Type type) {
+    std::vector<LeafType> leaves = leaf_types(type);
+    LaneValue result{type, {}, {}};
+    auto load_leaves = [&] {
+        if (interleaves(address, leaves, type.size_bytes()))
+            load_interleaved(address, leaves, result);
+        else
+            for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
+    };
+    if (is_copied(address, leaves))
+        load_copied(address, type.size_bytes(), load_leaves);
+    else
+        load_leaves();
+    return result;
+}
+
+void CpuEmitter::store_to(Address& address, Type type, LaneValue& stored) {
+    std::vector<LeafType> leaves = leaf_types(type);
+    auto store_leaves = [&] {
+        if (interleaves(address, leaves, type.size_bytes())) return store_interleaved(address, leaves, stored);
+        for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], stored.leaves[i]);
+    };
+    if (is_copied(address, leaves))
+        store_copied(address, type.size_bytes(), store_leaves);
+    else
+        store_leaves();
+}
+
 // Whether the lanes are neighbours along the last axis in most groups, and everything before it is uniform.
-bool Emitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
+bool CpuEmitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
     if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).runs ||
         !leaf(indices.back()).varying())
         return false;
@@ -161,7 +156,7 @@ bool Emitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices)
     return true;
 }
 
-std::pair<llvm::Value*, llvm::Value*> Emitter::run_test(const ir::Value* index) {
+std::pair<llvm::Value*, llvm::Value*> CpuEmitter::run_test(const ir::Value* index) {
     // Neighbours of which none counts from the end, where the first one does not.
     if (const ir::Value* written = ir::as_written(index);
         written && leaf(written).linear() && leaf(written).step == 1) {
@@ -176,7 +171,15 @@ std::pair<llvm::Value*, llvm::Value*> Emitter::run_test(const ir::Value* index) 
     return {mask_ ? builder_.CreateAnd(plain, is_full(mask_)) : plain, first};
 }
 
-LaneValue Emitter::load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load) {
+bool CpuEmitter::emit_load_of_neighbours(const ir::Operation& operation) {
+    const llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
+    if (!is_run(operation.operands[0], indices)) return false;
+    const Type type = operation.result()->type;
+    set(operation.result(), load_run(operation, [&](Address& address) { return load_from(address, type); }));
+    return true;
+}
+
+LaneValue CpuEmitter::load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load) {
     const ir::Value* array = operation.operands[0];
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
     const ir::Value* index = indices.back();
@@ -205,7 +208,7 @@ LaneValue Emitter::load_run(const ir::Operation& operation, const std::function<
     builder_.CreateAlignedStore(wide_numbers, index_slots_, llvm::Align(16));
     llvm::Value* lanes = mask ? builder_.CreateZExt(mask_numbers(mask).bits, builder_.getInt64Ty())
                               : i64(static_cast<std::int64_t>(~std::uint64_t{0} >> (kMostLanes - lanes_)));
-    call_copier("weft_gather_lanes", address,
+    call_copier(Import::weft_gather_lanes, address,
                 {copy, start.base, index_slots_, i64(operation.result()->type.size_bytes()), address.step, lanes});
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);

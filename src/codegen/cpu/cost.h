@@ -15,7 +15,4 @@ double estimate_cost(const transform::KernelPlan& plan, int lanes,
 // Nanoseconds of one thread that runs alone, in code without lanes, where it counts that threads go different ways.
 double estimate_scalar_cost(const transform::KernelPlan& plan);
 
-// The functions of math.def.
-bool is_library_math(ir::Op op);
-
 }  // namespace weft::codegen

@@ -9,7 +9,7 @@
 //     m_0 = x0 y0 z0 x1  x4 y4 z4 x5,  m_1 = y1 z1 x2 y2  y5 z5 x6 y6,  m_2 = ...
 //
 // From the m_j to the components is then one pattern of shuffles inside segments, the same for every segment.
-#include "codegen/emitter.h"
+#include "codegen/cpu/emitter.h"
 
 namespace weft::codegen {
 
@@ -26,7 +26,7 @@ struct Place {
 
 }  // namespace
 
-bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
+bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
                           std::int64_t element_bytes) const {
     if (lanes_ == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
@@ -42,7 +42,7 @@ bool Emitter::interleaves(const Address& address, const std::vector<LeafType>& l
 }
 
 // One shuffle inside every segment: positions below L are a's, the others b's.
-llvm::Value* Emitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions) {
+llvm::Value* CpuEmitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions) {
     int length = static_cast<int>(positions.size());
     llvm::SmallVector<int, 16> lanes;
     for (int segment = 0; segment < lanes_ / length; ++segment)
@@ -95,7 +95,7 @@ static llvm::SmallVector<llvm::Value*, 4> transpose4(
             shuffle(b, d, {2, 3, 6, 7})};
 }
 
-void Emitter::load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result) {
+void CpuEmitter::load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result) {
     int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
@@ -155,7 +155,7 @@ void Emitter::load_interleaved(const Address& address, const std::vector<LeafTyp
         result.leaves.push_back(Leaf::of_vector(from_memory(component, leaves[0])));
 }
 
-void Emitter::store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value) {
+void CpuEmitter::store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value) {
     int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));

@@ -1,10 +1,11 @@
-#include "codegen/cost.h"
+#include "codegen/cpu/cost.h"
 
 #include <algorithm>
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "codegen/math.h"
 #include "codegen/value.h"
 #include "ir/indices.h"
 #include "ir/loops.h"
@@ -300,17 +301,6 @@ double estimate_cost(const transform::KernelPlan& plan, int lanes,
 
 double estimate_scalar_cost(const transform::KernelPlan& plan) {
     return 0.2 + Estimate(*plan.function, plan.uniformity, 1, {}).cost_of(plan.function->body);
-}
-
-bool is_library_math(Op op) {
-    switch (op) {
-#define WEFT_MATH(op, stem, accuracy, fast, operands) case Op::op:
-#include "codegen/math.def"
-#undef WEFT_MATH
-        return true;
-        default:
-            return false;
-    }
 }
 
 }  // namespace weft::codegen

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "codegen/emitter.h"
+#include "codegen/target.h"
 #include "ir/ir.h"
 
 namespace weft::codegen {
@@ -13,8 +13,6 @@ struct LaneChoice {
     int lanes;         // a power of two
     std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
 };
-// Kernels of more operations run in scalar code where the caller does not say how many lanes they get.
-inline constexpr int kMostOperationsInLanes = 10000;
 // `short_rows`: Options::short_rows.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows);
 

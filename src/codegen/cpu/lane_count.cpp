@@ -1,9 +1,11 @@
-#include "codegen/lane_count.h"
+#include "codegen/cpu/lane_count.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "codegen/cost.h"
+#include "codegen/codegen.h"
+#include "codegen/cpu/cost.h"
+#include "codegen/math.h"
 #include "ir/walk.h"
 
 namespace weft::codegen {

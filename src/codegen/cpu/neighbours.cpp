@@ -8,7 +8,7 @@
 // load overlaps an earlier store in part, which the processor could not hand on before it is in memory.
 #include <algorithm>
 
-#include "codegen/emitter.h"
+#include "codegen/cpu/emitter.h"
 
 namespace weft::codegen {
 
@@ -16,7 +16,7 @@ using ir::Op;
 using ir::Operation;
 
 // Whether all lanes are on, and the elements that they add to may lie side by side in memory.
-bool Emitter::can_add_together(const transform::Neighbours& group) {
+bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
     if (lanes_ == 1 || mask_) return false;
     const std::vector<ir::Value*>& operands = group.members[0].add->operands;
     const std::size_t count = operands.size() - 2;  // of indices
@@ -30,7 +30,7 @@ bool Emitter::can_add_together(const transform::Neighbours& group) {
 }
 
 // All of them, at the place of the last one.
-void Emitter::emit_neighbours(const transform::Neighbours& group) {
+void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
     using Member = transform::Neighbours::Member;
     const Member& highest = *std::max_element(group.members.begin(), group.members.end(),
                                               [](auto& a, auto& b) { return a.offset < b.offset; });
@@ -64,12 +64,12 @@ void Emitter::emit_neighbours(const transform::Neighbours& group) {
         together, "together", [&] { apart(values, [&] { add_together(group, highest, is_middle); }); },
         [&] {
             apart(values, [&] {
-                for (const Member& member : group.members) emit_seamed(*member.add);
+                for (const Member& member : group.members) add_within_chunk(*member.add);
             });
         });
 }
 
-void Emitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
+void CpuEmitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
                            llvm::Value* is_middle) {
     const std::vector<ir::Value*>& operands = highest.add->operands;
     const Type type = operands.back()->type;

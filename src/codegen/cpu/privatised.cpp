@@ -14,8 +14,8 @@
 // What is still neutral at the end is not written: memory that no thread has touched may not be there. Chunks run on
 // any number of threads, and launches at the same time as others: what they share is touched by atomics only. But where
 // the launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::alone), it adds plainly.
-#include "codegen/cost.h"
-#include "codegen/emitter.h"
+#include "codegen/cpu/cost.h"
+#include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
 
 namespace weft::codegen {
@@ -42,15 +42,7 @@ std::size_t data_leaf(MemoryRoot root) { return root.gradient ? kGradLeaf : kDat
 
 }  // namespace
 
-// Computes a value that transform::is_launch_invariant() where the builder stands.
-void Emitter::emit_invariant(const ir::Value* value) {
-    const Operation* definition = value->definition;
-    if (!definition) return;
-    for (const ir::Value* operand : definition->operands) emit_invariant(operand);
-    emit_operation(*definition);
-}
-
-void Emitter::open_accumulators() {
+void CpuEmitter::open_accumulators() {
     if (plan_.privatised.empty()) return;
     std::size_t count = 0;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
@@ -77,7 +69,7 @@ void Emitter::open_accumulators() {
 }
 
 // Whether `operation` is one whose contributions are kept back; then they are.
-bool Emitter::accumulate(const Operation& operation) {
+bool CpuEmitter::accumulate(const Operation& operation) {
     auto found = accumulators_.find(&operation);
     if (found == accumulators_.end()) return false;
     // Nothing may be taken to be equal to its neutral element but itself.
@@ -93,7 +85,7 @@ bool Emitter::accumulate(const Operation& operation) {
     return true;
 }
 
-void Emitter::close_accumulators() {
+void CpuEmitter::close_accumulators() {
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     builder_.clearFastMathFlags();
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
@@ -109,7 +101,7 @@ void Emitter::close_accumulators() {
 }
 
 // The atomic that brings a total to its place, unless it would change nothing.
-void Emitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
+void CpuEmitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
     llvm::Constant* nothing = neutral(kind, scalar);
     llvm::Value* counts;
     if (!info(scalar).is_float()) {
@@ -128,9 +120,21 @@ void Emitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Val
     builder_.SetInsertPoint(after);
 }
 
+// Atomics whose contributions are put together first, in a register, a private copy or with those of neighbours.
+bool CpuEmitter::emit_put_together(const Operation& atomic) {
+    if (accumulate(atomic)) return true;
+    if (!is_shared_at_boundaries(atomic)) return false;
+    const auto found = plan_.neighbours_of.find(&atomic);
+    if (found == plan_.neighbours_of.end() || !can_add_together(*found->second))
+        add_within_chunk(atomic);
+    else if (&atomic == found->second->members.back().add)
+        emit_neighbours(*found->second);
+    return true;
+}
+
 // ---- private copies ----
 
-std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
+std::vector<CpuEmitter::PrivateCopy> CpuEmitter::private_candidates() {
     std::vector<PrivateCopy> result;
     if (body_size() > kSmallCombiningBody) return result;
     std::set<MemoryRoot> wanted;
@@ -152,7 +156,7 @@ std::vector<Emitter::PrivateCopy> Emitter::private_candidates() {
 }
 
 // How often one thread comes to this operation, as far as the launch can tell: i64.
-llvm::Value* Emitter::visits(const Operation& operation) {
+llvm::Value* CpuEmitter::visits(const Operation& operation) {
     llvm::Value* product = i64(1);
     for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent) {
         const Operation& loop = *region->owner;
@@ -172,7 +176,7 @@ llvm::Value* Emitter::visits(const Operation& operation) {
 }
 
 // Whether, at this launch, the array is there, packed, and small beside what the chunk brings to it.
-llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
+llvm::Value* CpuEmitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     Type array = copy.shared.type;
     auto ndim = static_cast<std::size_t>(array.ndim());
     std::int64_t size = array.element().size_bytes(), number_size = info(copy.scalar).bytes();
@@ -205,7 +209,7 @@ llvm::Value* Emitter::fits(PrivateCopy& copy, llvm::Value* threads) {
 }
 
 // A loop over 0 .. count - 1; `count` is not 0.
-void Emitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {
+void CpuEmitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("each"), *after = new_block("each.done");
     builder_.CreateBr(loop);
     builder_.SetInsertPoint(loop);
@@ -219,7 +223,7 @@ void Emitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Va
 }
 
 // Fills the copy and lets the parameter stand for it.
-void Emitter::open_private_copy(const PrivateCopy& copy) {
+void CpuEmitter::open_private_copy(const PrivateCopy& copy) {
     llvm::Constant* nothing = neutral(copy.kind, copy.scalar);
     std::int64_t at_once = kFillBytes / info(copy.scalar).bytes();
     llvm::Constant* filling =
@@ -235,12 +239,12 @@ void Emitter::open_private_copy(const PrivateCopy& copy) {
     private_memories_.insert(copy.root);
 }
 
-void Emitter::close_private_copy(const PrivateCopy& copy) {
+void CpuEmitter::close_private_copy(const PrivateCopy& copy) {
     private_memories_.erase(copy.root);
     set(kernel_.parameters()[static_cast<std::size_t>(copy.root.parameter)], copy.shared);
     llvm::Type* type = register_type(copy.scalar);
     llvm::Value* const home = copy.shared.leaves[data_leaf(copy.root)].scalar;
-    const std::int64_t size = info(copy.scalar).bytes(), at_once = machine_.wide_atomics ? kBlockBytes / size : 1;
+    const std::int64_t size = info(copy.scalar).bytes(), at_once = cpu_.wide_atomics ? kBlockBytes / size : 1;
     const auto bring = [&](llvm::Value* i) {
         llvm::Value* total = builder_.CreateLoad(type, builder_.CreateGEP(type, copy.memory, i));
         contribute(copy.kind, copy.scalar, builder_.CreateGEP(type, home, i), total);
@@ -268,7 +272,7 @@ void Emitter::close_private_copy(const PrivateCopy& copy) {
 }
 
 // The same for several numbers that lie side by side.
-void Emitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals) {
+void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals) {
     const auto count = llvm::cast<llvm::FixedVectorType>(totals->getType())->getElementCount();
     llvm::Type* bits = builder_.getIntNTy(8 * kBlockBytes);
     const llvm::Align alignment(kBlockBytes);
@@ -294,11 +298,11 @@ void Emitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, llv
 
 // The atomics that need not be atomics in a launch that is alone: those of memories that are combined into, at
 // addresses that differ.
-std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
+std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
     std::unordered_set<const Operation*> result;
     if (body_size() > kSmallCombiningBody) return result;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_seamed(operation)) return;
+        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_shared_at_boundaries(operation)) return;
         const MemoryRoot memory = memory_of(operation);
         if (plan_.privatised.contains(memory) && !plan_.exclusive.contains(memory)) result.insert(&operation);
     });
@@ -306,10 +310,10 @@ std::unordered_set<const Operation*> Emitter::plain_when_alone() const {
 }
 
 // The threads begin .. end, at least one.
-void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
+void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     const std::unordered_set<const Operation*> plain = plain_when_alone();
     if (plain.empty()) return emit_shared_chunk(begin, end);
-    entry_->cpu().cost_alone = estimate_cost(plan_, lanes_, plain);
+    cost_alone_ = estimate_cost(plan_, lanes_, plain);
     llvm::Value* address =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, alone));
     llvm::Value* alone = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
@@ -326,7 +330,7 @@ void Emitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
 }
 
 // The same where other chunks, and other launches, may be at work.
-void Emitter::emit_shared_chunk(llvm::Value* begin, llvm::Value* end) {
+void CpuEmitter::emit_shared_chunk(llvm::Value* begin, llvm::Value* end) {
     std::vector<PrivateCopy> copies = private_candidates();
     if (copies.empty()) {
         emit_threads(begin, end);

@@ -1,0 +1,159 @@
+// Code for CPUs: groups of W lanes in a loop over a chunk of threads. The hooks of target.h, and the ways that only a
+// CPU has:
+//
+//   entry.cpp             rows, groups of lanes, the masked tail
+//   machine.cpp           what processors have
+//   math.cpp              SLEEF's functions
+//   runtime.cpp           memory of a worker, faults, prints: calls of the runtime (imports.h)
+//   copied_access.cpp     elements of groups of which some lanes are off, or lie elsewhere
+//   interleave.cpp        packed vectors in memory
+//   privatised.cpp        contributions of atomics that are kept back until the end of a chunk
+//   chunk_boundaries.cpp  gradients that neighbouring chunks share; neighbours.cpp: additions of lanes side by side
+//   lane_count.cpp, cost.cpp   how many lanes a kernel gets
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/imports.h"
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+// What a CPU has, read from TargetInfo once.
+struct CpuMachine : Machine {
+    explicit CpuMachine(const TargetInfo& target);
+    bool wide_atomics = false;             // compare and swap of 16 bytes
+    bool keeps_registers = false;          // weft_copy_lanes does
+    bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
+    std::string math_isa;                  // suffix of SLEEF's symbols
+    int math_bits = 128;                   // width of those
+};
+
+class CpuEmitter final : public Emitter {
+public:
+    CpuEmitter(const transform::KernelPlan& plan, int lanes, const CpuMachine& machine, const Options& options,
+               llvm::Module& module, NativeFunctions& natives, Callees& callees)
+        : Emitter(plan, lanes, machine, options, module, natives, callees), cpu_(machine) {}
+
+    void emit_entry(KernelEntry& entry) override;
+
+protected:
+    // ---- entry.cpp ----
+    void describe(CpuEntry& entry) const;
+    void load_dimensions(llvm::Value* context);
+    void emit_rows(llvm::Value* begin, llvm::Value* end);
+    void emit_segment(llvm::Value* first, llvm::Value* last);
+    void emit_group(llvm::Value* first_lane, llvm::Value* mask);
+    void emit_threads(llvm::Value* begin, llvm::Value* end);
+    int body_size() const;
+    bool worth_writing_twice() const;
+
+    // ---- math.cpp ----
+    llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) override;
+    bool has_sine_and_cosine() const override { return cpu_.returns_pairs_in_memory; }
+    std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a) override;
+    llvm::Value* math_call(const std::string& symbol, bool is_double, Values operands);
+    std::string math_symbol(const std::string& stem, bool is_double, const char* accuracy) const;
+    using Registers = llvm::SmallVector<llvm::Value*, 2>;
+    Registers in_registers(bool is_double, Values operands, const std::function<Registers(Values)>& call);
+
+    // ---- runtime.cpp ----
+    llvm::CallInst* call_runtime(Import import, Values arguments);
+    llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) override;
+    void release_scratch(llvm::Value* first) override;
+    std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
+                                                            std::int64_t row_bytes) override;
+    void report_fault(const FaultReport& fault) override;
+    void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
+    void report_print(llvm::Value* format, Values arguments) override;
+
+    // ---- copied_access.cpp ----
+    LaneValue load_from(Address& address, Type type) override;
+    void store_to(Address& address, Type type, LaneValue& stored) override;
+    bool emit_load_of_neighbours(const ir::Operation& operation) override;
+    bool is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const;
+    llvm::AllocaInst* copy_of(const Address& address);
+    void clear_copy(const Address& address);
+    llvm::CallInst* call_copier(Import import, const Address& address, Values arguments);
+    // (whether the lanes are neighbours in this group, the index of the first)
+    std::pair<llvm::Value*, llvm::Value*> run_test(const ir::Value* index);
+    bool is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
+    LaneValue load_run(const ir::Operation& operation, const std::function<LaneValue(Address&)>& load);
+    void copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes);
+    void emit_unless_full(const std::function<void()>& body);
+    void load_copied(Address& address, std::int64_t bytes, const std::function<void()>& load);
+    void store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store);
+
+    // ---- interleave.cpp ----
+    // Elements of `count` packed components, one element per lane, one after the other in memory.
+    bool interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
+    void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
+    void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
+    llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
+
+    // ---- privatised.cpp ----
+    // One number of one atomic operation, kept in a register over the chunk.
+    struct Accumulator {
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* sum = nullptr;      // a local variable
+        llvm::Value* pointer = nullptr;  // where it goes in the end
+    };
+    // A memory that may be small enough for a private copy.
+    struct PrivateCopy {
+        MemoryRoot root;
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* memory = nullptr;
+        llvm::Value* numbers = nullptr;  // how many it holds, i64
+        LaneValue shared;                // the array itself
+    };
+    bool emit_put_together(const ir::Operation& atomic) override;
+    bool is_private(MemoryRoot root) const override { return private_memories_.contains(root); }
+    void open_accumulators();
+    void close_accumulators();
+    bool accumulate(const ir::Operation& operation);
+    void emit_chunk(llvm::Value* begin, llvm::Value* end);
+    void emit_shared_chunk(llvm::Value* begin, llvm::Value* end);
+    std::unordered_set<const ir::Operation*> plain_when_alone() const;
+    std::vector<PrivateCopy> private_candidates();
+    llvm::Value* visits(const ir::Operation& operation);
+    llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
+    void open_private_copy(const PrivateCopy& copy);
+    void close_private_copy(const PrivateCopy& copy);
+    void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
+    void contribute_block(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals);
+    void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
+
+    // ---- chunk_boundaries.cpp ----
+    void find_boundaries(llvm::Value* begin, llvm::Value* end);
+    bool is_shared_at_boundaries(const ir::Operation& operation) const;
+    llvm::Value* in_middle(const ir::Operation& access);
+    void add_within_chunk(const ir::Operation& operation);
+    bool add_in_lanes(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
+                      const std::function<void()>& otherwise);
+
+    // ---- neighbours.cpp ----
+    bool can_add_together(const transform::Neighbours& group);
+    void emit_neighbours(const transform::Neighbours& group);
+    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
+                      llvm::Value* is_middle);
+
+    const CpuMachine& cpu_;
+    int thread_loops_ = 0;
+    std::map<int, llvm::AllocaInst*> copies_;        // by scope_key(); -1: of any other memory
+    llvm::AllocaInst* index_slots_ = nullptr;        // the indices of a gather
+    std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
+    llvm::Value* middle_[2] = {};             // along the first axis: between these no other chunk is met
+    llvm::Value* own_[2] = {};                // elements between these are of no other chunk
+    std::set<MemoryRoot> private_memories_;   // that nobody else accesses where code is written at present
+    double cost_alone_ = 0.0;                 // CpuEntry::cost_alone
+};
+
+}  // namespace weft::codegen

@@ -1,0 +1,56 @@
+// What code for CPUs asks the runtime for: memory of a worker that outlasts loops, faults, prints.
+//
+// Trails lie on a stack of their own that each worker has: what is taken last is released first.
+#include "codegen/cpu/emitter.h"
+#include "ir/walk.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+llvm::CallInst* CpuEmitter::call_runtime(Import import, Values arguments) {
+    llvm::Function* function = declare(module_, import, cpu_.keeps_registers);
+    llvm::CallInst* call = builder_.CreateCall(function, arguments);
+    call->setCallingConv(function->getCallingConv());
+    return call;
+}
+
+llvm::Value* CpuEmitter::take_scratch(const Operation&, llvm::Value* bytes) {
+    return call_runtime(Import::weft_trail_take, {bytes});
+}
+
+void CpuEmitter::release_scratch(llvm::Value* first) { call_runtime(Import::weft_trail_release, {first}); }
+
+// It is written over by the next threads.
+std::pair<llvm::Value*, llvm::Value*> CpuEmitter::take_long_scratch(const Operation& operation,
+                                                                    std::int64_t row_bytes) {
+    std::int64_t number = 0, found = -1;
+    ir::for_each_operation(kernel_.body, [&](const Operation& other) {
+        if (&other == &operation) found = number;
+        number += other.op == ir::Op::trail && other.operands.size() > 1;
+    });
+    llvm::Value* rows = stack_slot(builder_.getInt64Ty(), llvm::Align(8));
+    llvm::Value* memory = call_runtime(Import::weft_long_trail, {i64(found), i64(row_bytes), rows});
+    return {memory, builder_.CreateLoad(builder_.getInt64Ty(), rows)};
+}
+
+void CpuEmitter::report_fault(const FaultReport& fault) {
+    const auto number = [&](std::uint32_t value) { return builder_.getInt32(value); };
+    call_runtime(Import::weft_fault,
+                 {launch_, number(static_cast<std::uint32_t>(fault.kind)), fault.thread, fault.index, fault.size,
+                  number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
+}
+
+void CpuEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
+    llvm::SmallVector<llvm::Value*, 8> all{launch_, thread, builder_.getInt32(site), format};
+    all.append(arguments.begin(), arguments.end());
+    call_runtime(Import::weft_raise, all);
+}
+
+void CpuEmitter::report_print(llvm::Value* format, Values arguments) {
+    llvm::SmallVector<llvm::Value*, 8> all{format};
+    all.append(arguments.begin(), arguments.end());
+    call_runtime(Import::weft_print, all);
+}
+
+}  // namespace weft::codegen

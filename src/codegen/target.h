@@ -1,0 +1,119 @@
+// What differs between targets while a kernel is written as LLVM IR. Emitter writes everything else, for any number of
+// lanes, and calls these hooks; codegen/cpu/ has those of CPUs. A GPU runs one thread per lane of its own (W = 1) and
+// has an entry of its own: it implements the hooks without an answer here and leaves the others as they are.
+//
+// Pointers in generic code are those of address space 0, which reaches all memory on every target; the stack may lie in
+// another one (Emitter::stack_slot).
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Value.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "binary/binary.h"
+#include "codegen/value.h"
+#include "ir/ir.h"
+#include "transform/analysis/plan.h"
+
+namespace weft::codegen {
+
+struct Options;
+struct TargetInfo;
+
+// What a machine has that generic emission asks about.
+struct Machine {
+    int vector_bits = 128;
+    bool fma = true;
+    bool half_conversions = true;  // float <-> f16 instructions
+    bool mask_registers = true;    // <W x i1> has registers of its own
+    bool fast_gathers = true, fast_scatters = true;
+};
+
+// What a check has to say about a thread, in LLVM's numbers.
+struct FaultReport {
+    FaultKind kind;
+    llvm::Value *thread, *index, *size;
+    int axis;
+    std::uint32_t site;
+};
+
+class TargetHooks {
+public:
+    virtual ~TargetHooks() = default;
+
+    // ---- the entry ----
+    // The function that runs threads of the kernel: its signature, its loop over threads where it has one, and in
+    // `entry` what launches must know of it.
+    virtual void emit_entry(KernelEntry& entry) = 0;
+
+protected:
+    using Values = llvm::ArrayRef<llvm::Value*>;
+
+    // ---- math functions ----
+    // A function of math.def of numbers, or of as many as there are lanes.
+    virtual llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) = 0;
+    // Sine and cosine of one angle in one call, where that is cheaper. Only asked for where both are needed.
+    virtual bool has_sine_and_cosine() const { return false; }
+    virtual std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar, llvm::Value*) { return {}; }
+
+    // ---- memory of a thread ----
+    // Its size is known when it runs only (ir::Op::trail). What is taken last is released first, down to `first`.
+    virtual llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) = 0;
+    virtual void release_scratch(llvm::Value* first) = 0;
+    // As much as there is room for, once for each operation and worker: (memory, number of rows).
+    virtual std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
+                                                                    std::int64_t row_bytes) = 0;
+
+    // ---- reports ----
+    virtual void report_fault(const FaultReport& fault) = 0;
+    virtual void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) = 0;
+    virtual void report_print(llvm::Value* format, Values arguments) = 0;
+
+    // ---- atomics ----
+    // Between whom they hold.
+    virtual llvm::SyncScope::ID atomic_scope() const { return llvm::SyncScope::System; }
+    // Whether there is an instruction; otherwise it is a loop of compare and swap.
+    virtual bool has_atomic(ir::Op, Scalar) const { return true; }
+    // Whether the target has a better way than an atomic for what nobody needs at once; then it is emitted.
+    virtual bool emit_put_together(const ir::Operation&) { return false; }
+    // Memory that nobody else touches where code is written at present.
+    virtual bool is_private(MemoryRoot) const { return false; }
+
+    // ---- accesses of lanes ----
+    // Whether lanes that lie side by side in most groups are loaded in a way of the target's; then it is emitted.
+    virtual bool emit_load_of_neighbours(const ir::Operation&) { return false; }
+};
+
+class Emitter;
+class NativeFunctions;
+struct Callees;
+
+// What everything of one module shares.
+struct ModuleState {
+    const TargetInfo& target;
+    const Options& options;
+    llvm::Module& module;
+    NativeFunctions& natives;
+    Callees& callees;
+};
+
+using Remarks = std::vector<transform::Uniformity::Remark>;
+
+// Makes the emitters of one module. What it has found out about the machine lives as long as these.
+class TargetCodegen {
+public:
+    virtual ~TargetCodegen() = default;
+    // `remarks` gets what there is to say about how the kernel will run.
+    virtual std::unique_ptr<Emitter> kernel(const transform::KernelPlan& plan, Remarks& remarks) = 0;
+    virtual std::unique_ptr<Emitter> callee(const transform::KernelPlan& plan) = 0;
+};
+
+std::unique_ptr<TargetCodegen> cpu_codegen(const ModuleState& state);  // cpu/codegen.cpp
+
+}  // namespace weft::codegen
