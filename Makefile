@@ -7,7 +7,7 @@ export PYTHON BUILD
 .PHONY: setup demo test check bench docs install wheel test-sanitize test-mutants test-clients clean
 
 setup:         ; @$(PYTHON) tools/setup.py
-demo: setup    ; @.venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave
+demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 bench: setup   ; @.venv/bin/python bench/run.py

@@ -1,10 +1,12 @@
 # A room is a folder of src/ built as one static library, weft_<name>. Its tests are tests/cpp/<name>/*.cpp.
 #
-# weft_room(<name> [USES <rooms and LLVM>...] [LIBS <targets>...])
+# weft_room(<name> [ALONE] [USES <rooms and LLVM>...] [LIBS <targets>...])
+#
+# ALONE: its files are compiled each for itself also with WEFT_TOGETHER, because they use one name for different things.
 set(WEFT_ROOMS "" CACHE INTERNAL "")
 
 function(weft_room name)
-    cmake_parse_arguments(ROOM "" "" "USES;LIBS" ${ARGN})
+    cmake_parse_arguments(ROOM "ALONE" "" "USES;LIBS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*.cpp)
     if(sources)
         add_library(weft_${name} STATIC ${sources})
@@ -22,6 +24,9 @@ function(weft_room name)
         endif()
     endforeach()
     target_link_libraries(weft_${name} ${scope} ${ROOM_LIBS})
+    if(sources AND NOT ROOM_ALONE)
+        set_target_properties(weft_${name} PROPERTIES UNITY_BUILD ${WEFT_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)
+    endif()
     set(WEFT_ROOMS ${WEFT_ROOMS} ${name} CACHE INTERNAL "")
 endfunction()
 

@@ -1,4 +1,4 @@
-"""`make setup`: from a bare machine to an importable Weft.
+"""`make setup`: from a bare machine to an importable Weft. With --for demo: without the tests and what they need.
 
 In this order: the Python that runs this is new enough; Debian packages (installed with apt-get where that is allowed,
 else listed); .venv in the project's folder with the Python packages of pyproject.toml; the build in $BUILD; `warp`
@@ -28,8 +28,8 @@ REQUIRED_PACKAGES = {
     "libtbb-dev": "oneTBB, the thread pool",
     "libsleef-dev": "SLEEF, SIMD mathematics",
     "libblis-serial-dev": "BLIS, products of matrices",
-    "libgtest-dev": "GoogleTest, for the C++ tests",
 }
+TEST_PACKAGES = {"libgtest-dev": "GoogleTest, for the C++ tests"}
 # Not needed, but worth having.
 HELPFUL_PACKAGES = {
     "lld-22": "links several times as fast as GNU ld",
@@ -91,12 +91,13 @@ def apt_command():
     return None
 
 
-def install_system_packages():
+def install_system_packages(for_demo):
     if not shutil.which("dpkg-query"):
         print("not a Debian system: CMake will say what is missing (the list is in CONTRIBUTING.md)")
         return
     missing = python_packages()
-    missing |= {name: why for name, why in REQUIRED_PACKAGES.items() if not is_installed(name)}
+    required = REQUIRED_PACKAGES if for_demo else REQUIRED_PACKAGES | TEST_PACKAGES
+    missing |= {name: why for name, why in required.items() if not is_installed(name)}
     if not any(shutil.which(compiler) for compiler in (os.environ.get("CXX", "c++"), "g++", "clang++")):
         missing["g++"] = "a C++ compiler"
     helpful = {name: why for name, why in HELPFUL_PACKAGES.items() if not is_installed(name)}
@@ -143,37 +144,52 @@ except ModuleNotFoundError:  # Python 3.10
     from pip._vendor import tomli as tomllib
 with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)
-extras = project["project"]["optional-dependencies"]
-print(*project["build-system"]["requires"], *project["project"]["dependencies"], *extras["examples"], *extras["test"],
-      *project["dependency-groups"]["dev"], sep="\\n")
+extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"], *extras["examples"]]
+wanted += groups["build"]
+if sys.argv[2:] != ["demo"]:
+    wanted += [*extras["test"], *groups["dev"]]
+print(*wanted, sep="\n")
 """
 
 
-def install_requirements():
-    """Installs what pyproject.toml lists, and notes in .venv for which text of it that was done."""
-    project_file = ROOT / "pyproject.toml"
+def install_requirements(for_demo):
+    """Installs what pyproject.toml lists, and notes in .venv what that was."""
+    command = [VENV / "bin/python", "-c", REQUIREMENTS_SCRIPT, ROOT / "pyproject.toml", *(["demo"] if for_demo else [])]
+    wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     note = VENV / "weft-requirements.txt"
-    if note.exists() and note.stat().st_mtime > project_file.stat().st_mtime:
-        return
-    answer = subprocess.run(
-        [VENV / "bin/python", "-c", REQUIREMENTS_SCRIPT, project_file], capture_output=True, text=True, check=True
-    )
-    if not note.exists() or note.read_text() != answer.stdout:
-        run(VENV / "bin/python", "-m", "pip", "install", "--quiet", *answer.stdout.split("\n")[:-1])
-    note.write_text(answer.stdout)
+    installed = note.read_text().splitlines() if note.exists() else []
+    if not set(wanted) <= set(installed):
+        print(f"installing {len(wanted)} Python packages and what they need", flush=True)
+        run(VENV / "bin/python", "-m", "pip", "install", "--quiet", *wanted)
+        note.write_text("\n".join(wanted) + "\n")
 
 
 # ---- the build ----
 
 
-def build():
+def is_configured(for_demo):
+    """Whether the build folder is there, with the tests where they are asked for."""
+    cache = BUILD / "CMakeCache.txt"
+    if not (BUILD / "build.ninja").exists() or not cache.exists():
+        return False
+    return for_demo or "WEFT_BUILD_TESTS:BOOL=OFF" not in cache.read_text()
+
+
+def build(for_demo):
     # By their full paths: elsewhere on PATH there may be an older cmake, or a wrapper for one that is not installed.
     ninja = VENV / "bin/ninja"
-    if not (BUILD / "build.ninja").exists():
-        python = VENV / "bin/python"
-        tools = [f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={python}"]
-        run(VENV / "bin/cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", *tools)
-    answer = subprocess.run([ninja, "-C", BUILD])
+    if not is_configured(for_demo):
+        tests = "OFF" if for_demo else "ON"
+        options = {
+            "CMAKE_MAKE_PROGRAM": ninja,
+            "Python_EXECUTABLE": VENV / "bin/python",
+            "WEFT_BUILD_TESTS": tests,
+            "WEFT_BUILD_LIBRARY": tests,
+        }
+        settings = [f"-D{name}={value}" for name, value in options.items()]
+        run(VENV / "bin/cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", *settings)
+    answer = subprocess.run([ninja, "-C", BUILD, *(["python_package"] if for_demo else [])])
     if answer.returncode != 0:
         raise SetupError(f"the build in {BUILD} failed; the messages are above. After a change of tools: make clean")
 
@@ -201,12 +217,15 @@ def make_importable():
 
 
 def main():
+    for_demo = sys.argv[1:] == ["--for", "demo"]
     try:
+        if sys.argv[1:] and not for_demo:
+            raise SetupError(f"expected no arguments, or --for demo; found {' '.join(sys.argv[1:])}")
         check_python()
-        install_system_packages()
+        install_system_packages(for_demo)
         create_venv()
-        install_requirements()
-        build()
+        install_requirements(for_demo)
+        build(for_demo)
         make_importable()
     except SetupError as error:
         print(f"\nsetup: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Weft: kernels written as Python functions, compiled for the CPU, differentiable later, on n-d arrays.
+"""Weft: kernels written as Python functions, compiled for the CPU, differentiated exactly, on n-d arrays.
 
     import warp as wp
 

@@ -15,7 +15,7 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t kFurthest = 4;
+constexpr std::int64_t kFurthestNeighbour = 4;
 
 struct Place {
     const Value* base;
@@ -36,7 +36,7 @@ Place place_of(const ir::Function& kernel, const Value* index) {
         case Op::sub: {
             const bool swaps = definition->op == Op::add && constant_integer(operands[0]);
             const std::optional<std::int64_t> by = constant_integer(operands[swaps ? 0 : 1]);
-            if (!by || std::abs(*by) > kFurthest) return {index, 0};
+            if (!by || std::abs(*by) > kFurthestNeighbour) return {index, 0};
             Place place = place_of(kernel, operands[swaps ? 1 : 0]);
             place.offset += definition->op == Op::add ? *by : -*by;
             return place;
@@ -51,9 +51,9 @@ Place place_of(const ir::Function& kernel, const Value* index) {
     }
 }
 
-class Finder {
+class NeighbourFinder {
 public:
-    Finder(const ir::Function& kernel, const std::function<bool(const Operation&)>& is_plain)
+    NeighbourFinder(const ir::Function& kernel, const std::function<bool(const Operation&)>& is_plain)
         : kernel_(kernel), is_plain_(is_plain) {}
 
     std::vector<Neighbours> run() {
@@ -92,7 +92,7 @@ private:
             const std::vector<Value*>& first = one.group.members[0].add->operands;
             const auto& members = one.group.members;
             const bool is_near = std::all_of(members.begin(), members.end(), [&](const Neighbours::Member& member) {
-                return std::abs(member.offset - place.offset) <= kFurthest;
+                return std::abs(member.offset - place.offset) <= kFurthestNeighbour;
             });
             if (one.base != place.base || !is_near || operands.size() != first.size()) continue;
             if (!std::equal(operands.begin(), operands.end() - 2, first.begin())) continue;
@@ -120,7 +120,7 @@ private:
 
 std::vector<Neighbours> find_neighbours(const ir::Function& kernel,
                                         const std::function<bool(const Operation&)>& is_plain) {
-    return Finder(kernel, is_plain).run();
+    return NeighbourFinder(kernel, is_plain).run();
 }
 
 }  // namespace weft::transform
