@@ -1,8 +1,10 @@
 """What all Python tests share: the options, the marks' meaning, the devices, a kernel cache of the test run's own."""
 
 import importlib.util
+import json
 import os
 import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -10,17 +12,59 @@ import pytest
 
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="run the tests that need gigabytes or minutes")
+    parser.addoption("--report", help="write what each test showed to this file, for tools/check_status.py")
 
 
 def pytest_configure(config):
     # Random programs are the same in every run, so that only a change can turn a test red; `--large` draws new ones.
-    hypothesis.settings.register_profile("weft", derandomize=not config.getoption("--large"))
+    # A busy machine is no reason to fail: nothing is timed.
+    hypothesis.settings.register_profile(
+        "weft",
+        derandomize=not config.getoption("--large"),
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
     hypothesis.settings.load_profile("weft")
+    if config.getoption("--report"):
+        config.pluginmanager.register(Report(config.getoption("--report")))
     # Set before anything imports warp: a run starts with an empty cache and leaves none behind.
     if "WARP_CACHE_PATH" not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="weft-tests-")
         config.add_cleanup(folder.cleanup)
         os.environ["WARP_CACHE_PATH"] = folder.name
+
+
+class Report:
+    """What each test showed: how it ended, why it was skipped, whether it runs on every machine, and the items of the
+    contract that it carries."""
+
+    def __init__(self, file):
+        self.file, self.tests = Path(file), {}
+
+    def pytest_collection_finish(self, session):
+        for item in session.items:
+            seeds = [{"ids": mark.args, "waits": mark.kwargs.get("waits")} for mark in item.iter_markers("seed")]
+            everywhere = not any(item.get_closest_marker(name) for name in ("large", "gpu", "needs", "documents"))
+            self.tests[item.nodeid] = {"outcome": "not run", "reason": None, "everywhere": everywhere, "seeds": seeds}
+
+    def pytest_runtest_logreport(self, report):
+        test = self.tests[report.nodeid]
+        if hasattr(report, "wasxfail"):
+            test["outcome"] = "xfailed"
+        elif report.skipped:
+            test["outcome"], test["reason"] = "skipped", report.longrepr[2].removeprefix("Skipped: ")
+        elif report.failed or report.when == "call":
+            test["outcome"] = report.outcome
+
+    def pytest_sessionfinish(self):
+        self.file.write_text(json.dumps(self.tests, indent=1))
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for mark in item.iter_markers("seed"):
+            if not set(mark.kwargs) <= {"waits"}:
+                raise pytest.UsageError(f"{item.nodeid}: a seed mark takes ids and waits=, not {sorted(mark.kwargs)}")
 
 
 def pytest_runtest_setup(item):

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# `make test`: every check that must hold before a commit. All of them run even if one fails; pytest comes last, so that
-# its summary is the last line.
+# `make test`: every check that must hold before a commit. All of them run even if one fails. The Python tests leave a
+# report in the build folder, from which the last two steps say what was skipped and what was shown.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
+report="${BUILD:-build}/test-report.json"
 failed=()
 
 step() {
@@ -13,11 +14,16 @@ step() {
     "$@" || failed+=("$name")
 }
 
-step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
 step "layers" python tools/check_layers.py
-step "status" python tools/check_status.py
 step "ruff" ruff check --quiet .
-step "Python tests" python -m pytest -q --durations=5
+step "ruff format" ruff format --check --quiet .
+step "reference" python tools/gen_reference.py
+step "documents" python tools/check_docs.py
+step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
+rm -f "$report"
+step "Python tests" python -m pytest -q --durations=5 --report "$report"
+step "skips" python tools/check_skips.py "$report"
+step "status" python tools/check_status.py "$report"
 
 if ((${#failed[@]})); then
     printf 'failed: %s\n' "${failed[@]}" >&2

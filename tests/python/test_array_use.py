@@ -17,7 +17,7 @@ def counting(*shape, dtype=np.float32):
     return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
 
-@pytest.mark.seed("S-USE-001")
+@pytest.mark.seed("S-USE-001", waits="cuda")
 @pytest.mark.seed("S-NPY-001")
 @pytest.mark.seed("S-NPY-003")
 def test_numpy_is_a_writable_view_that_keeps_the_memory():
@@ -83,7 +83,7 @@ def test_zero_clears_foreign_memory_too():
     assert r.tolist() == [0] * 5
 
 
-@pytest.mark.seed("S-USE-005")
+@pytest.mark.seed("S-USE-005", waits="cuda")
 def test_to_the_same_device_is_the_array_itself():
     a = wp.zeros(3)
     assert a.to("cpu") is a and a.to(a.device) is a
@@ -91,7 +91,7 @@ def test_to_the_same_device_is_the_array_itself():
         a.to("cuda")
 
 
-@pytest.mark.seed("S-USE-006")
+@pytest.mark.seed("S-USE-006", waits="cuda")
 @pytest.mark.seed("S-USE-007")
 def test_copy():
     source = wp.array(counting(10))
@@ -246,7 +246,7 @@ def test_cptr():
     assert isinstance(wp.zeros(1, dtype=wp.int64).cptr().contents, ctypes.c_int64)
 
 
-@pytest.mark.seed("S-USE-010")
+@pytest.mark.seed("S-USE-010", waits="cuda")
 def test_array_interface():
     a = wp.array(counting(3, 4))
     interface = a.T.__array_interface__

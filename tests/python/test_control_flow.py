@@ -114,7 +114,6 @@ def test_trip_count_that_differs_between_lanes():
 
 
 # fmt: off
-@pytest.mark.seed("S-CFL-004")
 def test_while_with_a_call_as_its_condition():
     @wp.func
     def go_on(x: int, limit: int):
@@ -133,6 +132,32 @@ def test_while_with_a_call_as_its_condition():
         while x * x < i:
             x += 1
         return x
+
+    assert run(k) == [expected(i) for i in range(N)]
+
+
+@pytest.mark.seed("S-CFL-004")
+def test_while_with_a_call_that_changes_a_local():
+    @wp.func
+    def next_square(x: wp.ref[int], limit: int):
+        x += 1
+        return x * x < limit
+
+    @wp.kernel
+    def k(out: wp.array[int]):
+        i = wp.tid()
+        x = 0
+        total = 0
+        while(next_square(x, i)):
+            total += x
+        out[i] = 1000 * total + x
+
+    def expected(i):
+        x, total = 1, 0
+        while x * x < i:
+            total += x
+            x += 1
+        return 1000 * total + x
 
     assert run(k) == [expected(i) for i in range(N)]
 # fmt: on

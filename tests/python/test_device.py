@@ -25,7 +25,7 @@ def test_the_cpu_is_called_what_the_system_calls_it():
 
 
 @pytest.mark.seed("S-INI-011")
-@pytest.mark.seed("S-INI-012")
+@pytest.mark.seed("S-INI-012", waits="cuda")
 @pytest.mark.seed("D-17", waits="cuda")
 def test_the_default_device():
     assert wp.get_device() == "cpu"

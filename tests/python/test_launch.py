@@ -135,7 +135,7 @@ def test_many_threads_give_the_same_result_as_one():
     np.testing.assert_array_equal(y.numpy(), np.float32(2.0) * np.arange(n, dtype=np.float32) + np.float32(1.0))
 
 
-@pytest.mark.seed("S-LCH-009")
+@pytest.mark.seed("S-LCH-009", waits="cuda")
 def test_synchronize_after_launch():
     x, y = wp.ones(3), wp.zeros(3)
     wp.launch(saxpy, dim=3, inputs=[1.0, x, y])
@@ -267,7 +267,7 @@ def test_none_is_an_empty_array():
     assert n.numpy()[0] == 0
 
 
-@pytest.mark.seed("S-LCH-014")
+@pytest.mark.seed("S-LCH-014", waits="a second device")
 def test_a_kernel_launched_by_device_object_and_name():
     x, y = wp.ones(2), wp.zeros(2)
     wp.launch(saxpy, dim=2, inputs=[1.0, x, y], device=wp.get_device("cpu"))

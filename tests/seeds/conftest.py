@@ -30,6 +30,12 @@ class Seed:
         return header.rstrip() + "\n" + textwrap.indent(self.text(first, last), "    ")
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "load_seed" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.documents)
+
+
 @pytest.fixture(scope="session")
 def load_seed():
     """A function: the number of a seed (0 to 4) -> the Seed; skips the test where the documents are not there."""
@@ -37,7 +43,7 @@ def load_seed():
     def load(number):
         found = sorted(FOLDER.glob(f"{number:03d}_*.txt"))
         if not found:
-            pytest.skip(f"the seed documents are not in {FOLDER}")
+            pytest.skip("the seed documents are not beside the repository")
         return Seed(found[0])
 
     return load

@@ -67,6 +67,55 @@ def test_p87_zeros_have_a_gradient_of_zeros(load_seed, run_sample):
     assert not a.grad.numpy().any()
 
 
+@pytest.mark.seed("P-87")
+def test_zeros_have_a_gradient_of_zeros():
+    a = wp.zeros(64, dtype=wp.vec3, requires_grad=True, device="cpu")
+    assert a.requires_grad and a.grad.shape == (64,) and a.grad.dtype is wp.vec3
+    assert not a.grad.numpy().any()
+
+
+@pytest.mark.seed("P-53")
+@pytest.mark.seed("S-DIF-001")
+@pytest.mark.seed("S-DIF-002")
+@pytest.mark.seed("S-DIF-007")
+@pytest.mark.seed("D-05")
+def test_a_tape_without_a_loss(capsys):
+    values = RNG.standard_normal((6, 3))
+    names = names_of_the_sample(values)
+    a, b, d, l = (names[name] for name in "abdl")
+    tape = wp.Tape()
+    with tape:
+        wp.launch(compute1, inputs=[a, b])
+        wp.launch(compute2, inputs=[b, d])
+        wp.launch(loss, inputs=[d, l])
+    tape.backward()
+    expected = differences(values)
+    assert (np.abs(expected) > 1e-6).all()
+    np.testing.assert_allclose(tape.adjoints[a].numpy(), expected, rtol=1e-6, atol=1e-7)
+    print(tape.adjoints[a])
+    assert capsys.readouterr().out == f"{a.grad}\n"
+
+
+@pytest.mark.seed("P-88")
+@pytest.mark.seed("P-89")
+@pytest.mark.seed("S-DIF-003")
+@pytest.mark.seed("S-DIF-008")
+def test_a_loss_by_position():
+    values = RNG.standard_normal((6, 3))
+    names = names_of_the_sample(values)
+    a, b, d, l = (names[name] for name in "abdl")
+    with wp.Tape() as tape:
+        wp.launch(compute1, inputs=[a, b])
+        wp.launch(compute2, inputs=[b, d])
+        wp.launch(loss, inputs=[d, l])
+    tape.backward(l)
+    np.testing.assert_allclose(tape.gradients[a].numpy(), differences(values), rtol=1e-6, atol=1e-7)
+    tape.backward(l)  # without zero() it adds up
+    np.testing.assert_allclose(tape.gradients[a].numpy(), 2.0 * differences(values), rtol=1e-6, atol=1e-7)
+    tape.zero()
+    assert not a.grad.numpy().any() and not d.grad.numpy().any()
+
+
 @pytest.mark.seed("P-53")
 @pytest.mark.seed("S-DIF-001")
 @pytest.mark.seed("S-DIF-002")
@@ -243,6 +292,40 @@ def analytic(x):
     matrix = 2.0 * x * (j + k) * x[0]
     matrix[:, 0] += (x**2 * (j + k)).sum(axis=1)
     return matrix
+
+
+@pytest.mark.seed("P-90")
+@pytest.mark.seed("S-DIF-005")
+@pytest.mark.seed("S-JAC-001")
+@pytest.mark.seed("S-JAC-003")
+def test_a_jacobian_by_rows():
+    x = wp.array(RNG.standard_normal(INPUTS), dtype=wp.float32, requires_grad=True)
+    with wp.Tape() as tape:
+        y = run_residuals(x)
+    rows = []
+    for k in range(OUTPUTS):
+        chosen = wp.array(np.eye(OUTPUTS, dtype=np.float32)[k])
+        tape.backward(grads={y: chosen})
+        rows.append(tape.gradients[x].numpy().copy())
+        np.testing.assert_array_equal(chosen.numpy(), np.eye(OUTPUTS)[k])
+        tape.zero()
+    np.testing.assert_allclose(rows, analytic(x.numpy()), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.seed("P-91")
+@pytest.mark.seed("S-JAC-004")
+def test_jacobians_of_many_environments():
+    count = 5
+    x = wp.array(RNG.standard_normal(count * INPUTS), dtype=wp.float32, requires_grad=True)
+    with wp.Tape() as tape:
+        y = run_residuals(x)
+    jacobians = np.empty((count, OUTPUTS, INPUTS))
+    for k in range(OUTPUTS):
+        tape.backward(grads={y: wp.array(np.tile(np.eye(OUTPUTS, dtype=np.float32)[k], count))})
+        jacobians[:, k] = tape.gradients[x].numpy().reshape(count, INPUTS)
+        tape.zero()
+    expected = [analytic(one) for one in x.numpy().reshape(count, INPUTS)]
+    np.testing.assert_allclose(jacobians, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.seed("P-90")

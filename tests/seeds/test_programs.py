@@ -185,7 +185,7 @@ def test_allocation_by_shape():
     assert e.shape == z.shape == (1024,) and not z.numpy().any()
 
 
-@pytest.mark.seed("P-47", waits="cuda")
+@pytest.mark.seed("P-47", "S-ARR-008", waits="cuda")
 @pytest.mark.seed("S-ARR-006")
 @pytest.mark.seed("S-ARR-007")
 def test_wrapping_a_numpy_vector():

@@ -1,49 +1,33 @@
-import ast
+import json
+from pathlib import Path
 
-import pytest
-
-SOURCE = """
-import pytest
-
-@pytest.mark.seed("S-ARR-001", "P-46")
-def test_plain(): ...
-
-class TestGroup:
-    @pytest.mark.seed("S-ARR-002")
-    def test_method(self): ...
-
-@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.seed("S-ARR-003"))])
-def test_parameter(x): ...
-"""
+ROOT = Path(__file__).parents[2]
+SEEDS = [{"ids": ["S-ARR-001", "P-46"], "waits": None}]
 
 
-def collect(tool, source):
-    marks = tool("check_status").Marks("tests/python/test_it.py")
-    marks.visit(ast.parse(source))
-    return marks.tests
+def report(outcome="passed", seeds=SEEDS):
+    return {"outcome": outcome, "reason": None, "everywhere": True, "seeds": seeds}
 
 
-def test_marks_are_found_on_functions_methods_and_parameters(tool):
-    assert collect(tool, SOURCE) == {
-        "S-ARR-001": ["tests/python/test_it.py::test_plain"],
-        "P-46": ["tests/python/test_it.py::test_plain"],
-        "S-ARR-002": ["tests/python/test_it.py::TestGroup::test_method"],
-        "S-ARR-003": ["tests/python/test_it.py::test_parameter"],
-    }
+def test_a_test_that_passed_shows_its_items(tool):
+    shown = tool("check_status").shown
+    tests, waits = shown({"a.py::test_x[cpu]": report(), "a.py::TestGroup::test_y": report()})
+    assert tests == {item: ["a.py::test_x", "a.py::TestGroup::test_y"] for item in ("S-ARR-001", "P-46")}
+    assert not any(waits.values())
 
 
-def test_an_id_that_is_not_a_plain_string_is_refused(tool):
-    with pytest.raises(SystemExit, match="plain strings"):
-        collect(tool, "@pytest.mark.seed(name)\ndef test_it(): ...\n")
+def test_a_test_that_did_not_pass_shows_nothing(tool):
+    for outcome in ("skipped", "failed", "xfailed", "not run"):
+        assert tool("check_status").shown({"a.py::test_x": report(outcome)}) == ({}, {})
+    assert tool("check_status").shown({"a.py::test_x": {**report(), "everywhere": False}}) == ({}, {})
 
 
 def test_a_mark_says_what_part_waits_for_a_theme(tool):
-    marks = tool("check_status").Marks("tests/test_it.py")
-    marks.visit(ast.parse('@pytest.mark.seed("S-ARR-008", waits="cuda")\ndef test_it(): ...\n'))
-    assert marks.tests == {"S-ARR-008": ["tests/test_it.py::test_it"]} and marks.waits == {"S-ARR-008": ["cuda"]}
-    for wrong in ("wait='cuda'", "waits=theme"):
-        with pytest.raises(SystemExit, match="waits|plain strings"):
-            collect(tool, f"@pytest.mark.seed('S-ARR-008', {wrong})\ndef test_it(): ...\n")
+    tests, waits = tool("check_status").shown(
+        {"a.py::test_x": report(seeds=[{"ids": ["S-ARR-008"], "waits": "cuda"}, {"ids": ["S-ARR-009"], "waits": None}])}
+    )
+    assert tests == {"S-ARR-008": ["a.py::test_x"], "S-ARR-009": ["a.py::test_x"]}
+    assert waits == {"S-ARR-008": ["cuda"], "S-ARR-009": []}
 
 
 def test_an_item_without_a_test_is_open_for_its_theme(tool):
@@ -70,8 +54,78 @@ def test_the_counts_at_the_top(tool):
     )
 
 
-def test_every_item_of_the_page_has_a_theme_and_one_row(tool):
+def test_the_page_has_the_items_of_the_contract(tool):
     status = tool("check_status")
-    rows = [row for row in map(status.ROW.match, status.PAGE.read_text().splitlines()) if row]
-    assert len({row["id"] for row in rows}) == len(rows) == 353 + 101 + 32
-    assert all(status.theme(row["id"]) for row in rows)
+    rows = [row["id"] for row in map(status.ROW.match, status.PAGE.read_text().splitlines()) if row]
+    assert len(set(rows)) == len(rows) and set(rows) == status.contract()
+    assert all(status.theme(item) for item in rows)
+
+
+# ---- the report of a run ----
+
+PROGRAM = """
+import pytest
+
+@pytest.mark.seed("S-ARR-001", "P-46")
+def test_passes(): pass
+
+class TestGroup:
+    @pytest.mark.seed("S-ARR-002", waits="cuda")
+    def test_fails(self): assert False
+
+@pytest.mark.seed("S-ARR-003")
+def test_skips(): pytest.skip("for a reason")
+
+@pytest.mark.large
+def test_large(): pass
+
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.seed("S-ARR-004")), 2])
+def test_parameter(x): pass
+
+@pytest.mark.xfail
+def test_known(): assert False
+
+@pytest.fixture
+def broken():
+    yield
+    assert False
+
+def test_leaves_something(broken): pass
+"""
+
+
+def run(pytester, program, *options):
+    """The tests in `program`, run as those of Weft are."""
+    (pytester.path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    pytester.makeconftest((ROOT / "tests/conftest.py").read_text())
+    pytester.makepyfile(program)
+    return pytester.runpytest_subprocess(pytester.path, "-p", "no:cacheprovider", *options)
+
+
+def test_a_run_leaves_a_report(pytester, tool):
+    file = pytester.path / "report.json"
+    run(pytester, PROGRAM, "--report", file)
+    found = {name.split("::", 1)[1]: test for name, test in json.loads(file.read_text()).items()}
+    assert {name: test["outcome"] for name, test in found.items()} == {
+        "test_passes": "passed",
+        "TestGroup::test_fails": "failed",
+        "test_skips": "skipped",
+        "test_large": "skipped",
+        "test_parameter[1]": "passed",
+        "test_parameter[2]": "passed",
+        "test_known": "xfailed",
+        "test_leaves_something": "failed",
+    }
+    assert found["test_passes"]["seeds"] == [{"ids": ["S-ARR-001", "P-46"], "waits": None}]
+    assert found["TestGroup::test_fails"]["seeds"] == [{"ids": ["S-ARR-002"], "waits": "cuda"}]
+    assert found["test_parameter[1]"]["seeds"] and not found["test_parameter[2]"]["seeds"]
+    assert found["test_passes"]["everywhere"] and not found["test_large"]["everywhere"]
+    assert found["test_skips"]["reason"] == "for a reason"
+    complaints = list(tool("check_skips").complaints(found))
+    assert complaints == ["1 tests are skipped because 'for a reason'; 0 are allowed:", "    test_skips"]
+
+
+def test_a_mark_with_an_unknown_keyword_ends_the_run(pytester):
+    answer = run(pytester, 'import pytest\n@pytest.mark.seed("S-ARR-001", wait="cuda")\ndef test_it(): pass\n')
+    answer.stderr.fnmatch_lines(["*a seed mark takes ids and waits=*"])
+    assert answer.ret != 0

@@ -19,7 +19,7 @@ STUB = Path(wp.__file__).parent / "__init__.pyi"
 
 
 @pytest.mark.seed("S-BLT-006")
-@pytest.mark.seed("S-DOC-004")
+@pytest.mark.seed("S-DOC-004", waits="geometry")
 def test_the_reference_has_every_overload_with_its_sentence():
     page = reference_page()
     for name in _weft.builtin_names():
@@ -270,7 +270,7 @@ def test_the_runtime_page_has_every_public_name_with_a_sentence():
     assert {name for name in public_names() if not isinstance(getattr(wp, name), ModuleType)} - written == set()
 
 
-@pytest.mark.seed("S-DOC-003")
+@pytest.mark.seed("S-DOC-003", waits="geometry, graphs, interop")
 def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
     page = runtime_reference().runtime_page()
     asked = "init launch zeros zeros_like empty empty_like copy clone array array.numpy array.view matmul constant"
@@ -281,7 +281,7 @@ def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
 
 
 @pytest.mark.seed("S-DOC-005")
-@pytest.mark.seed("S-DOC-002")
+@pytest.mark.seed("S-DOC-002", waits="geometry, graphs")
 def test_the_runtime_guide_has_its_sections_in_order():
     guide = Path(__file__).resolve().parents[2] / "docs/guide/runtime.md"
     text = guide.read_text()

@@ -1,0 +1,52 @@
+"""Compares the tests that a run skipped with the skips that are allowed.
+
+A test that is skipped shows nothing, and nobody reads a hundred lines of skips. So each reason has a number here: more
+skips for it, or another reason, fail. Fewer are fine: a machine with a GPU, or with PyTorch, skips less.
+
+    python tools/check_skips.py [REPORT]    of `pytest --report FILE`; `make test` leaves one in build/
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = ROOT / os.environ.get("BUILD", "build") / "test-report.json"
+
+ALLOWED = {
+    "a large test: run with --large": 102,
+    "needs a CUDA device": 18,
+    "needs the Python package torch": 2,
+    "the seed documents are not beside the repository": 53,  # each has a counterpart of ours
+    "the list of builtins is not beside the repository": 2,
+    "needs the Python package basedpyright": 1,
+    "Python keeps the text of -c from 3.13 on": 1,
+    "thread 0 uses the other array": 2,
+    "root may write everywhere": 1,
+}
+
+
+def complaints(report):
+    skipped = Counter(test["reason"] for test in report.values() if test["outcome"] == "skipped")
+    for reason, count in sorted(skipped.items()):
+        if count > ALLOWED.get(reason, 0):
+            yield f"{count} tests are skipped because '{reason}'; {ALLOWED.get(reason, 0)} are allowed:"
+            yield from (f"    {name}" for name, test in report.items() if test["reason"] == reason)
+
+
+def main():
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else REPORT
+    if not file.exists():
+        print(f"there is no report {file}: run `make test`, or `pytest --report {file}`", file=sys.stderr)
+        return 1
+    wrong = list(complaints(json.loads(file.read_text())))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    if wrong:
+        print("tools/check_skips.py has the numbers that are allowed", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
