@@ -114,6 +114,11 @@ public:
         return static_cast<Part*>(address());
     }
 
+    // Gives the array a gradient of zeros, which weft::Tape adds to (tape.h), where it has none: an array of the same shape
+    // and strides. Copies of this Array have it too, and so have views that are made from now on.
+    void require_gradient() const;
+    Array gradient() const;  // Array() where there is none
+
     // The elements start, start + step, … (count of them) of one axis: a view.
     Array slice(int axis, std::int64_t start, std::int64_t count, std::int64_t step = 1) const;
     Array clone() const;
@@ -122,12 +127,12 @@ public:
 
 private:
     struct Implementation;
-    explicit Array(std::shared_ptr<const Implementation> implementation);
+    explicit Array(std::shared_ptr<Implementation> implementation);
     void* address() const;
     void check_part(std::size_t size_bytes, bool is_number) const;
-    const Implementation& get(const char* api) const;
+    Implementation& get(const char* api) const;
 
-    std::shared_ptr<const Implementation> implementation_;
+    std::shared_ptr<Implementation> implementation_;
     friend struct Access;
 };
 

@@ -407,7 +407,9 @@ def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
     return f"{info['version']}-{platform.system()}-{platform.machine()}-{digest}"
 
 
-def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None, device: Any = None) -> Path:
+def compile_aot_module(
+    module: Any = None, path: str | os.PathLike | None = None, device: Any = None, gradients: bool = False
+) -> Path:
     """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
 
     The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
@@ -420,6 +422,8 @@ def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None
         path: the file; ``<last part of the module's name>.weft`` in the current folder where it is None. A file that
             is there is replaced at once, never half written.
         device: the CPU; files for CUDA devices come with their support.
+        gradients: puts the adjoints of the kernels in the file too, for ``weft::Tape``. Compiling takes some three
+            times as long then. A kernel without a derivative is there without one; the tape says why.
     Returns:
         The path.
     Raises:
@@ -445,7 +449,7 @@ def compile_aot_module(module: Any = None, path: str | os.PathLike | None = None
             kernels.append((kernel.__name__ if len(instances) == 1 else instance.signature, instance))
     if not kernels:
         raise _usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
-    content = _weft.bundle(target.name, kernels)
+    content = _weft.bundle(target.name, kernels, bool(gradients))
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
     descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:

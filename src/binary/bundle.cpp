@@ -1,4 +1,4 @@
-// The bytes of a Bundle: "WEFTAOT2", the checksum, then the fields in their order. A type is its kind, then what that
+// The bytes of a Bundle: "WEFTAOT3", the checksum, then the fields in their order. A type is its kind, then what that
 // kind is made of; a Binary has the bytes of its own format.
 #include "binary/bundle.h"
 
@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTAOT2";
+constexpr std::string_view kMagic = "WEFTAOT3";
 // Structs in structs: deeper is damage.
 constexpr int kDeepestType = 64;
 
@@ -44,6 +44,20 @@ public:
         write(kernel.parameters);
         write_blob(serialize(kernel.dense));
         write_blob(serialize(kernel.general));
+        write(kernel.adjoints);
+        write(kernel.no_adjoint);
+    }
+    void write(const BundledAdjoint::Added& added) {
+        write(added.type);
+        write(added.kind);
+        write(added.of);
+    }
+    void write(const BundledAdjoint& adjoint) {
+        write_blob(serialize(adjoint.code));
+        write(adjoint.added);
+        std::vector<std::uint8_t> flags;
+        for (const auto& [before, after] : adjoint.reads) flags.push_back(static_cast<std::uint8_t>(before | after << 1));
+        write(flags);
     }
 };
 
@@ -63,6 +77,25 @@ public:
         kernel.dense = deserialize(blob);
         read_blob(blob);
         kernel.general = deserialize(blob);
+        read(kernel.adjoints);
+        read(kernel.no_adjoint);
+        if (kernel.adjoints.size() != 0 && kernel.adjoints.size() != 2) fail("a kernel has one adjoint");
+        for (const BundledAdjoint& adjoint : kernel.adjoints)
+            if (adjoint.reads.size() != kernel.parameters.size()) fail("an adjoint has other parameters than its kernel");
+    }
+    void read(BundledAdjoint::Added& added) {
+        read(added.type);
+        read(added.kind);
+        read(added.of);
+    }
+    void read(BundledAdjoint& adjoint) {
+        std::vector<std::byte> blob;
+        read_blob(blob);
+        adjoint.code = deserialize(blob);
+        read(adjoint.added);
+        std::vector<std::uint8_t> flags;
+        read(flags);
+        for (const std::uint8_t flag : flags) adjoint.reads.push_back({(flag & 1) != 0, (flag & 2) != 0});
     }
 
 private:

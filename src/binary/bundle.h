@@ -16,11 +16,31 @@ struct BundledParameter {
     Type type;
 };
 
+// The adjoint of a kernel, for gradients of all its arrays of floats.
+struct BundledAdjoint {
+    // A parameter behind those of the kernel: what the launch shows in it (ir::Extra), of which of these.
+    struct Added {
+        Type type;
+        std::uint8_t kind = 0;
+        std::int32_t of = -1;
+    };
+    // Whether it looks at what an array held before the launch that it belongs to, and after it.
+    struct Reads {
+        bool before = false, after = false;
+    };
+
+    Binary code;
+    std::vector<Added> added;
+    std::vector<Reads> reads;  // by parameter
+};
+
 struct BundledKernel {
     std::string name;
     std::vector<BundledParameter> parameters;
     Binary dense;    // for arrays with packed rows that do not overlap
     Binary general;  // for all others
+    std::vector<BundledAdjoint> adjoints;  // none, or the same two
+    std::string no_adjoint;                // why there are none
 };
 
 struct Bundle {

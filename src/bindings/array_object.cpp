@@ -501,21 +501,8 @@ void note_gradient(const PyArray& array) {
 }  // namespace
 
 void allocate_gradient(PyArray& array) {
-    const runtime::Array& values = array.array;
-    runtime::Array gradient = values;
-    gradient.view.grad = nullptr;
-    // A kernel reaches values and gradients by the same strides: where the values have gaps, so has the gradient.
-    auto [low, high] = values.extent();
-    gradient.buffer = runtime::allocate_zeroed(high - low, *values.device);
-    gradient.view.data = gradient.buffer->data;
-    if (gradient.view.data) {
-        gradient.view.data =
-            static_cast<std::byte*>(gradient.view.data) + (static_cast<const std::byte*>(values.view.data) - low);
-    }
-    array.array.view.grad = gradient.view.data;
-    array.gradient = gradient.buffer;
-    array.grad = nb::steal(make_array(std::move(gradient)));
-    array.requires_grad = true;
+    program::make_gradient(array);
+    array.grad = nb::steal(make_array(gradient_of(array)));
     note_gradient(array);
 }
 

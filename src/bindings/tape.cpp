@@ -23,7 +23,7 @@ thread_local PyTape* recorder = nullptr;  // in it
 // What Python itself records: a copy, an operation on whole arrays, a function of the user.
 class PyEntry : public program::TapeEntry {
 public:
-    explicit PyEntry(nb::object entry) : object(std::move(entry)) {
+    PyEntry(nb::object entry, std::vector<program::NeedPtr> needs) : object(std::move(entry)), needs_(std::move(needs)) {
         for (nb::handle together : object.attr("written")()) {
             Group& group = written_.emplace_back();
             for (nb::handle array : together) {
@@ -32,12 +32,19 @@ public:
             }
         }
     }
+    void record(program::TapeMemory& memory) override {
+        for (const program::NeedPtr& need : needs_) memory.need(need);
+        for (const Group& group : written_)
+            for (const program::Variable* one : group) memory.write(*one);
+        for (const Group& group : written_) memory.count_writes(group);
+    }
     std::vector<Group> written() const override { return written_; }
 
     nb::object object;
     std::vector<nb::object> held;
 
 private:
+    std::vector<program::NeedPtr> needs_;
     std::vector<Group> written_;
 };
 
@@ -177,8 +184,8 @@ void bind_tape(nb::module_& m) {
              "may be where the launch is made elsewhere, unseen. Classes that run it themselves give None.")
         .def(
             "_append",
-            [](PyTape& self, nb::object entry, const std::vector<program::NeedPtr>& needs) {
-                self.tape.record(std::make_shared<PyEntry>(std::move(entry)), needs);
+            [](PyTape& self, nb::object entry, std::vector<program::NeedPtr> needs) {
+                self.tape.record(std::make_shared<PyEntry>(std::move(entry), std::move(needs)));
             },
             nb::arg("entry"), nb::arg("needs"),
             "Adds an entry that is about to run, and the needs of what it reads: keeps what it overwrites and somebody "

@@ -2,34 +2,52 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "program/compiled.h"
-#include "runtime/array.h"
+#include "program/variable.h"
 #include "weft/program.h"
 
 namespace weft {
 
-struct Array::Implementation {
-    runtime::Array array;
-};
+struct Array::Implementation : program::Variable {};
 
 struct Kernel::Implementation {
     std::string name;
     std::vector<Parameter> parameters;
     // For arrays with packed rows that do not overlap, and for all others.
     program::CompiledKernel dense, general;
+    // Of the same, for gradients of all arrays of floats; empty where the file has none, and why.
+    std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
+    std::string no_adjoint;
+
+    // The arguments as the kernel reads them.
+    std::vector<std::byte> block(std::span<const Argument> arguments) const;
+    // Whether arrays that are given to this parameter have gradients.
+    bool is_smooth(std::size_t parameter) const;
+    void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
+                std::span<const Argument> arguments) const;
 };
 
 struct Access {
+    using KernelImplementation = Kernel::Implementation;
     static Type type(const Dtype& dtype);
     static Dtype dtype(Type type) { return Dtype(type.node()); }
     static Array array(runtime::Array array);
     static const runtime::Array* array(const Array& array) {
         return array.implementation_ ? &array.implementation_->array : nullptr;
     }
+    static std::shared_ptr<program::Variable> variable(const Array& array) { return array.implementation_; }
+    static const std::shared_ptr<const Kernel::Implementation>& implementation(const Kernel& kernel) {
+        return kernel.implementation_;
+    }
     static const auto& value(const Argument& argument) { return argument.value_; }
 };
+
+// Tells tapes of a write to the array's memory.
+void count_write(const Array& array);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "weft/array.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <optional>
 
@@ -49,13 +50,13 @@ Array::Array(Array&&) noexcept = default;
 Array& Array::operator=(const Array&) = default;
 Array& Array::operator=(Array&&) noexcept = default;
 Array::~Array() = default;
-Array::Array(std::shared_ptr<const Implementation> implementation) : implementation_(std::move(implementation)) {}
+Array::Array(std::shared_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
 
 Array Access::array(runtime::Array array) {
-    return Array(std::make_shared<const Array::Implementation>(Array::Implementation{std::move(array)}));
+    return Array(std::make_shared<Array::Implementation>(Array::Implementation{{std::move(array)}}));
 }
 
-const Array::Implementation& Array::get(const char* api) const {
+Array::Implementation& Array::get(const char* api) const {
     if (!implementation_)
         throw std::invalid_argument(std::string(api) + ": this Array is none: it was made by Array()");
     return *implementation_;
@@ -83,6 +84,12 @@ Array Array::wrap(void* ptr, Dtype dtype, std::span<const std::int64_t> shape, s
 }
 Array Array::wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> shape) {
     return wrap(ptr, dtype, std::span(shape.begin(), shape.size()));
+}
+
+void count_write(const Array& array) {
+    const std::shared_ptr<program::Variable> variable = Access::variable(array);
+    if (!variable || !variable->array.buffer) return;
+    std::atomic_ref<std::uint64_t>(variable->array.buffer->version).fetch_add(1, std::memory_order_relaxed);
 }
 
 Dtype Array::dtype() const { return Access::dtype(get("Array::dtype()").array.dtype); }
@@ -122,8 +129,28 @@ Array Array::slice(int axis, std::int64_t start, std::int64_t count, std::int64_
             throw UsageError("Array::slice()", std::to_string(count) + " elements from " + std::to_string(start) +
                                                    " in steps of " + std::to_string(step) +
                                                    " leave an axis of extent " + std::to_string(extent));
-        return Access::array(runtime::slice(array, axis, start, count, step));
+        Array view = Access::array(runtime::slice(array, axis, start, count, step));
+        view.implementation_->gradient = get("Array::slice()").gradient;
+        view.implementation_->requires_grad = get("Array::slice()").requires_grad;
+        return view;
     });
+}
+
+void Array::require_gradient() const {
+    Implementation& self = get("Array::require_gradient()");
+    guarded([&] {
+        const Type dtype = self.array.dtype;
+        const bool of_numbers = dtype.is_scalar() || dtype.is_numeric_aggregate();
+        if (!of_numbers || !dtype.scalar_type().is_float())
+            throw UsageError("Array::require_gradient()",
+                             "an array of " + dtype.python_name() + " has no gradient; expected one of floats");
+        if (!self.requires_grad) make_gradient(self);
+    });
+}
+
+Array Array::gradient() const {
+    const Implementation& self = get("Array::gradient()");
+    return self.requires_grad ? Access::array(gradient_of(self)) : Array();
 }
 
 Array Array::clone() const {
@@ -141,12 +168,16 @@ void Array::copy_from(const Array& source) const {
                                                        runtime::shape_text(from.shape()) + "; expected " +
                                                        to.dtype.python_name() + " " + runtime::shape_text(to.shape()));
         runtime::copy(to, from);
+        count_write(*this);
     });
 }
 
 void Array::zero() const {
     const runtime::Array& array = get("Array::zero()").array;
-    guarded([&] { runtime::zero(array); });
+    guarded([&] {
+        runtime::zero(array);
+        count_write(*this);
+    });
 }
 
 }  // namespace weft

@@ -50,8 +50,8 @@ program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
 
 // ---- arguments ----
 
-[[noreturn]] void mismatch(const Kernel& kernel, const Parameter& parameter, const std::string& found) {
-    throw UsageError("launch()", "argument '" + parameter.name + "' of kernel '" + kernel.name() + "' expects " +
+[[noreturn]] void mismatch(const std::string& kernel, const Parameter& parameter, const std::string& found) {
+    throw UsageError("launch()", "argument '" + parameter.name + "' of kernel '" + kernel + "' expects " +
                                      parameter.type + ", found " + found);
 }
 
@@ -66,7 +66,7 @@ bool fits(Integer number, const ScalarInfo& scalar) {
 
 // Writes one argument where the kernel reads it. Each overload takes one kind of C++ value.
 struct Packer {
-    const Kernel& kernel;
+    const std::string& kernel;  // its name
     const Parameter& parameter;
     Type type;
     std::byte* to;
@@ -115,6 +115,19 @@ struct Packer {
     }
 };
 
+std::optional<program::CompiledKernel> adjoint_of(const BundledKernel& kernel, BundledAdjoint adjoint) {
+    if (adjoint.code.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
+    std::vector<Type> types;
+    for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
+    for (const BundledAdjoint::Added& added : adjoint.added) types.push_back(added.type);
+    const std::string name = adjoint.code.kernels.front().name;
+    program::KernelFacts facts(std::move(types), adjoint.code.kernels.front().effects);
+    for (const auto& [type, kind, of] : adjoint.added)
+        facts.extras.push_back({static_cast<ir::Extra::Kind>(kind), of});
+    for (const auto& [before, after] : adjoint.reads) facts.contents.push_back({.before = before, .after = after});
+    return program::prepare(runtime::load(std::move(adjoint.code)), name, std::move(facts));
+}
+
 }  // namespace
 
 // ---- Program ----
@@ -141,6 +154,11 @@ Program Program::load(const std::filesystem::path& path) {
             }
             implementation->dense = make_ready(kernel, std::move(kernel.dense));
             implementation->general = make_ready(kernel, std::move(kernel.general));
+            implementation->no_adjoint = kernel.no_adjoint;
+            if (!kernel.adjoints.empty()) {
+                implementation->dense_adjoint = adjoint_of(kernel, std::move(kernel.adjoints[0]));
+                implementation->general_adjoint = adjoint_of(kernel, std::move(kernel.adjoints[1]));
+            }
             kernels.push_back(Kernel(std::move(implementation)));
         }
         return Program(std::move(kernels));
@@ -167,23 +185,38 @@ Kernel Program::kernel(std::string_view name) const {
 const std::string& Kernel::name() const { return implementation_->name; }
 const std::vector<Parameter>& Kernel::parameters() const { return implementation_->parameters; }
 
+bool Kernel::Implementation::is_smooth(std::size_t parameter) const {
+    const Type type = dense.parameter_types[parameter];
+    if (!type.is_array()) return false;
+    const Type element = type.element();
+    return (element.is_scalar() || element.is_numeric_aggregate()) && element.scalar_type().is_float();
+}
+
+std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {
+    if (arguments.size() != parameters.size())
+        throw UsageError("launch()", "kernel '" + name + "' takes " + std::to_string(parameters.size()) +
+                                         " arguments, found " + std::to_string(arguments.size()));
+    std::vector<std::byte> block(static_cast<std::size_t>(dense.layout.size_bytes));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        std::visit(Packer{name, parameters[i], dense.parameter_types[i], block.data() + dense.layout.offsets[i]},
+                   Access::value(arguments[i]));
+    return block;
+}
+
+void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
+                                    std::span<const Argument> arguments) const {
+    const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
+    const bool is_general =
+        program::arrangement(dense, block.data()).index() != 0 || program::has_null(dense.arrays, block.data());
+    program::run(is_general ? general : dense, runtime::host_device().default_stream(), block.data(), grid);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto* const array = std::get_if<Array>(&Access::value(arguments[i]));
+        if (dense.effects[i].writes_itself && array) count_write(*array);
+    }
+}
+
 void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const {
-    guarded([&] {
-        const Implementation& self = *implementation_;
-        if (arguments.size() != self.parameters.size())
-            throw UsageError("launch()", "kernel '" + self.name + "' takes " + std::to_string(self.parameters.size()) +
-                                             " arguments, found " + std::to_string(arguments.size()));
-        const program::Grid grid = program::make_grid(dim, self.dense.description.tid_rank, self.name);
-        std::vector<std::byte> block(static_cast<std::size_t>(self.dense.layout.size_bytes));
-        for (std::size_t i = 0; i < arguments.size(); ++i) {
-            std::byte* const to = block.data() + self.dense.layout.offsets[i];
-            std::visit(Packer{*this, self.parameters[i], self.dense.parameter_types[i], to},
-                       Access::value(arguments[i]));
-        }
-        const bool is_general = program::arrangement(self.dense, block.data()).index() != 0 ||
-                                program::has_null(self.dense.arrays, block.data());
-        program::run(is_general ? self.general : self.dense, runtime::host_device().default_stream(), block.data(), grid);
-    });
+    guarded([&] { implementation_->launch(dim, implementation_->block(arguments), arguments); });
 }
 
 int cpu_threads() { return runtime::cpu_threads(); }

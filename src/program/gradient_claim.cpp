@@ -41,6 +41,16 @@ Claims* claims = [] {
 
 }  // namespace
 
+std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block) {
+    std::vector<Extent> found;
+    for (const ArrayPlace& place : kernel.arrays) {
+        ArrayView view = view_at(block, place.offset);
+        view.data = view.grad;
+        if (const Extent memory = extent(view, place); memory.begin != memory.end) found.push_back(memory);
+    }
+    return found;
+}
+
 GradientClaim::GradientClaim(std::vector<Extent> memory) : memory_(std::move(memory)) {
     const std::thread::id self = std::this_thread::get_id();
     {

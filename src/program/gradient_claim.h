@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "program/arrangement.h"
+#include "program/lowered.h"
 
 namespace weft::program {
+
+// The memory of the gradients in an argument block.
+std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block);
 
 // While it lives, nothing else that claims any of this memory runs in another thread: the elements that a thread of an
 // adjoint has for itself are added to without atomics, so two adjoints must not add to them at once. Waits until that is

@@ -107,17 +107,6 @@ bool is_exclusive(const Variant& variant, const KernelFacts& adjoint, const std:
     return runtime::pays_to_own(scattered, threads);
 }
 
-// The gradients in an argument block.
-std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block) {
-    std::vector<Extent> found;
-    for (const ArrayPlace& place : kernel.arrays) {
-        ArrayView view = view_at(block, place.offset);
-        view.data = view.grad;
-        if (const Extent memory = extent(view, place); memory.begin != memory.end) found.push_back(memory);
-    }
-    return found;
-}
-
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
     Variant variant = kernel.variant_of(what.dims, what.before);
     variant.short_rows = false;

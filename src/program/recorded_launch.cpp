@@ -71,7 +71,6 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
-    memory.begin_entry();
     const std::vector<ArrayPlace>& places = kernel_->arrays();
     const auto contents = [&](std::size_t i) { return needs_->contents[static_cast<std::size_t>(places[i].parameter)]; };
     for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)

@@ -23,6 +23,8 @@ public:
     using Group = std::vector<const Variable*>;
 
     virtual ~TapeEntry() = default;
+    // Tells the tape's memory what it needs and writes (TapeMemory::begin_entry()), as it is about to run.
+    virtual void record(TapeMemory& memory) = 0;
     virtual std::vector<Group> written() const = 0;
 };
 
@@ -68,8 +70,7 @@ public:
     // `is_seen`: the launch will be made with the records that are opened here; otherwise it must not need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
-    // Tells the tape's memory, as the launch is about to run.
-    void record(TapeMemory& memory);
+    void record(TapeMemory& memory) override;
 
     // Adds to the gradients of what was read. `written_after` gives the arrays that later entries write. Throws
     // UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.

@@ -6,18 +6,9 @@
 
 namespace weft::program {
 
-void Tape::record(std::shared_ptr<RecordedLaunch> launch) {
-    launch->record(memory_);
-    entries_.push_back(std::move(launch));
-}
-
-void Tape::record(std::shared_ptr<TapeEntry> entry, std::span<const NeedPtr> needs) {
+void Tape::record(std::shared_ptr<TapeEntry> entry) {
     memory_.begin_entry();
-    for (const NeedPtr& need : needs) memory_.need(need);
-    const std::vector<TapeEntry::Group> written = entry->written();
-    for (const TapeEntry::Group& group : written)
-        for (const Variable* one : group) memory_.write(*one);
-    for (const TapeEntry::Group& group : written) memory_.count_writes(group);
+    entry->record(memory_);
     entries_.push_back(std::move(entry));
 }
 

@@ -14,8 +14,7 @@ namespace weft::program {
 class Tape {
 public:
     // What is about to run. Where it fails, the entry is to be forgotten.
-    void record(std::shared_ptr<RecordedLaunch> launch);
-    void record(std::shared_ptr<TapeEntry> entry, std::span<const NeedPtr> needs);
+    void record(std::shared_ptr<TapeEntry> entry);
     void forget_last();
 
     // Through one launch, which is entry `index`.

@@ -22,4 +22,7 @@ inline runtime::Array gradient_of(const Variable& of) {
     return gradient;
 }
 
+// Gives it a gradient of zeros, where it has none: of the same strides, with gaps where the array has them.
+void make_gradient(Variable& of);
+
 }  // namespace weft::program

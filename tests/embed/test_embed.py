@@ -33,8 +33,10 @@ def embed(tmp_path_factory):
     return folder
 
 
-def compile_kernels(path, module="kernels", **environment):
-    program = f"import {module}, warp as wp; print(wp.compile_aot_module({module}, {str(path)!r}))"
+def compile_kernels(path, module="kernels", gradients=False, **environment):
+    program = (
+        f"import {module}, warp as wp; print(wp.compile_aot_module({module}, {str(path)!r}, gradients={gradients}))"
+    )
     return run(sys.executable, "-c", program, cwd=HERE, env={**os.environ, **environment})
 
 
@@ -46,6 +48,16 @@ def test_a_program_without_python_runs_the_kernels(embed, tmp_path):
     for threads in ("1", "3"):
         environment = {**os.environ, "WARP_CPU_THREADS": threads}
         assert run(embed / "build/embed", path, env=environment) == f"42\nthreads: {threads}, failures: 0\n"
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_a_program_without_python_computes_gradients(embed, tmp_path, threads):
+    path, without = tmp_path / "slopes.weft", tmp_path / "without.weft"
+    compile_kernels(path, "slopes", gradients=True)
+    compile_kernels(without, "slopes")
+    assert path.stat().st_size > without.stat().st_size
+    environment = {**os.environ, "WARP_CPU_THREADS": threads}
+    assert run(embed / "build/gradients", path, without, env=environment) == "failures: 0\n"
 
 
 @pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")

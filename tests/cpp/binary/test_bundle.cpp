@@ -25,6 +25,13 @@ Bundle sample() {
                          {"a", Type::array(outer, 4)}};
     kernel.dense.code = {std::byte{1}, std::byte{2}};
     kernel.dense.kernels = {{"step", "weft_step"}};
+    BundledAdjoint adjoint;
+    adjoint.code.code = {std::byte{3}};
+    adjoint.code.kernels = {{"step", "weft_step_adjoint"}};
+    adjoint.added = {{Type::array(outer, 4), 1, 5}, {Type::array(f32_type(), 2), 0, -1}};
+    adjoint.reads = {{}, {true, false}, {false, true}, {true, true}, {}, {}};
+    kernel.adjoints = {adjoint, adjoint};
+    kernel.no_adjoint = "none";
     bundle.kernels = {kernel, kernel};
     return bundle;
 }
@@ -46,6 +53,21 @@ TEST(Bundle, ComesBackAsItWas) {
         }
         EXPECT_EQ(kernel.dense.code, before.kernels[0].dense.code);
         EXPECT_EQ(kernel.dense.kernels.front().symbol, "weft_step");
+        EXPECT_EQ(kernel.no_adjoint, "none");
+        ASSERT_EQ(kernel.adjoints.size(), 2u);
+        const BundledAdjoint &adjoint = kernel.adjoints[1], &expected = before.kernels[0].adjoints[1];
+        EXPECT_EQ(adjoint.code.kernels.front().symbol, "weft_step_adjoint");
+        ASSERT_EQ(adjoint.added.size(), 2u);
+        for (std::size_t i = 0; i < 2; ++i) {
+            EXPECT_TRUE(adjoint.added[i].type == expected.added[i].type);
+            EXPECT_EQ(adjoint.added[i].kind, expected.added[i].kind);
+            EXPECT_EQ(adjoint.added[i].of, expected.added[i].of);
+        }
+        ASSERT_EQ(adjoint.reads.size(), expected.reads.size());
+        for (std::size_t i = 0; i < adjoint.reads.size(); ++i) {
+            EXPECT_EQ(adjoint.reads[i].before, expected.reads[i].before);
+            EXPECT_EQ(adjoint.reads[i].after, expected.reads[i].after);
+        }
     }
 }
 

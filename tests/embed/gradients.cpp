@@ -1,0 +1,210 @@
+// Gradients in a C++ program: launches of the kernels of slopes.py on a tape, against closed forms and differences. Exits
+// with the number of failed checks.
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/tape.h"
+
+namespace {
+
+int failures = 0;
+
+void check(bool holds, const std::string& what) {
+    if (holds) return;
+    ++failures;
+    std::printf("FAILED: %s\n", what.c_str());
+}
+
+template <typename Call>
+void expect_error(const Call& call, std::initializer_list<const char*> parts) {
+    try {
+        call();
+    } catch (const std::invalid_argument& error) {
+        for (const char* part : parts)
+            check(std::string(error.what()).find(part) != std::string::npos,
+                  std::string("'") + part + "' is not in: " + error.what());
+        return;
+    }
+    check(false, std::string("no error where one with '") + *parts.begin() + "' was expected");
+}
+
+void check_near(double found, double expected, double tolerance, const std::string& what) {
+    check(std::fabs(found - expected) <= tolerance * (1.0 + std::fabs(expected)),
+          what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
+}
+
+weft::Array with_gradient(const std::vector<double>& numbers) {
+    weft::Array array = weft::Array::of(numbers);
+    array.require_gradient();
+    return array;
+}
+
+std::vector<double> waves(int count, double frequency) {
+    std::vector<double> numbers;
+    for (int i = 0; i < count; ++i) numbers.push_back(std::sin(frequency * i) + 0.3);
+    return numbers;
+}
+
+// loss = sum of a x^2: the slopes are x^2 and 2 a x. Only what has a gradient gets one.
+void closed_form(const weft::Program& program) {
+    constexpr int kCount = 1003;
+    const std::vector<double> a = waves(kCount, 0.7), x = waves(kCount, 1.3);
+    for (const bool both : {false, true}) {
+        const weft::Array factors = both ? with_gradient(a) : weft::Array::of(a), values = with_gradient(x);
+        const weft::Array loss = with_gradient({0.0});
+        weft::Tape tape;
+        tape.launch(program.kernel("weighted"), kCount, {factors, values, loss});
+        check(tape.size() == 1, "one launch on the tape");
+        tape.backward(loss);
+        for (int i = 0; i < kCount; ++i) {
+            check_near(values.gradient().data<double>()[i], 2.0 * a[i] * x[i], 1e-14, "2 a x");
+            if (both) check_near(factors.gradient().data<double>()[i], x[i] * x[i], 1e-14, "x^2");
+        }
+        check(both == static_cast<bool>(factors.gradient()), "a constant has no gradient");
+        tape.backward(loss);
+        check_near(values.gradient().data<double>()[5], 4.0 * a[5] * x[5], 1e-14, "gradients add up");
+        tape.zero();
+        check(values.gradient().data<double>()[5] == 0.0, "zero()");
+        tape.reset();
+        check(tape.size() == 0, "reset()");
+    }
+}
+
+// A simulation in place: what each step overwrites, the tape keeps.
+double simulate(const weft::Program& program, const std::vector<double>& start, weft::Tape* tape, weft::Array* at_start) {
+    const int count = static_cast<int>(start.size());
+    const weft::Array x = with_gradient(start), v = with_gradient(waves(count, 2.1)), loss = with_gradient({0.0});
+    weft::Tape unused;
+    weft::Tape& recording = tape ? *tape : unused;
+    for (int step = 0; step < 6; ++step) {
+        recording.launch(program.kernel("push"), count, {0.1, x, v});
+        recording.launch(program.kernel("advance"), count, {0.1, v, x});
+    }
+    recording.launch(program.kernel("energy"), count, {x, v, loss});
+    if (tape) {
+        tape->backward(loss);
+        *at_start = x.gradient();
+    }
+    return *loss.data<double>();
+}
+
+void differences(const weft::Program& program) {
+    const std::vector<double> start = waves(9, 0.9);
+    weft::Tape tape;
+    weft::Array slopes;
+    simulate(program, start, &tape, &slopes);
+    double largest = 0.0;
+    for (std::size_t i = 0; i < start.size(); ++i) {
+        constexpr double kStep = 1e-6;
+        std::vector<double> above = start, below = start;
+        above[i] += kStep;
+        below[i] -= kStep;
+        const double expected =
+            (simulate(program, above, nullptr, nullptr) - simulate(program, below, nullptr, nullptr)) / (2.0 * kStep);
+        check_near(slopes.data<double>()[i], expected, 1e-8, "the slope at " + std::to_string(i));
+        largest = std::fmax(largest, std::fabs(expected));
+    }
+    check(largest > 0.1, "the differences are more than noise");
+}
+
+// Strided and reversed views, and one array as two arguments.
+void views(const weft::Program& program) {
+    const weft::Array wide = weft::Array::of(waves(20, 0.4));
+    wide.require_gradient();
+    const weft::Array every_second = wide.slice(0, 0, 10, 2), back = wide.slice(0, 19, 10, -2), loss = with_gradient({0.0});
+    weft::Tape tape;
+    tape.launch(program.kernel("weighted"), 10, {every_second, back, loss});
+    tape.launch(program.kernel("weighted"), 20, {wide, wide, loss});
+    tape.backward(loss);
+    const double* const x = wide.data<double>();
+    for (int i = 0; i < 20; ++i) {
+        const double other = x[19 - i];
+        const double first = i % 2 == 0 ? other * other : 2.0 * x[i] * other;
+        check_near(wide.gradient().data<double>()[i], first + 3.0 * x[i] * x[i], 1e-14, "views at " + std::to_string(i));
+    }
+}
+
+struct Load {
+    double strength;
+    weft::ArrayView where;
+};
+
+void structs(const weft::Program& program) {
+    const weft::Array where = with_gradient({1.0, 2.0, 3.0}), x = with_gradient({4.0, 5.0, 6.0}),
+                      out = with_gradient({0.0, 0.0, 0.0});
+    weft::Tape tape;
+    tape.launch(program.kernel("loaded"), 3, {Load{2.0, where.view()}, x, out});
+    for (int i = 0; i < 3; ++i) out.gradient().data<double>()[i] = 10.0;
+    tape.backward();
+    for (int i = 0; i < 3; ++i) {
+        check_near(where.gradient().data<double>()[i], 20.0 * (4.0 + i), 1e-14, "an array in a struct");
+        check_near(x.gradient().data<double>()[i], 20.0 * (1.0 + i), 1e-14, "an array beside a struct");
+        check(out.gradient().data<double>()[i] == 0.0, "what was overwritten has used up its gradient");
+    }
+}
+
+void two_threads_into_one_gradient(const weft::Program& program) {
+    constexpr int kCount = 1 << 20, kPasses = 30;
+    const weft::Array x = weft::Array::of(std::vector<float>(kCount, 1.0f));
+    x.require_gradient();
+    const auto going_back = [&](float factor) {
+        const weft::Array y = weft::Array::zeros("float32", {kCount});
+        y.require_gradient();
+        weft::Tape tape;
+        tape.launch(program.kernel("scaled"), kCount, {x, factor, y});
+        for (int pass = 0; pass < kPasses; ++pass) {
+            std::fill_n(y.gradient().data<float>(), kCount, 1.0f);
+            tape.backward();
+        }
+    };
+    std::thread other(going_back, 1.0f);
+    going_back(2.0f);
+    other.join();
+    int wrong = 0;
+    for (int i = 0; i < kCount; ++i) wrong += x.gradient().data<float>()[i] != 3.0f * kPasses;
+    check(wrong == 0, std::to_string(wrong) + " gradients of two threads are wrong");
+}
+
+void mistakes(const weft::Program& program, const weft::Program& without) {
+    const weft::Array x = weft::Array::zeros("float32", {3}), y = weft::Array::zeros("float32", {3});
+    const weft::Array counts = weft::Array::zeros("int32", {3});
+    weft::Tape tape;
+    expect_error([&] { counts.require_gradient(); }, {"int32", "floats"});
+    tape.launch(program.kernel("silent"), 3, {x});
+    x.require_gradient();
+    expect_error([&] { tape.backward(); }, {"'silent'", "after it was recorded"});
+    tape.reset();
+    expect_error([&] { tape.launch(program.kernel("silent"), 3, {x}); }, {"'silent'", "enable_backward=False"});
+    expect_error([&] { tape.launch(program.kernel("drawn"), 3, {counts, x, y}); }, {"'drawn'", "atomics"});
+    expect_error([&] { tape.launch(without.kernel("scaled"), 3, {x, 1.0f, y}); }, {"'scaled'", "gradients=True"});
+    expect_error([&] { tape.launch(program.kernel("scaled"), -1, {x, 1.0f, y}); }, {"negative"});
+    check(tape.size() == 0, "what failed is not on the tape");
+    expect_error([&] { tape.backward(y); }, {"float32 (3,)", "one floating-point number"});
+    expect_error([&] { tape.backward(weft::Array::zeros("float64", {1})); }, {"require_gradient()"});
+    expect_error([&] { tape.backward(weft::Array()); }, {"no array"});
+
+    // What was kept, and written by somebody else since.
+    const weft::Array v = with_gradient({1.0}), position = with_gradient({0.5});
+    for (int i = 0; i < 2; ++i) tape.launch(program.kernel("advance"), 1, {0.1, v, position});
+    tape.launch(program.kernel("push"), 1, {0.1, position, v});
+    program.kernel("advance").launch(1, {0.1, v, position});
+    expect_error([&] { tape.backward(); }, {"written outside of the tape"});
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    const weft::Program program = weft::Program::load(arguments[1]);
+    closed_form(program);
+    differences(program);
+    views(program);
+    structs(program);
+    two_threads_into_one_gradient(program);
+    mistakes(program, weft::Program::load(arguments[2]));
+    std::printf("failures: %d\n", failures);
+    return failures;
+}
