@@ -1,9 +1,10 @@
-"""What it costs to record a launch: nanoseconds of a launch of one thread, outside of a tape and on one.
+"""What tapes cost: nanoseconds of a launch of one thread, outside of a tape and on one, and of going back through it.
 
     python bench/gradients/recording.py [BUILD/py ...]
 
 compares builds, in turn, the best of three processes each. A tape has 2,000 launches, of the same arrays or of others
-each time; the kernel is compiled by then.
+each time; the kernel is compiled by then. Going back, and tape.zero(), are measured on a tape of 1,000 launches, of
+which each reads what the one before wrote.
 """
 
 import json
@@ -12,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-LAUNCHES, OTHERS, REPEATS, PROCESSES = 2000, 300, 7, 3
+LAUNCHES, OTHERS, CHAIN, REPEATS, PROCESSES = 2000, 300, 1000, 7, 3
 
 
 def kernels(wp):
@@ -54,6 +55,23 @@ def taped(wp, kernel, lists):
         return launches(wp, kernel, lists)
 
 
+def going_back(wp, kernel):
+    """(backward, zero) for each launch."""
+    arrays = [wp.zeros(1, dtype=float, requires_grad=True) for _ in range(CHAIN + 1)]
+    with wp.Tape() as tape:
+        for last, following in zip(arrays, arrays[1:], strict=False):
+            wp.launch(kernel, dim=1, inputs=[last, arrays[0], following])
+    seed, best = wp.ones(1, dtype=float), []
+    for _ in range(REPEATS):
+        times = [time.perf_counter_ns()]
+        tape.backward(grads={arrays[-1]: seed})
+        times.append(time.perf_counter_ns())
+        tape.zero()
+        times.append(time.perf_counter_ns())
+        best.append([(after - before) / CHAIN for before, after in zip(times, times[1:], strict=False)])
+    return [min(column) for column in zip(*best, strict=True)]
+
+
 def measure():
     import warp as wp
 
@@ -71,6 +89,7 @@ def measure():
                 min(taped(wp, kernel, same) for _ in range(REPEATS)),
                 min(taped(wp, kernel, [arrays(count, smooth) for _ in range(OTHERS)]) for _ in range(REPEATS)),
             )
+    found["backward, zero"] = going_back(wp, kernels(wp)[3])
     return found
 
 
@@ -89,8 +108,8 @@ def main():
                 best[build][row] = [min(pair) for pair in zip(times, best[build].get(row, times), strict=True)]
     for build, rows in best.items():
         print(f"{build}\n{'':26}{'launch':>10}{'on a tape':>12}{'other arrays each time':>25}")
-        for row, (plain, same, others) in rows.items():
-            print(f"{row:26}{plain:10.0f}{same:12.0f}{others:25.0f}")
+        for row, times in rows.items():
+            print(f"{row:26}" + "".join(f"{one:{width}.0f}" for one, width in zip(times, (10, 12, 25), strict=False)))
 
 
 if __name__ == "__main__":

@@ -205,7 +205,12 @@ class Tape(_weft.TapeRecorder):
         laid_aside: list[tuple[array, array]] = []
         left_out: dict[str, None] = {}
         with self._paused():
-            for index, entry in reversed(list(enumerate(self._entries))):
+            index = self._count
+            while True:
+                index = index - 1 if retained or self._takes_launches else self._reverse_launches(index, self._supplied)
+                if index < 0:
+                    break
+                entry = self._entry(index)
                 for one in _retained_of(entry) if retained else ():
                     laid_aside.append((one.grad, _weft.keep(one.grad)))
                 if isinstance(entry, RecordedLaunch) and entry.is_left_out:
@@ -231,7 +236,7 @@ class Tape(_weft.TapeRecorder):
 
     def _reverse(self, index: int, entry: Any) -> None:
         if isinstance(entry, RecordedLaunch):
-            self._reverse_launch(index, self._supplied.get(index, {}))
+            self._reverse_launch(index, self._supplied)
         else:
             entry.backward()
 
@@ -292,8 +297,7 @@ class Tape(_weft.TapeRecorder):
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
         with self._paused():
-            for gradient in {id(one.grad): one.grad for one in self._arrays() if one.grad is not None}.values():
-                gradient.zero_()
+            self._zero()
 
     def reset(self) -> None:
         """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and drops the copies."""

@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "bindings/array_object.h"
 #include "bindings/device.h"
 #include "bindings/packed.h"
+#include "bindings/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -103,11 +105,52 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
     return records;
 }
 
+// `supplied` is by number of an entry, then by argument.
 void reverse_launch(PyTape& self, std::size_t index, nb::dict supplied) {
     std::vector<program::SuppliedGradient> gradients;
-    for (const auto& [parameter, gradient] : supplied)
-        gradients.push_back({nb::cast<std::size_t>(parameter), array_argument(gradient.ptr(), "Tape", "gradient").array});
+    if (nb::len(supplied) != 0 && supplied.contains(nb::int_(index)))
+        for (const auto& [parameter, gradient] : nb::borrow<nb::dict>(supplied[nb::int_(index)]))
+            gradients.push_back(
+                {nb::cast<std::size_t>(parameter), array_argument(gradient.ptr(), "Tape", "gradient").array});
     self.tape.go_back(index, gradients);
+}
+
+// Through the launches before entry `end`. Gives the number of the first entry that it has left: another kind, one
+// without an adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
+std::ptrdiff_t reverse_launches(PyTape& self, std::size_t end, nb::dict supplied) {
+    constexpr std::size_t kAtOnce = 256;
+    const std::size_t last = end > kAtOnce ? end - kAtOnce : 0;
+    for (std::size_t i = std::min(end, self.tape.entries().size()); i-- > last;) {
+        const auto* const launch = dynamic_cast<const PyLaunch*>(self.tape.entries()[i].get());
+        if (!launch || launch->needs().is_left_out) return static_cast<std::ptrdiff_t>(i);
+        reverse_launch(self, i, supplied);
+    }
+    return static_cast<std::ptrdiff_t>(last) - 1;
+}
+
+// Sets the gradients of all arrays to zero, each once.
+void zero(PyTape& self) {
+    std::unordered_set<PyObject*> seen;
+    std::vector<nb::object> gradients;
+    const auto add = [&](const PyArray& array) {
+        if (array.grad.is_valid() && seen.insert(array.grad.ptr()).second) gradients.push_back(array.grad);
+    };
+    for (const auto& entry : self.tape.entries()) {
+        if (const auto* launch = dynamic_cast<const PyLaunch*>(entry.get())) {
+            for (const PyLaunch::Argument& one : launch->arrays())
+                if (one.array) add(static_cast<const PyArray&>(*one.array));
+            for (const PyLaunch::Nested& nested : launch->nested())
+                for (const program::Variable* one : nested.arrays) add(static_cast<const PyArray&>(*one));
+        } else {
+            for (nb::handle array : to_python(entry).attr("arrays")())
+                add(array_argument(array.ptr(), "Tape.zero()", "array"));
+        }
+    }
+    for (const nb::object& gradient : gradients) {
+        const runtime::Array& array = value_of(gradient.ptr()).array;
+        moving(array.size_bytes(), [&] { runtime::zero(array); });
+        count_write(value_of(gradient.ptr()));
+    }
 }
 
 // ---- garbage ----
@@ -168,6 +211,8 @@ void bind_tape(nb::module_& m) {
         .def_rw("_takes_launches", &PyTape::takes_launches,
                 "Whether launches are handed to a _record_launch() of the class, and not recorded without it.")
         .def_prop_ro("_entries", &entries, "What was recorded, in order.")
+        .def("_entry", [](PyTape& self, std::size_t index) { return to_python(self.tape.entries().at(index)); },
+             nb::arg("index"), "One of these.")
         .def_prop_ro("_count", [](PyTape& self) { return self.tape.entries().size(); }, "How many entries there are.")
         .def_prop_ro(
             "_kept",
@@ -192,8 +237,12 @@ void bind_tape(nb::module_& m) {
             "needs, which may be itself.")
         .def("_forget_last", [](PyTape& self) { self.tape.forget_last(); }, "What was recorded last has failed.")
         .def("_reverse_launch", &reverse_launch, nb::arg("index"), nb::arg("supplied"),
-             "Goes back through a launch. `supplied` has gradients of arguments, by number, that are read in place of "
-             "array.grad.")
+             "Goes back through a launch. `supplied` has gradients that are read in place of array.grad, by number of an "
+             "entry, then by number of an argument.")
+        .def("_reverse_launches", &reverse_launches, nb::arg("end"), nb::arg("supplied"),
+             "Goes back through launches before entry `end`. Gives the number of the first entry that is left; -1 where "
+             "none is.")
+        .def("_zero", &zero, "Sets the gradients of all arrays on the tape to zero.")
         .def("_check_versions", [](PyTape& self) { self.tape.memory().check_versions(); },
              "Raises where recorded and present values would mix.")
         .def_prop_rw(

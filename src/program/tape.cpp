@@ -19,7 +19,7 @@ void Tape::forget_last() {
 }
 
 void Tape::go_back(std::size_t index, std::span<const SuppliedGradient> supplied) {
-    auto* const launch = dynamic_cast<RecordedLaunch*>(entries_[index].get());
+    const auto launch = std::dynamic_pointer_cast<RecordedLaunch>(entries_[index]);
     WEFT_CHECK(launch, "this entry of a tape is no launch");
     launch->go_back(memory_, supplied, [&] { return written_after(index); });
 }

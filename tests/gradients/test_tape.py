@@ -417,3 +417,25 @@ def test_a_long_rollout_that_reuses_two_buffers():
         value = value + 0.001 * np.sin(value)
     np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-12)
     assert tape.memory.copies == 999  # each but the last state of y, which nothing overwrites
+
+
+def test_a_thousand_launches_with_copies_between_them():
+    """The tape goes back through many launches at a time, and stops at what is none."""
+    factors = RNG.uniform(0.99, 1.01, (1000, 2))
+    x = doubles([2.0, 3.0], requires_grad=True)
+    steps = [doubles(row, requires_grad=True) for row in factors]
+    with wp.Tape() as tape:
+        y = x
+        for i, step in enumerate(steps):
+            last, y = y, zeros(2, requires_grad=True)
+            wp.launch(multiply, dim=2, inputs=[last, step, y])
+            if i % 300 == 100:
+                between, y = y, zeros(2, requires_grad=True)
+                wp.copy(y, between)
+    tape.backward(grads={y: doubles([1.0, 1.0])})
+    product = np.prod(factors, axis=0)
+    np.testing.assert_allclose(x.grad.numpy(), product, rtol=1e-12)
+    for i in (0, 99, 100, 101, 500, 999):
+        np.testing.assert_allclose(steps[i].grad.numpy(), [2.0, 3.0] * product / factors[i], rtol=1e-12)
+    tape.zero()
+    assert not any(one.grad.numpy().any() for one in (x, y, *steps))
