@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from functools import partial
 
 import numpy as np
@@ -549,3 +550,26 @@ def test_whoever_writes_an_array_counts_it(name):
     write(a)
     with pytest.raises(RuntimeError, match="written outside of the tape"):
         tape.backward(grads={y: doubles([1.0] * 4)})
+
+
+def in_a_cycle(how):
+    x = doubles([2.0])
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, dim=1, inputs=[x])
+        if how == "function":
+            tape.record_func(lambda: tape.zero(), [x])
+    if how == "array":
+        x.owner = tape
+    return [weakref.ref(tape), weakref.ref(x)], tape.launches[0]
+
+
+@pytest.mark.parametrize("how", ["function", "array"])
+def test_tapes_that_lead_to_themselves_are_collected(how):
+    gone, launch = in_a_cycle(how)
+    gc.collect()
+    # Whoever holds a launch holds its arrays, as they are.
+    assert launch.values[0].grad is not None
+    del launch
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
