@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "bindings/array_object.h"
 #include "bindings/device.h"
@@ -57,9 +58,7 @@ PyLaunch::PyLaunch(Given given)
         const nb::handle value = given.values[i];
         if (type.is_array() && !value.is_none() && !array_pointer(value)) rest().values.emplace_back(i, nb::borrow(value));
         StructValue* const structure = type.is_struct() ? struct_pointer(value) : nullptr;
-        if (!structure) continue;
-        rest().values.emplace_back(i, value.attr("__copy__")());
-        if (std::ranges::any_of(structure->slots(), [](const auto& slot) { return slot.array.is_valid(); }))
+        if (structure && std::ranges::any_of(structure->slots(), [](const auto& slot) { return slot.array.is_valid(); }))
             rest().structs.push_back(nb::borrow(value));
     }
     find_nested(given.values);
@@ -86,6 +85,22 @@ void PyLaunch::find_nested(std::span<PyObject* const> values) {
     if (!nested.empty()) set_nested(std::move(nested));
 }
 
+// An instance with these bytes, and with the launch's arrays in its fields.
+nb::object PyLaunch::struct_value(std::size_t parameter, const std::byte* bytes) const {
+    const Type type = kernel().types()[parameter];
+    nb::object made = new_struct(type);
+    StructValue& structure = *struct_pointer(made);
+    std::memcpy(structure.data(), bytes, static_cast<std::size_t>(type.size_bytes()));
+    structure.set_from_memory();
+    auto slot = structure.slots().begin();
+    for (std::size_t i = 0; i < arrays().size(); ++i) {
+        if (kernel().arrays()[i].parameter != static_cast<int>(parameter)) continue;
+        if (arrays()[i].array) slot->array = object_of(*arrays()[i].array);
+        ++slot;
+    }
+    return made;
+}
+
 nb::list PyLaunch::values() const {
     const std::vector<std::byte> bytes = block();
     nb::list result;
@@ -94,7 +109,9 @@ nb::list PyLaunch::values() const {
             for (const auto& [at, value] : rest_->values)
                 if (at == parameter) return value;
         const Type type = kernel().types()[parameter];
-        if (!type.is_array()) return value_to_python(type, bytes.data() + kernel().layout().offsets[parameter]);
+        const std::byte* const from = bytes.data() + kernel().layout().offsets[parameter];
+        if (type.is_struct()) return struct_value(parameter, from);
+        if (!type.is_array()) return value_to_python(type, from);
         for (std::size_t i = 0; i < arrays().size(); ++i)
             if (arrays()[i].array && kernel().arrays()[i].parameter == static_cast<int>(parameter))
                 return object_of(*arrays()[i].array);

@@ -40,7 +40,7 @@ private:
     std::vector<runtime::BufferPtr> show_nested(std::byte* before, std::byte* after) const override;
     // What few launches have.
     struct Rest {
-        std::vector<std::pair<std::size_t, nb::object>> values;  // by parameter: copies of structs, memory that is no array
+        std::vector<std::pair<std::size_t, nb::object>> values;  // by parameter: memory that is no array
         std::vector<nb::object> structs;
         std::vector<nb::object> nested;
         std::vector<runtime::Array> holders;
@@ -50,6 +50,7 @@ private:
         return *rest_;
     }
     void find_nested(std::span<PyObject* const> values);
+    nb::object struct_value(std::size_t parameter, const std::byte* bytes) const;
 
     nb::object kernel_object_;
     std::unique_ptr<Rest> rest_;
