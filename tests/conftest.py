@@ -3,16 +3,22 @@
 import importlib.util
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent / "protected"))
+
+import protected_device
+
 
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="run the tests that need gigabytes or minutes")
     parser.addoption("--report", help="write what each test showed to this file, for tools/check_status.py")
+    parser.addoption("--device", help="the default device of the run, such as cpu:protected")
 
 
 def pytest_configure(config):
@@ -77,6 +83,22 @@ def pytest_runtest_setup(item):
         pytest.skip("needs a CUDA device")
 
 
+@pytest.fixture(autouse=True)
+def device_of_the_run(request):
+    """Runs the test on the device of ``--device``, and fails it where protected memory was touched from outside."""
+    name = request.config.getoption("--device")
+    if name is not None:
+        import warp as wp
+
+        if name == protected_device.NAME:
+            protected_device.add()
+            if marker := request.node.get_closest_marker("host_memory"):
+                pytest.skip(f"is about memory of the host: {marker.args[0]}")
+        wp.set_device(name)
+    yield
+    protected_device.check()
+
+
 def cuda_devices():
     """The names of the CUDA devices that Weft finds."""
     import warp as wp
@@ -84,7 +106,9 @@ def cuda_devices():
     return [f"cuda:{index}" for index in range(wp.get_cuda_device_count())]
 
 
-@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["cpu", protected_device.NAME, pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def device(request):
     """The name of a device; a test that takes it runs once for each kind of device."""
+    if request.param == protected_device.NAME:
+        protected_device.add()
     return request.param

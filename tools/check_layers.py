@@ -1,7 +1,13 @@
 """Checks who includes whom: reads the #includes of src/ and fails on an arrow that the table does not have.
 
 The table is the architecture: it stands here, docs/architecture.md explains it, and CMakeLists.txt repeats it only as
-what links with what. Usage: python tools/check_layers.py
+what links with what.
+
+And who looks at the memory of arrays: outside of runtime/ an address of an array's data is a number. It is compared,
+stored, and handed to what knows how to get at the bytes (runtime/bytes.h); casts, memcpy and the like are mistakes,
+because a device may have memory that the host cannot read.
+
+Usage: python tools/check_layers.py
 """
 
 import re
@@ -40,6 +46,35 @@ GUARDED = {
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
+# The address of an array's first element or gradient, and that of a buffer.
+ADDRESS = re.compile(r"\bview(?:\.|->)(?:data|grad)\b|\bbuffer->data\b")
+# What an address may be handed to: what gets at bytes, or moves addresses, on any device.
+TAKES_ADDRESSES = {"read_bytes", "write_bytes", "copy_bytes", "moved", "find", "array_at", "if", "WEFT_CHECK", ""}
+TAKES_ADDRESSES |= {f"reinterpret_cast<std::{number}>" for number in ("intptr_t", "uintptr_t")}
+CALLED = re.compile(r"((?:\b(?:static|reinterpret|const)_cast<[^()]*>)|\w*)\s*$")
+
+
+def memory_complaints(file, text):
+    """Where one file outside of runtime/ gets at the memory of an array by its address, as lines to print."""
+    if file.parts[1] == "runtime":
+        return
+    text = re.sub(r"//[^\n]*", "", text)
+    for match in ADDRESS.finditer(text):
+        begin = max(text.rfind(end, 0, match.start()) for end in ";{}") + 1
+        depth, at = 0, match.start() - 1
+        while at >= begin and depth <= 0:
+            depth += (text[at] == "(") - (text[at] == ")")
+            at -= 1
+        called = CALLED.search(text, begin, at + 1)[1] if depth > 0 else ""
+        if called in TAKES_ADDRESSES and not text[match.end() :].lstrip().startswith("["):
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        how = f"given to {called}" if called not in TAKES_ADDRESSES else "indexed"
+        yield (
+            f"{file.as_posix()}:{line}: {match[0]} is {how}: the host may not be able to read there. "
+            "help: runtime/bytes.h"
+        )
+
 
 def complaints(file, text):
     """What is wrong with the includes of one file, as lines to print."""
@@ -67,10 +102,12 @@ def main():
     files = [file for pattern in ("*.h", "*.cpp", "*.def") for file in (ROOT / "src").rglob(pattern)]
     found = []
     for file in sorted(files):
-        found += complaints(file.relative_to(ROOT), file.read_text())
+        text = file.read_text()
+        found += complaints(file.relative_to(ROOT), text)
+        found += memory_complaints(file.relative_to(ROOT), text)
     print(*found, sep="\n", end="\n" if found else "")
     if not files or found:
-        print(f"layers: {len(found)} includes in {len(files)} files break the table", file=sys.stderr)
+        print(f"layers: {len(found)} places in {len(files)} files break the rules", file=sys.stderr)
         return 1
     return 0
 

@@ -166,10 +166,10 @@ def _quick(symbol: str, a: Any, b: Any, out: array | None) -> array | None:
     elif out.dtype is not dtype or (type(b) is array and b.ptr != out.ptr and primitives.overlap(out, b)):
         return None
     if len(shape) == 1:
-        _weft.launch(kernel, size, (a, b), (out,))
+        _weft.launch(kernel, size, (a, b), (out,), device=out.device)
     else:
         operands = [value.flatten() if type(value) is array else value for value in (a, b)]
-        _weft.launch(kernel, size, operands, (out.flatten(),))
+        _weft.launch(kernel, size, operands, (out.flatten(),), device=out.device)
     return out
 
 

@@ -144,13 +144,13 @@ class _Members:
 
     def contiguous(self) -> array:
         """The chosen elements as an array of their own."""
-        values, chosen = self._raw()
         result = _weft.empty(self.shape, self.dtype, device=self.device, requires_grad=self.data.requires_grad)
-        if result.size and _weft.active_tape() is not None:
+        if result.size and (_weft.active_tape() is not None or not _weft.is_host_memory(self.device)):
             from warp.copy_kernels import gathers
 
-            _weft.launch(gathers[self.ndim - 1], self.shape, [self], [result])
+            _weft.launch(gathers[self.ndim - 1], self.shape, [self], [result], device=self.device)
         elif result.size:
+            values, chosen = self._raw()
             raw = result
             if values.dtype != object and _weft.type_info(self.dtype) is not None:
                 info = _weft.type_info(self.dtype)
@@ -169,7 +169,6 @@ class _Members:
     def assign(self, src: Any) -> Any:
         """Writes an array of this shape (or one that broadcasts to it), or one element everywhere. Returns itself."""
         value = src
-        values, chosen = self._raw()
         if type(self).is_same(value):
             value = value.contiguous()
         if not isinstance(value, (array, np.ndarray, list)):
@@ -180,9 +179,10 @@ class _Members:
             value = array(value, dtype=self.dtype, device=self.device)
         if self.size == 0:
             return self
-        if _weft.active_tape() is not None:
+        if _weft.active_tape() is not None or not _weft.is_host_memory(self.device):
             _scatter(self, value)
             return self
+        values, chosen = self._raw()
         info = _weft.type_info(self.dtype)
         if info is not None and info["numpy"] is None:
             value = value.view(_weft.named_type("uint16"))
@@ -240,9 +240,10 @@ class _Members:
 def _scatter(to: Any, value: array) -> None:
     """``to.assign(value)`` by a kernel, which a tape records."""
     from warp.copy_kernels import scatters
-    from warp.mapping import broadcast_shape
 
-    if broadcast_shape([value.shape, to.shape], "array[]") != to.shape:
+    if any(extent not in (1, wanted) for extent, wanted in zip(value.shape[::-1], to.shape[::-1], strict=False)) or (
+        value.ndim > to.ndim
+    ):
         raise usage_error(
             f"array[]: cannot store an array of shape {value.shape} in elements of shape {to.shape}", ValueError
         )
@@ -259,7 +260,7 @@ def _scatter(to: Any, value: array) -> None:
     if any(kept.size < part.size for kept, part in zip(last, to.indices, strict=True)):
         value = indexedarray(value, list(last)).contiguous()
         to = _narrowed(to, tuple(last))
-    _weft.launch(scatters[to.ndim - 1], to.shape, [value], [to])
+    _weft.launch(scatters[to.ndim - 1], to.shape, [value], [to], device=to.device)
 
 
 def _narrowed(source: Any, key: tuple) -> Any:

@@ -261,18 +261,23 @@ def subject_of(
 class Result(NamedTuple):
     matrices: dict[tuple[int, int], np.ndarray]  # float64; NaN where nothing was computed
     types: dict[tuple[int, int], np.dtype]  # of the arrays that the user gets
+    devices: dict[tuple[int, int], Any]
     output_shapes: dict[int, tuple[int, ...]]
 
     def arrays(self) -> dict[tuple[int, int], array]:
-        return {pair: array(matrix.astype(self.types[pair])) for pair, matrix in self.matrices.items()}
+        return {
+            pair: array(matrix.astype(self.types[pair]), device=self.devices[pair])
+            for pair, matrix in self.matrices.items()
+        }
 
 
 def _empty(subject: Subject, outputs: list[Any], mask: Any) -> Result:
-    result = Result({}, {}, {})
+    result = Result({}, {}, {}, {})
     for i, o in subject.pairs(outputs, mask):
         given, output = subject.arguments[i], outputs[o]
         result.matrices[i, o] = np.full((_count(output), _count(given)), np.nan)
         result.types[i, o] = np.result_type(_numpy_type(given), _numpy_type(output), np.float32)
+        result.devices[i, o] = output.device
         result.output_shapes[o] = output.numpy().shape
     return result
 
@@ -302,7 +307,7 @@ def reverse(subject: Subject, mask: Any, max_outputs: int) -> Result:
         for o in sorted({o for _, o in result.matrices}):
             output = outputs[o]
             seed = _weft.zeros(output.shape, output.dtype, device=output.device)
-            numbers = seed.numpy().reshape(-1)
+            numbers = seed.flatten().view(_weft.type_info(seed.dtype)["scalar"]).flatten()
             for row in range(selected(_count(output), max_outputs)):
                 tape.zero()
                 numbers[row] = 1.0

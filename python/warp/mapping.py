@@ -330,21 +330,22 @@ def _launch(mapping: _Mapping, arguments: list[Any], results: list[array], shape
     everything = [*[v for v in arguments if isinstance(v, array)], *results]
     if 0 in shape:
         return
+    device = results[0].device
     if all(value.shape == shape and value.is_contiguous for value in everything):
         kernel = mapping.kernel(is_array, 1)
         size = results[0].size
         arguments = [value.flatten() if isinstance(value, array) else value for value in arguments]
         results = [value.flatten() for value in results]
         if size <= LONGEST_LINE:
-            _weft.launch(kernel, size, arguments, results)
+            _weft.launch(kernel, size, arguments, results, device=device)
             return
         for begin in range(0, size, LONGEST_LINE):
             part = slice(begin, min(size, begin + LONGEST_LINE))
             cut = [value[part] if isinstance(value, array) else value for value in arguments]
-            _weft.launch(kernel, part.stop - begin, cut, [value[part] for value in results])
+            _weft.launch(kernel, part.stop - begin, cut, [value[part] for value in results], device=device)
         return
     arguments = [primitives.broadcast(value, shape) if isinstance(value, array) else value for value in arguments]
-    _weft.launch(mapping.kernel(is_array, len(shape)), shape, arguments, results)
+    _weft.launch(mapping.kernel(is_array, len(shape)), shape, arguments, results, device=device)
 
 
 def _map_into_indexed(func: Callable, name: str, values: list[Any], out: Any) -> Any:

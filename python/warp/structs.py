@@ -57,14 +57,14 @@ class Variable(NamedTuple):
 
 
 def _variables(made: type, fields: list) -> dict[str, Variable]:
-    types = _weft.empty(0, dtype=made).vars
+    types = _weft.empty(0, dtype=made, device="cpu").vars
     return {name: Variable(name, types[name]) for name, _ in fields}
 
 
 @classmethod
 def _numpy_dtype(cls: type) -> dict[str, list | int]:
     """What ``numpy.dtype`` makes the type of an element of: names, formats, offsets and itemsize."""
-    dtype = _weft.empty(0, dtype=cls).numpy().dtype
+    dtype = _weft.empty(0, dtype=cls, device="cpu").numpy().dtype
     parts = [dtype.fields[name] for name in dtype.names]
     return {
         "names": list(dtype.names),
@@ -76,7 +76,7 @@ def _numpy_dtype(cls: type) -> dict[str, list | int]:
 
 def _numpy_value(self: Any) -> tuple:
     """The fields as numbers and lists of them, as an element of a structured NumPy array."""
-    row = _weft.array([self], dtype=type(self)).numpy()[0]
+    row = _weft.array([self], dtype=type(self), device="cpu").numpy()[0]
     return tuple(row[name].tolist() for name in row.dtype.names)
 
 
@@ -87,9 +87,13 @@ def _assign(self: Any, other: Any) -> None:
 
 
 def _to(self: Any, device: Any) -> Any:
-    """A copy; its arrays are where they were, because there is one device."""
-    _weft.get_device(device)
-    return copy.copy(self)
+    """A copy, with its arrays on a device: those that are there already are the same."""
+    result = copy.copy(self)
+    for name in _weft.field_names(self):
+        value = getattr(self, name)
+        if isinstance(value, _weft.array) or _weft.field_names(value):
+            setattr(result, name, value.to(device))
+    return result
 
 
 # What every struct has, where it is no field or method of its own.

@@ -412,8 +412,9 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
 
     def sort(keys: array, values: array) -> None:
         order = _by_bits(np.ascontiguousarray(keys.numpy()[:count]), int(begin_bit), int(end_bit))
-        for pairs in (keys.numpy(), values.numpy()):
-            pairs[:count] = pairs[:count][order]
+        for one in (keys, values):
+            part = one[:count]
+            _weft.write_values(part, part.numpy()[order])
 
     if begin_bit < end_bit:
         _sorted(api, keys, values, count, sort)

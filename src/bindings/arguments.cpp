@@ -64,6 +64,11 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
                              ". help: wp.array(...), a NumPy array or an object with __array_interface__",
                          ErrorCategory::type);
     }
+    if (foreign->device != &device) {
+        throw UsageError("launch()", name + " is " + describe(value) + " in memory of '" + foreign->device->alias +
+                                         "', the launch is on '" + device.alias + "'. help: wp.array(" +
+                                         parameter.name + ", device='" + device.alias + "')");
+    }
     std::memcpy(to, &foreign->view, sizeof(ArrayView));
     holders.push_back(std::move(*foreign));
 }

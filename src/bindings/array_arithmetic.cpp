@@ -74,7 +74,7 @@ nb::object only_number(PyObject* self, const char* api) {
                              runtime::shape_text(array.shape()) + " is not one number; expected one scalar element",
                          ErrorCategory::type);
     }
-    return value_to_python(array.dtype, array.view.data);
+    return value_to_python(array.dtype, runtime::HostElement(array).data());
 }
 
 PyObject* to_float(PyObject* self) {

@@ -122,17 +122,21 @@ Array copied(nb::handle object, const numpy::NdArray& data, std::optional<Scalar
     if (scalar == dtype.scalar() && data.is_contiguous()) {
         std::int64_t bytes = result.size_bytes();
         if (bytes < 4096) {
-            std::memcpy(result.view.data, data.data, static_cast<std::size_t>(bytes));
+            runtime::write_bytes(device, result.view.data, data.data, bytes);
             return result;
         }
         Array to = result, from = result;
         from.view.data = data.data;
+        from.device = &runtime::host_device();
         moving(bytes, [&] { runtime::copy(to, from); });
         return result;
     }
     // The same scalars in C order, seen with the dimensions that the data has.
-    nb::object target = numpy::make_ndarray(dtype.scalar(), data.shape(), nullptr, result.view.data, nb::handle());
+    runtime::HostWrite write(result);
+    nb::object target =
+        numpy::make_ndarray(dtype.scalar(), data.shape(), nullptr, runtime::host_data(write.array()), nb::handle());
     numpy::copy_into(target, object);
+    write.finish();
     return result;
 }
 
@@ -179,7 +183,7 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
         runtime::checked_size(grouping.shape, dtype.size_bytes(), api);
     }
     bool fits = scalar == dtype.scalar() && grouping.is_packed && data.is_aligned();
-    if (copy || !fits) return copied(object, data, scalar, dtype, grouping.shape, device);
+    if (copy || !fits || !device.is_host_memory) return copied(object, data, scalar, dtype, grouping.shape, device);
     if (!data.is_writable()) {
         throw UsageError(api, "the data is read-only, so it cannot be shared. help: copy=True", ErrorCategory::value);
     }
@@ -227,15 +231,18 @@ bool is_number(PyObject* object) {
     return type && type->is_scalar();
 }
 
-// Writes nested lists of Weft values in C order. `depth` counts the dimensions above.
-void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*& at, const char* api) {
+// Writes nested lists of Weft values in C order, for the array `to`. `depth` counts the dimensions above, `written` the
+// bytes.
+void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*& at, std::int64_t& written,
+                  const char* api) {
     if (depth == static_cast<std::size_t>(to.ndim)) {
         if (!write_value(list, to.dtype, at)) {
             throw_unfit(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(), list,
                         to.dtype);
         }
-        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer);
+        if (to.dtype.is_struct()) keep_arrays(list, *to.buffer, written);
         at += to.dtype.size_bytes();
+        written += to.dtype.size_bytes();
         return;
     }
     std::int64_t expected = to.view.shape[depth];
@@ -246,7 +253,7 @@ void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*
                          ErrorCategory::value);
     }
     for (std::int64_t i = 0; i < expected; ++i) {
-        write_leaves(PySequence_Fast_GET_ITEM(list, i), to, depth + 1, at, api);
+        write_leaves(PySequence_Fast_GET_ITEM(list, i), to, depth + 1, at, written, api);
     }
 }
 
@@ -260,8 +267,11 @@ Array from_values(PyObject* data, Type dtype, Device& device, const char* api) {
     if (is_single) shape = {1};
     runtime::checked_size(shape, dtype.size_bytes(), api);
     Array result = runtime::empty(dtype, shape, device);
-    auto* at = static_cast<std::byte*>(result.view.data);
-    write_leaves(data, result, is_single ? 1 : 0, at, api);
+    runtime::HostWrite write(result);
+    std::byte* at = runtime::host_data(write.array());
+    std::int64_t written = 0;
+    write_leaves(data, result, is_single ? 1 : 0, at, written, api);
+    write.finish();
     return result;
 }
 
@@ -315,7 +325,8 @@ Array from_array(const Array& source, Type dtype, const std::optional<Shape>& sh
     if (dtype.is_none() || dtype == source.dtype) {
         Array result = dtype.is_none() ? as_scalars(source, api) : source;
         result.view.grad = nullptr;
-        if (copy) moving(source.size_bytes(), [&] { result = runtime::clone(result); });
+        if (copy || source.device != &device)
+            moving(source.size_bytes(), [&] { result = runtime::clone(result, device); });
         return reshaped(std::move(result), shape);
     }
     if (source.dtype.is_struct() || dtype.is_struct()) {

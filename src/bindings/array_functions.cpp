@@ -442,6 +442,14 @@ void bind_array_functions(nb::module_& m) {
         if (!object.is_valid()) throw nb::python_error();
         m.attr(function.ml_name) = object;
     }
+    m.def(
+        "write_values",
+        [](nb::handle to, nb::handle values) {
+            PyArray& array = array_argument(to.ptr(), "write_values()", "array");
+            write_foreign(array.array, values.ptr(), "write_values()");
+            count_write(array);
+        },
+        nb::arg("array"), nb::arg("values"), "Writes what NumPy holds into an array; a tape is not told.");
 }
 
 }  // namespace weft::bindings

@@ -154,18 +154,21 @@ Array select(const Array& array, const Selection& selection) {
 }
 
 PyObject* read_element(const Array& element) {
+    const runtime::HostElement bytes(element);
     if (element.dtype.is_struct()) {
-        return struct_to_python(element.dtype, element.view.data, element.buffer.get()).release().ptr();
+        return struct_to_python(element.dtype, bytes.data(), element.buffer.get()).release().ptr();
     }
-    return value_to_python(element.dtype, element.view.data).release().ptr();
+    return value_to_python(element.dtype, bytes.data()).release().ptr();
 }
 
 void write_element(const Array& element, PyObject* value) {
-    if (!write_value(value, element.dtype, element.view.data)) {
+    runtime::HostElement bytes(element);
+    if (!write_value(value, element.dtype, bytes.data())) {
         throw_unfit("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(), value,
                     element.dtype);
     }
-    if (element.dtype.is_struct()) keep_arrays(value, *element.buffer);
+    bytes.store();
+    if (element.dtype.is_struct()) keep_arrays(value, *element.buffer, element.offset());
 }
 
 void write_view(const Array& view, PyObject* value) {

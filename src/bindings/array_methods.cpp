@@ -213,7 +213,10 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
         PyArray& array = memory_of(self, signature.api());
         runtime::Device& device = device_from_python(given[0], signature.api());
         if (&device == array.array.device) return self_again(self);
-        throw UsageError(signature.api(), "arrays cannot be moved to '" + device.alias + "'");
+        const Options options{&device, flag(given[1], array.requires_grad), array.pinned};
+        nb::object result = nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), device), options));
+        copy_elements(value_of(result.ptr()), array, 0, 0, 0, signature.api());
+        return result.release().ptr();
     });
 }
 
@@ -264,12 +267,13 @@ PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
 
 PyObject* list(PyObject* self, PyObject*) {
     return guarded([&] {
-        const Array array = runtime::contiguous(memory_of(self, "array.list()").array);
+        const Array& given = memory_of(self, "array.list()").array;
+        const Array array = runtime::contiguous(runtime::on_host(given));
         nb::object result = nb::steal(PyList_New(static_cast<Py_ssize_t>(array.size())));
         if (!result.is_valid()) throw nb::python_error();
-        auto* at = static_cast<const std::byte*>(array.view.data);
+        const std::byte* at = runtime::host_data(array);
         for (std::int64_t i = 0; i < array.size(); ++i, at += array.dtype.size_bytes()) {
-            nb::object element = array.dtype.is_struct() ? struct_to_python(array.dtype, at, array.buffer.get())
+            nb::object element = array.dtype.is_struct() ? struct_to_python(array.dtype, at, given.buffer.get())
                                                          : value_to_python(array.dtype, at);
             PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), element.release().ptr());
         }
@@ -364,7 +368,7 @@ PyObject* cptr(PyObject* self, PyObject*) {
             element = element * nb::int_(array.dtype.size_bytes());
         }
         nb::object pointer =
-            ctypes.attr("cast")(reinterpret_cast<std::uintptr_t>(array.view.data), ctypes.attr("POINTER")(element));
+            ctypes.attr("cast")(array.address(), ctypes.attr("POINTER")(element));
         pointer.attr("_array") = nb::handle(self);  // keeps the memory
         return pointer.release().ptr();
     });

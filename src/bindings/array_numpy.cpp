@@ -152,12 +152,12 @@ int inner_shape(Type dtype, std::int64_t inner[2]) {
     return 1;
 }
 
-// Element by element, contiguous on both sides.
+// Element by element, contiguous on both sides, in memory of the host.
 Array converted(const Array& from, Type dtype) {
-    Array source = runtime::contiguous(from);
-    Array result = runtime::empty(dtype, from.shape(), *from.device);
-    auto* read = static_cast<const std::byte*>(source.view.data);
-    auto* write = static_cast<std::byte*>(result.view.data);
+    const Array source = runtime::contiguous(runtime::on_host(from));
+    Array result = runtime::empty(dtype, from.shape(), runtime::host_device());
+    const std::byte* read = runtime::host_data(source);
+    std::byte* write = runtime::host_data(result);
     Scalar in = from.dtype.scalar(), out = dtype.scalar();
     std::int64_t count = from.size() * from.dtype.components();
     for (std::int64_t i = 0; i < count; ++i) {
@@ -170,13 +170,14 @@ Array converted(const Array& from, Type dtype) {
 
 nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api) {
     if (!array.dtype.is_struct()) require_plain(array.dtype, api);
-    if (!array.device->is_cpu) {
-        throw UsageError(api, "the array is on '" + array.device->alias + "'. help: .to('cpu')");
+    if (!array.device->is_host_memory) {
+        const Array copy = runtime::on_host(array);
+        return numpy_view(copy, wrap_array(copy), api);
     }
     if (array.dtype.is_struct()) return struct_numpy_view(array, keep_alive, api);
     Layout layout = full_layout(array);
     return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
-                               layout.strides, array.view.data, keep_alive);
+                               layout.strides, runtime::host_data(array), keep_alive);
 }
 
 bool is_bfloat(Type dtype) {
@@ -240,10 +241,14 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
 }
 
 void write_foreign(const Array& view, PyObject* value, const char* api) {
-    nb::object target = numpy_view(view, nb::handle(), api);
+    runtime::HostWrite write(view, /*keeps=*/view.dtype.is_struct());
+    nb::object target = numpy_view(write.array(), nb::handle(), api);
     nb::object source =
         array_pointer(value) ? numbers_of(memory_of(value, api).array, value, api) : numpy::as_array(value);
-    if (view.dtype.is_struct()) return assign_structured(target, source, view.dtype, api);
+    if (view.dtype.is_struct()) {
+        assign_structured(target, source, view.dtype, api);
+        return write.finish();
+    }
     if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
         if (PyList_Check(value) || PyTuple_Check(value))
             require_fit(*numpy::ndarray_pointer(source), view.dtype, api);  // an int too large even for 64 bits
@@ -268,6 +273,7 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
                              ": counted from the last, dimensions must be equal or 1",
                          ErrorCategory::value);
     }
+    write.finish();
 }
 
 std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
@@ -335,6 +341,8 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     try {
         const Array& array = memory_of(self, "memoryview()").array;
         require_plain(array.dtype, "memoryview()");
+        if (!array.device->is_host_memory)
+            throw UsageError("memoryview()", "the array is on '" + array.device->alias + "'. help: .numpy() copies it");
         bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
         bool wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || !wants_strides;
         bool wants_fortran = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
@@ -344,7 +352,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
             throw UsageError("memoryview()", "the array is not contiguous. help: contiguous()");
         }
         static char empty[1];
-        buffer->buf = array.view.data ? array.view.data : empty;
+        buffer->buf = array.view.data ? static_cast<void*>(runtime::host_data(array)) : empty;
         buffer->itemsize = info(array.dtype.scalar()).bytes();
         buffer->len = array.size_bytes();
         buffer->readonly = 0;
@@ -372,7 +380,7 @@ PyObject* array_interface(PyObject* self, void*) {
         PyArray& value = value_of(self);
         Type dtype = value.array.dtype;
         bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
-        if (!plain || !value.array.device->is_cpu) {
+        if (!plain || !value.array.device->is_host_memory) {
             throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
                              ErrorCategory::attribute);
         }
@@ -388,7 +396,7 @@ PyObject* array_interface(PyObject* self, void*) {
         interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
         interface["shape"] = nb::tuple(shape);
         interface["strides"] = value.array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
-        interface["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(value.array.view.data), false);
+        interface["data"] = nb::make_tuple(value.array.address(), false);
         return interface.release().ptr();
     });
 }

@@ -141,7 +141,7 @@ PyObject* get_capacity(PyObject* self, void*) {
 PyObject* get_ptr(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) -> PyObject* {
         if (!a.array.view.data) Py_RETURN_NONE;
-        return PyLong_FromVoidPtr(a.array.view.data);
+        return PyLong_FromSize_t(a.array.address());
     });
 }
 
@@ -532,6 +532,12 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
                              " " + runtime::shape_text(values.shape()) + ", got " + given.dtype.python_name() + " " +
                              runtime::shape_text(given.shape()),
                          ErrorCategory::value);
+    }
+    if (given.device != values.device) {
+        throw UsageError(api,
+                         "the gradient is on '" + given.device->alias + "', the array on '" + values.device->alias +
+                             "'; expected one device. help: .to('" + values.device->alias + "')",
+                         ErrorCategory::runtime);
     }
     if (!same(given.strides(), values.strides()) && !(given.is_contiguous() && values.is_contiguous())) {
         throw UsageError(api,

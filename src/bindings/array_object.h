@@ -17,6 +17,7 @@
 #include "bindings/fastcall.h"
 #include "bindings/types.h"
 #include "program/host.h"
+#include "runtime/bytes.h"
 #include "runtime/device.h"
 #include "support/error.h"
 

@@ -75,11 +75,13 @@ void bind_array_primitives(nb::module_& m) {
     primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
                                        std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
-        Array first = runtime::contiguous(array_of(begins).array), last = runtime::contiguous(array_of(ends).array);
+        const Array first = runtime::contiguous(runtime::on_host(array_of(begins).array));
+        const Array last = runtime::contiguous(runtime::on_host(array_of(ends).array));
+        const auto* const from = reinterpret_cast<const std::int32_t*>(runtime::host_data(first));
+        const auto* const to = reinterpret_cast<const std::int32_t*>(runtime::host_data(last));
         std::vector<runtime::Segment> segments(static_cast<std::size_t>(first.size()));
         for (std::size_t i = 0; i < segments.size(); ++i) {
-            segments[i] = {static_cast<const std::int32_t*>(first.view.data)[i],
-                           static_cast<const std::int32_t*>(last.view.data)[i]};
+            segments[i] = {from[i], to[i]};
             if (segments[i].begin < 0 || segments[i].begin > segments[i].end || segments[i].end > count) {
                 throw UsageError("segmented_sort_pairs()",
                                  "segment " + std::to_string(i) + " goes from " + std::to_string(segments[i].begin) +

@@ -9,6 +9,8 @@
 
 #include "bindings/array.h"
 #include "bindings/types.h"
+#include "program/run.h"
+#include "runtime/cpu/device.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -189,6 +191,16 @@ void bind_devices(nb::module_& m) {
             return count;
         },
         "How many CUDA devices there are.");
+    m.def(
+        "is_host_memory", [](nb::handle device) { return device_from_python(device, "is_host_memory()").is_host_memory; },
+        nb::arg("device"), "Whether Python may look at the memory of arrays in place.");
+    // For tests: a CPU device whose memory another library has (runtime/cpu/memory.h), at this address.
+    m.def(
+        "add_cpu_device",
+        [](std::string name, std::uintptr_t memory) {
+            runtime::add_device(runtime::make_cpu_device(std::move(name), reinterpret_cast<const runtime::CpuMemory*>(memory)));
+        },
+        nb::arg("name"), nb::arg("memory"));
     m.def("is_cpu_available", [] { return true; }, "Whether kernels can run on the CPU.");
     m.def(
         "is_cuda_available",
@@ -212,10 +224,18 @@ void bind_devices(nb::module_& m) {
         "get_preferred_device", [] { return device_to_python(*runtime::devices().back()); },
         "The first CUDA device where there is one, else the CPU.");
     m.def(
-        "synchronize", [] {},
+        "synchronize",
+        [] {
+            for (Device* device : runtime::devices()) device->synchronize();
+            program::flush_prints();
+        },
         "Waits until all devices have done their work. Launches on the CPU end before they return.");
     m.def(
-        "synchronize_device", [](nb::handle device) { device_from_python(device, "synchronize_device()"); },
+        "synchronize_device",
+        [](nb::handle device) {
+            device_from_python(device, "synchronize_device()").synchronize();
+            program::flush_prints();
+        },
         nb::arg("device") = nb::none(),
         "Waits until a device has done its work. Launches on the CPU end before they return.");
 }

@@ -29,31 +29,38 @@ void find_fields(Type structure, std::int64_t offset, std::vector<Field>& fields
     }
 }
 
-// Calls visit(std::byte* element) for all elements.
+// Calls visit(offset) with the offset of each element from the first, in bytes.
 template <class Visit>
 void for_each_element(const runtime::Array& array, Visit&& visit) {
     const std::span<const std::int64_t> shape = array.shape(), strides = array.strides();
-    const auto walk = [&](const auto& self, std::size_t axis, std::byte* at) -> void {
+    const auto walk = [&](const auto& self, std::size_t axis, std::int64_t at) -> void {
         if (axis == shape.size()) return visit(at);
         for (std::int64_t i = 0; i < shape[axis]; ++i) self(self, axis + 1, at + i * strides[axis]);
     };
-    if (array.view.data) walk(walk, 0, static_cast<std::byte*>(array.view.data));
+    walk(walk, 0, 0);
 }
 
-// Calls visit(ArrayView, Type, std::byte* place) for the array fields of all elements whose memory the buffer keeps.
+// Calls visit(ArrayView&, Type) for the array fields of all elements whose memory the buffer keeps; where it answers
+// true, the view is put back as it is then.
 template <class Visit>
 void for_each_view(const runtime::Array& array, Visit&& visit) {
-    if (!array.buffer || !ir::holds_array(array.dtype)) return;
+    if (!array.buffer || !ir::holds_array(array.dtype) || array.size() == 0) return;
     std::vector<Field> fields;
     find_fields(array.dtype, 0, fields);
-    for_each_element(array, [&](std::byte* element) {
+    runtime::HostWrite elements(array, /*keeps=*/true);
+    std::byte* const begin = runtime::host_data(elements.array());
+    bool is_changed = false;
+    for_each_element(elements.array(), [&](std::int64_t element) {
         for (const Field& field : fields) {
             ArrayView view;
-            std::memcpy(&view, element + field.offset, sizeof view);
+            std::memcpy(&view, begin + element + field.offset, sizeof view);
             if (!view.data || !array.buffer->references.find(view.data)) continue;
-            visit(view, field.type, element + field.offset);
+            if (!visit(view, field.type)) continue;
+            std::memcpy(begin + element + field.offset, &view, sizeof view);
+            is_changed = true;
         }
     });
+    if (is_changed) elements.finish();
 }
 
 // Tells views of the same elements by the same type.
@@ -66,8 +73,8 @@ std::string key_of(const ArrayView& view, Type type) {
 class Finder {
 public:
     void look_in(const runtime::Array& array) {
-        for_each_view(array, [&](const ArrayView& view, Type type, const std::byte*) {
-            if (!seen_.insert(key_of(view, type)).second) return;
+        for_each_view(array, [&](const ArrayView& view, Type type) {
+            if (!seen_.insert(key_of(view, type)).second) return false;
             const runtime::BufferPtr kept = array.buffer->references.find(view.data);
             if (!view.grad && kept->got_gradient_later && ir::is_smooth(type.element())) {
                 throw UsageError("launch()",
@@ -79,6 +86,7 @@ public:
             }
             found.push_back(array_from_view(view, type, array.buffer.get()));
             look_in(value_of(found.back().ptr()).array);
+            return false;
         });
     }
 
@@ -98,7 +106,7 @@ public:
     nb::object replaced(nb::handle array) {
         nb::object copy = keep(array);
         const runtime::BufferPtr& buffer = value_of(copy.ptr()).array.buffer;
-        for_each_view(value_of(copy.ptr()).array, [&](ArrayView view, Type type, std::byte* place) {
+        for_each_view(value_of(copy.ptr()).array, [&](ArrayView& view, Type type) {
             const std::string key = key_of(view, type);
             auto found = copies_.find(key);
             if (ir::holds_array(type.element()) && made_.insert(key).second) {
@@ -106,12 +114,12 @@ public:
                     found != copies_.end() ? found->second : array_from_view(view, type, buffer.get());
                 found = copies_.insert_or_assign(key, replaced(inner)).first;
             }
-            if (found == copies_.end()) return;
+            if (found == copies_.end()) return false;
             PyArray& to = value_of(found->second.ptr());
             view.data = to.array.view.data;
             if (to.requires_grad) view.grad = to.array.view.grad;
-            std::memcpy(place, &view, sizeof view);
             keep_array(to, *buffer);
+            return true;
         });
         return copy;
     }

@@ -27,9 +27,15 @@ nb::object kernel_for(nb::handle object, nb::list values) {
     return kernel->instance_for(given);
 }
 
-void* data_like(const ArrayView& view, nb::handle with, int ndim, const std::string& what) {
+// `what`, which belongs to an argument, in place of the argument's own.
+void* data_like(const ArrayView& view, nb::handle with, const Packed& packed, const ParameterPlan& parameter,
+                const std::string& what) {
     const runtime::Array& array = array_pointer(with)->array;
-    for (int axis = 0; axis < ndim; ++axis)
+    if (array.device != &packed.device)
+        throw UsageError("launch()", what + " of argument '" + parameter.name + "' of kernel '" + packed.kernel.key +
+                                         "' is on '" + array.device->alias + "', the launch is on '" +
+                                         packed.device.alias + "'. help: .to('" + packed.device.alias + "')");
+    for (int axis = 0; axis < parameter.ndim; ++axis)
         WEFT_CHECK(array.view.shape[axis] == view.shape[axis] && array.view.strides[axis] == view.strides[axis],
                    what + " is laid out in another way than the array");
     return array.view.data;
@@ -68,7 +74,7 @@ std::vector<std::byte> Packed::with_copies(nb::list copies) const {
         const nb::handle copy = copies[i];
         if (parameters[i].filler != ParameterPlan::Filler::array || copy.is_none()) continue;
         ArrayView& view = program::view_at(result.data(), parameters[i].offset);
-        view.data = data_like(view, copy, parameters[i].ndim, "a copy");
+        view.data = data_like(view, copy, *this, parameters[i], "a copy");
     }
     return result;
 }
@@ -77,7 +83,7 @@ void Packed::use_gradients(nb::list gradients) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const nb::handle gradient = gradients[i];
         if (ArrayView* const of = view(i); of && !gradient.is_none())
-            of->grad = data_like(*of, gradient, parameters[i].ndim, "a gradient");
+            of->grad = data_like(*of, gradient, *this, parameters[i], "a gradient");
     }
 }
 

@@ -73,7 +73,7 @@ nb::object memory_like(nb::handle object, bool zeros) {
     bytes.buffer = zeros ? runtime::allocate_zeroed(size, *array.device) : runtime::allocate(size, *array.device);
     bytes.view.data = bytes.buffer->data;
     if (!zeros && size > 0) {
-        moving(size, [&] { std::memcpy(bytes.buffer->data, array.buffer->data, static_cast<std::size_t>(size)); });
+        moving(size, [&] { runtime::copy_bytes(*array.device, bytes.buffer->data, array.buffer->data, size); });
         bytes.buffer->references.add_all(array.buffer->references, *bytes.buffer);
     }
     return nb::steal(make_array(std::move(bytes)));
@@ -87,11 +87,11 @@ nb::object view_in_memory(nb::handle object, nb::handle memory) {
     view.view.grad = nullptr;
     view.buffer = buffer;
     if (view.size() > 0) {
-        const auto* const start = static_cast<const std::byte*>(array.buffer ? array.buffer->data : nullptr);
+        const void* const start = array.buffer ? array.buffer->data : nullptr;
         const auto [low, high] = array.extent();
-        WEFT_CHECK(start && low >= start && high <= start + buffer->size_bytes, "an array lies outside of its memory");
-        view.view.data =
-            static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array.view.data) - start);
+        WEFT_CHECK(start && low >= start && high <= static_cast<const std::byte*>(start) + buffer->size_bytes,
+                   "an array lies outside of its memory");
+        view.view.data = runtime::moved(array.view.data, start, buffer->data);
     }
     return nb::steal(make_array(std::move(view)));
 }

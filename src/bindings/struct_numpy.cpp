@@ -63,7 +63,7 @@ nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive,
     shape.push_back(array.dtype.size_bytes());
     strides.push_back(1);
     nb::object dtype = struct_dtype(array.dtype, api);
-    nb::object bytes = numpy::make_ndarray(Scalar::u8, shape, strides.data(), array.view.data, keep_alive);
+    nb::object bytes = numpy::make_ndarray(Scalar::u8, shape, strides.data(), runtime::host_data(array), keep_alive);
     nb::object rows = bytes.attr("view")(dtype);
     return rows[nb::make_tuple(nb::handle(Py_Ellipsis), 0)];
 }
@@ -125,7 +125,7 @@ runtime::Array from_structured(nb::handle source, Type type, const std::optional
     reshaped = reshaped.attr("reshape")(nb::tuple(extents));
     runtime::checked_size(shape, type.size_bytes(), api);
     const numpy::NdArray& rows = *numpy::ndarray_pointer(reshaped);
-    const bool fits = !copy && !ir::holds_array(type) && rows.is_aligned() && rows.is_writable() &&
+    const bool fits = !copy && device.is_host_memory && !ir::holds_array(type) && rows.is_aligned() && rows.is_writable() &&
                       reshaped.attr("dtype").equal(struct_dtype(type, api));
     if (fits) {
         runtime::Array result;
@@ -139,8 +139,10 @@ runtime::Array from_structured(nb::handle source, Type type, const std::optional
         return result;
     }
     runtime::Array result = runtime::zeros(type, shape, device);
-    nb::object target = struct_numpy_view(result, nb::handle(), api);
+    runtime::HostWrite write(result, /*keeps=*/true);
+    nb::object target = struct_numpy_view(write.array(), nb::handle(), api);
     assign_structured(target, reshaped, type, api);
+    write.finish();
     return result;
 }
 

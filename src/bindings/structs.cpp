@@ -338,16 +338,28 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
     return made;
 }
 
-void keep_array(const PyArray& value, runtime::Buffer& holder) {
-    holder.references.add(value.array.buffer, holder);
+void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place) {
+    constexpr auto kAnywhere = runtime::References::kAnywhere;
+    const auto at = [&](std::size_t member) {
+        return place == kAnywhere ? kAnywhere : place + static_cast<std::int64_t>(member);
+    };
+    holder.references.add(value.array.buffer, holder, at(offsetof(ArrayView, data)));
     if (value.requires_grad)
-        holder.references.add(value_of(value.grad.ptr()).array.buffer, holder);
+        holder.references.add(value_of(value.grad.ptr()).array.buffer, holder, at(offsetof(ArrayView, grad)));
     else if (value.array.buffer)
         value.array.buffer->is_kept_without_gradient = true;
 }
 
-void keep_arrays(nb::handle value, runtime::Buffer& holder) {
-    for (const PyArray* array : arrays_in(value)) keep_array(*array, holder);
+void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place) {
+    constexpr auto kAnywhere = runtime::References::kAnywhere;
+    StructValue* const given = struct_pointer(value);
+    if (!given) return;
+    if (place != kAnywhere) holder.references.forget(place, place + given->type().size_bytes(), holder);
+    for (const StructValue::Slot& slot : given->slots()) {
+        if (!slot.array.is_valid()) continue;
+        keep_array(*array_pointer(slot.array), holder,
+                   place == kAnywhere ? kAnywhere : place + slot.offset - given->offset());
+    }
 }
 
 }  // namespace weft::bindings

@@ -95,9 +95,12 @@ bool write_struct(nb::handle value, Type type, void* to);
 // An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer that the
 // bytes are from, keeps; without `memory` they are valid as long as the arrays that somebody else keeps.
 nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* memory);
-// After `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the holder.
-void keep_array(const PyArray& value, runtime::Buffer& holder);
-void keep_arrays(nb::handle value, runtime::Buffer& holder);
+// After `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the holder. `place` is
+// where it was written, in bytes from the holder's begin, if that is one place.
+void keep_array(const PyArray& value, runtime::Buffer& holder,
+                std::int64_t place = runtime::References::kAnywhere);
+void keep_arrays(nb::handle value, runtime::Buffer& holder,
+                 std::int64_t place = runtime::References::kAnywhere);
 
 nb::object get_field(nb::handle self, std::size_t index);
 void set_field(nb::handle self, std::size_t index, nb::handle value);

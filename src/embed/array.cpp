@@ -7,6 +7,7 @@
 
 #include "embed/access.h"
 #include "embed/guarded.h"
+#include "runtime/bytes.h"
 #include "types/names.h"
 
 namespace weft {
@@ -99,7 +100,7 @@ std::span<const std::int64_t> Array::strides() const { return get("Array::stride
 std::int64_t Array::size() const { return get("Array::size()").array.size(); }
 bool Array::is_contiguous() const { return get("Array::is_contiguous()").array.is_contiguous(); }
 ArrayView Array::view() const { return implementation_ ? implementation_->array.view : ArrayView(); }
-void* Array::address() const { return get("Array::data()").array.view.data; }
+void* Array::address() const { return runtime::host_data(get("Array::data()").array); }
 
 void Array::check_part(std::size_t size_bytes, bool is_number) const {
     const Type dtype = get("Array::data()").array.dtype;

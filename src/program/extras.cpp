@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "program/arrangement.h"
+#include "runtime/bytes.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -55,11 +56,9 @@ std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte
         while (last < all.size() && all[last].extent.begin < end) end = std::max(end, all[last++].extent.end);
         const std::byte* const begin = all[first].extent.begin;
         runtime::BufferPtr buffer = runtime::allocate(end - begin, device);
-        std::memcpy(buffer->data, begin, static_cast<std::size_t>(end - begin));
-        for (; first < last; ++first) {
-            auto* const data = static_cast<std::byte*>(all[first].view->data);
-            all[first].view->data = static_cast<std::byte*>(buffer->data) + (data - begin);
-        }
+        runtime::copy_bytes(device, buffer->data, begin, end - begin);
+        for (; first < last; ++first)
+            all[first].view->data = runtime::moved(all[first].view->data, begin, buffer->data);
         buffers.push_back(std::move(buffer));
     }
     return buffers;

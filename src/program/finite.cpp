@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/bytes.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -42,10 +43,12 @@ double read(const Part& part, const std::byte* element) { return read_scalar(par
 template <typename Visit>
 void for_each(const Array& array, Visit&& visit) {
     if (array.size() == 0) return;
+    const Array readable = runtime::on_host(array);
+    const std::byte* const begin = runtime::host_data(readable);
     std::vector<std::int64_t> index(static_cast<std::size_t>(array.ndim), 0);
     while (true) {
-        auto* at = static_cast<const std::byte*>(array.view.data);
-        for (std::size_t axis = 0; axis < index.size(); ++axis) at += index[axis] * array.view.strides[axis];
+        const std::byte* at = begin;
+        for (std::size_t axis = 0; axis < index.size(); ++axis) at += index[axis] * readable.view.strides[axis];
         visit(at, index);
         std::size_t axis = index.size();
         while (axis > 0 && ++index[axis - 1] == array.view.shape[axis - 1]) index[--axis] = 0;

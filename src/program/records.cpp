@@ -1,9 +1,9 @@
 #include "program/records.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "program/settings.h"
+#include "runtime/bytes.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -30,9 +30,9 @@ std::vector<runtime::Array> open_records(const std::vector<KernelFacts::Record>&
         } else if (!has_heads) {
             const std::int64_t threads = threads_of(shape);
             array = runtime::empty(kind.element, std::vector<std::int64_t>{1 + kMaxDims}, device);
-            auto* const heads = static_cast<std::int64_t*>(array.view.data);
-            heads[0] = threads;
+            std::int64_t heads[1 + kMaxDims] = {threads};
             std::copy(shape.begin(), shape.end(), heads + 1);
+            runtime::write_bytes(device, array.view.data, heads, sizeof heads);
             has_heads = true;
         } else {
             const std::int64_t most = settings().gradient_log_bytes / entry_bytes;
@@ -50,7 +50,8 @@ void close_records(const std::string& name, const CompiledKernel& compiled, std:
         const auto at = static_cast<std::size_t>(extra.of);
         runtime::Array& log = records[at];
         if (used < 0) {
-            const auto* const heads = static_cast<const std::int64_t*>(log.view.data);
+            std::int64_t heads[1 + kMaxDims];
+            runtime::read_bytes(*log.device, heads, log.view.data, sizeof heads);
             used = heads[0];
             threads = threads_of({heads + 1, static_cast<std::size_t>(std::max(compiled.description.tid_rank, 1))});
             continue;
@@ -65,7 +66,7 @@ void close_records(const std::string& name, const CompiledKernel& compiled, std:
                     "). help: allow more bytes, or launch with record_tape=False");
         }
         runtime::Array needed = runtime::empty(log.dtype, std::vector<std::int64_t>{used}, *log.device);
-        std::memcpy(needed.view.data, log.view.data, static_cast<std::size_t>(needed.size_bytes()));
+        runtime::copy_bytes(*log.device, needed.view.data, log.view.data, needed.size_bytes());
         log = std::move(needed);
     }
 }

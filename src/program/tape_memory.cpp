@@ -31,9 +31,7 @@ std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const>
         runtime::Array copy = *array;
         copy.view.grad = nullptr;
         copy.buffer = buffer;
-        if (array->size() > 0)
-            copy.view.data =
-                static_cast<std::byte*>(buffer->data) + (static_cast<const std::byte*>(array->view.data) - low);
+        if (array->size() > 0) copy.view.data = runtime::moved(array->view.data, low, buffer->data);
         copies.push_back(std::move(copy));
     }
     return copies;

@@ -8,7 +8,7 @@ void make_gradient(Variable& of) {
     of.requires_grad = true;
     void*& data = of.array.view.grad;
     data = of.gradient->data;
-    if (data) data = static_cast<std::byte*>(data) + (static_cast<const std::byte*>(of.array.view.data) - low);
+    if (data) data = runtime::moved(of.array.view.data, low, data);
 }
 
 }  // namespace weft::program

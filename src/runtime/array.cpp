@@ -403,32 +403,41 @@ bool same_view(const Array& a, const Array& b) {
     return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
 }
 
+// What the elements pointed to before, where that is not found by looking at them.
+void forget_overwritten(const Array& array) {
+    if (array.device->is_host_memory || !array.buffer || !array.is_contiguous()) return;
+    const auto [low, high] = array.extent();
+    const auto* const begin = static_cast<const std::byte*>(array.buffer->data);
+    array.buffer->references.forget(low - begin, high - begin, *array.buffer);
+}
+
 // Who carries out a copy: of two devices that whose memory the host cannot reach.
 Device& copier(const Array& destination, const Array& source) {
     return destination.device->is_host_memory ? *source.device : *destination.device;
 }
 
-// copy() of what differs and is not empty.
-void move_elements(const Array& destination, const Array& source) {
+}  // namespace
+
+void transfer(const Array& destination, const Array& source) {
+    if (destination.size() == 0) return;
     const bool same_device = destination.device == source.device;
     if (!same_device && !destination.device->is_host_memory && !source.device->is_host_memory) {
-        move_elements(destination, clone(source, host_device()));
+        transfer(destination, clone(source, host_device()));
         return;
     }
     CopyPlan plan = plan_copy(destination, source);
     if (overlap(destination, source)) {
         if (!destination.is_contiguous() || !source.is_contiguous()) {
-            move_elements(destination, clone(source));
+            transfer(destination, clone(source));
             return;
         }
         plan = plan_line(plan.to, plan.from, source.size_bytes());
         plan.overlapping = true;
     }
     Device& device = copier(destination, source);
+    if (!same_device) plan.sides = &device == source.device ? CopyPlan::Sides::to_host : CopyPlan::Sides::from_host;
     device.copy(plan, device.default_stream());
 }
-
-}  // namespace
 
 bool overlap(const Array& a, const Array& b) {
     auto [a_low, a_high] = a.extent();
@@ -446,7 +455,8 @@ void copy(const Array& destination, const Array& source) {
                          ErrorCategory::value);
     }
     if (destination.size() == 0 || same_view(destination, source)) return;
-    move_elements(destination, source);
+    transfer(destination, source);
+    forget_overwritten(destination);
     // What the copied structs point to lives as long as the copies.
     if (source.buffer && destination.buffer) {
         destination.buffer->references.add_all(source.buffer->references, *destination.buffer);
@@ -456,15 +466,17 @@ void copy(const Array& destination, const Array& source) {
 void fill(const Array& array, const void* element) {
     if (array.size() == 0) return;
     array.device->fill(plan_fill(array, element), array.device->default_stream());
+    forget_overwritten(array);
 }
 
 void zero(const Array& array) {
-    if (array.is_contiguous()) {
-        if (array.size() > 0) array.device->clear(array.view.data, array.size_bytes(), array.device->default_stream());
-        return;
+    if (array.size() == 0) return;
+    if (!array.is_contiguous()) {
+        const std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
+        return fill(array, element.data());
     }
-    const std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
-    fill(array, element.data());
+    array.device->clear(array.view.data, array.size_bytes(), array.device->default_stream());
+    forget_overwritten(array);
 }
 
 }  // namespace weft::runtime

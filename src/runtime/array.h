@@ -51,6 +51,10 @@ struct Array {
     std::span<const std::int64_t> strides() const { return {view.strides, static_cast<std::size_t>(ndim)}; }
     // Lowest and one past the highest byte that elements occupy; equal for an empty array.
     std::pair<const std::byte*, const std::byte*> extent() const;
+    std::int64_t offset() const {  // of the first element in the buffer, in bytes
+        return static_cast<std::byte*>(view.data) - static_cast<std::byte*>(buffer->data);
+    }
+    std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(view.data); }  // of the first element
 };
 
 // "(3, 4)" as Python prints shapes.
@@ -70,6 +74,12 @@ Array wrap(void* address, Type dtype, std::span<const std::int64_t> shape, const
 Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device);
 Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device);
 
+// Addresses are numbers to the host: only a device looks at what lies there (runtime/bytes.h). This is where something
+// at `address` lies, when its memory has been copied from `begin` to `copy`.
+inline void* moved(void* address, const void* begin, void* copy) {
+    return static_cast<std::byte*>(copy) + (static_cast<std::byte*>(address) - static_cast<const std::byte*>(begin));
+}
+
 // Views share the buffer; where `view.grad` is set it moves along with the data.
 // One axis cut down: start, count, step in elements of that axis.
 Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
@@ -88,6 +98,8 @@ bool overlap(const Array& a, const Array& b);
 // Same shape and dtype; any devices and strides. Overlapping source and destination are handled as if copied through a
 // temporary.
 void copy(const Array& destination, const Array& source);
+// The bytes alone: what they point to is the caller's business.
+void transfer(const Array& destination, const Array& source);
 // `element` lies in the host's memory.
 void fill(const Array& array, const void* element);
 void zero(const Array& array);

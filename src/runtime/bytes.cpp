@@ -18,13 +18,13 @@ HostWrite::HostWrite(const Array& target, bool keeps) : target_(target) {
 }
 
 void HostWrite::finish() {
-    if (!target_.device->is_host_memory) copy(target_, written_);
+    if (!target_.device->is_host_memory) transfer(target_, written_);
 }
 
-void HostElement::load(const Array& element) {
-    const std::int64_t size = element.dtype.size_bytes();
+void HostElement::load() {
+    const std::int64_t size = element_.dtype.size_bytes();
     copy_.reset(new std::byte[static_cast<std::size_t>(size)]);
-    element.device->load(copy_.get(), data_, size);
+    element_.device->load(copy_.get(), data_, size);
     data_ = copy_.get();
 }
 

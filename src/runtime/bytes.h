@@ -51,21 +51,26 @@ private:
     Array written_;
 };
 
-// One element, for the host to read: in place, or a copy.
+// The first element of an array, for the host to read and write: in place, or a copy, of which store() brings back what
+// the host has written.
 class HostElement {
 public:
-    explicit HostElement(const Array& element) : data_(static_cast<const std::byte*>(element.view.data)) {
-        if (!element.device->is_host_memory) load(element);
+    explicit HostElement(const Array& element) : element_(element), data_(static_cast<std::byte*>(element.view.data)) {
+        if (!element.device->is_host_memory) load();
     }
     HostElement(const HostElement&) = delete;
     HostElement& operator=(const HostElement&) = delete;
 
-    const std::byte* data() const { return data_; }
+    std::byte* data() const { return data_; }
+    void store() {
+        if (copy_) write_bytes(*element_.device, element_.view.data, data_, element_.dtype.size_bytes());
+    }
 
 private:
-    void load(const Array& element);
+    void load();
 
-    const std::byte* data_;
+    const Array& element_;
+    std::byte* data_;
     std::unique_ptr<std::byte[]> copy_;
 };
 

@@ -27,6 +27,8 @@ struct CopyPlan {
     Axis axes[kMaxDims];       // outermost first
     // The two share bytes. Then each is one line without gaps, and the bytes that were there before are copied.
     bool overlapping = false;
+    // Whose memory the two are: of the device that carries it out, or of the host.
+    enum class Sides { inside, from_host, to_host } sides = Sides::inside;
 
     std::int64_t size_bytes() const {
         std::int64_t total = element;

@@ -53,7 +53,8 @@ public:
     // After the work that is in the stream. `size_bytes` as it was given to allocate().
     virtual void free(void* data, std::int64_t size_bytes, Stream& stream) = 0;
 
-    // One side of a copy is this device's; the other may be memory of the host.
+    // One side of a copy is this device's; the other may be memory of the host, which is read or written when the call
+    // returns.
     virtual void copy(const CopyPlan& plan, Stream& stream) = 0;
     // The source is one element in the host's memory, which may be gone when the call returns.
     virtual void fill(const CopyPlan& plan, Stream& stream) = 0;

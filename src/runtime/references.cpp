@@ -4,63 +4,42 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/array.h"
 
 namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kFewest = 256;  // no search below
 
 // By address; several buffers may stand for the same foreign memory.
-bool References::ByAddress::operator()(const BufferPtr& a, const BufferPtr& b) const {
-    if (a->data != b->data) return std::less<>()(static_cast<const void*>(a->data), static_cast<const void*>(b->data));
-    return std::less<>()(a.get(), b.get());
-}
+struct ByAddress {
+    using is_transparent = void;
+    static bool less(const void* a, const void* b) { return std::less<>()(a, b); }
+    bool operator()(const BufferPtr& a, const BufferPtr& b) const {
+        return a->data != b->data ? less(a->data, b->data) : less(a.get(), b.get());
+    }
+    bool operator()(const void* a, const BufferPtr& b) const { return less(a, b->data); }
+};
 
-bool References::ByAddress::operator()(const void* a, const BufferPtr& b) const {
-    return std::less<>()(a, static_cast<const void*>(b->data));
-}
-
-void References::add(const BufferPtr& kept, const Buffer& holder) {
-    // Memory that mentions itself needs no help, and would never be freed.
-    if (!kept || !kept->data || kept.get() == &holder) return;
-    std::lock_guard lock(mutex_);
-    buffers_.insert(kept);
-    if (buffers_.size() > prune_at_) prune(holder);
-}
-
-void References::add_all(const References& of, const Buffer& holder) {
-    if (&of == this) return;
-    for (const BufferPtr& kept : of.all()) add(kept, holder);
-}
-
-std::vector<BufferPtr> References::all() const {
-    std::lock_guard lock(mutex_);
-    return {buffers_.begin(), buffers_.end()};
-}
+using Set = std::set<BufferPtr, ByAddress>;
 
 // Buffers do not overlap but where they stand for one foreign memory, so the first look backwards finds it.
-References::Set::const_iterator References::locate(const void* address) const {
-    for (auto next = buffers_.upper_bound(address); next != buffers_.begin();) {
+Set::const_iterator locate(const Set& buffers, const void* address) {
+    for (auto next = buffers.upper_bound(address); next != buffers.begin();) {
         --next;
         auto* begin = static_cast<const std::byte*>((*next)->data);
-        if (std::less<>()(address, static_cast<const void*>(begin + (*next)->size_bytes))) return next;
+        if (ByAddress::less(address, begin + (*next)->size_bytes)) return next;
     }
-    return buffers_.end();
+    return buffers.end();
 }
 
-BufferPtr References::find(const void* address) const {
-    std::lock_guard lock(mutex_);
-    auto found = locate(address);
-    return found == buffers_.end() ? nullptr : *found;
-}
-
-std::size_t References::size() const {
-    std::lock_guard lock(mutex_);
-    return buffers_.size();
-}
-
-// Keeps what some aligned word of the holder's memory points into.
-void References::prune(const Buffer& holder) {
+// What some aligned word of the holder's memory points into.
+Set pointed_to(const Set& buffers, const Buffer& holder) {
     Set used;
     auto* begin = static_cast<const std::byte*>(holder.data);
     auto skip = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(begin) % alignof(void*));
@@ -68,10 +47,96 @@ void References::prune(const Buffer& holder) {
          at += sizeof(void*)) {
         const void* address = nullptr;
         std::memcpy(&address, begin + at, sizeof address);
-        if (auto found = locate(address); found != buffers_.end()) used.insert(*found);
+        if (auto found = locate(buffers, address); found != buffers.end()) used.insert(*found);
     }
-    buffers_ = std::move(used);
-    prune_at_ = std::max(kFewest, 2 * buffers_.size());
+    return used;
+}
+
+}  // namespace
+
+struct References::Kept {
+    std::mutex mutex;
+    Set buffers;
+    // Of memory that the host cannot read: what is kept for an address at a place, and for one that may be anywhere.
+    std::map<std::int64_t, BufferPtr> edges;
+    Set anywhere;
+    std::size_t prune_at = kFewest;
+
+    void prune(const Buffer& holder) {
+        if (holder.device->is_host_memory) {
+            buffers = pointed_to(buffers, holder);
+        } else {
+            buffers = anywhere;
+            for (const auto& [place, kept] : edges) buffers.insert(kept);
+        }
+        prune_at = std::max(kFewest, 2 * buffers.size());
+    }
+};
+
+References::~References() { delete kept_.load(std::memory_order_relaxed); }
+
+References::Kept& References::kept() {
+    if (Kept* const there = kept_.load(std::memory_order_acquire)) return *there;
+    auto* const made = new Kept;
+    Kept* there = nullptr;
+    if (kept_.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return *made;
+    delete made;
+    return *there;
+}
+
+void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::int64_t place) {
+    // Memory that mentions itself needs no help, and would never be freed.
+    if (!kept_buffer || !kept_buffer->data || kept_buffer.get() == &holder) return;
+    Kept& all = kept();
+    const std::lock_guard lock(all.mutex);
+    all.buffers.insert(kept_buffer);
+    if (!holder.device->is_host_memory) {
+        if (place == kAnywhere)
+            all.anywhere.insert(kept_buffer);
+        else
+            all.edges[place] = kept_buffer;
+    }
+    if (all.buffers.size() > all.prune_at) all.prune(holder);
+}
+
+void References::add_all(const References& of, const Buffer& holder) {
+    // What is copied inside of one memory is found there again, but for edges: they have one place, and the copy
+    // another.
+    if (&of == this && holder.device->is_host_memory) return;
+    for (const BufferPtr& kept : of.all()) add(kept, holder);
+}
+
+void References::forget(std::int64_t begin, std::int64_t end, const Buffer& holder) {
+    Kept* const there = kept_.load(std::memory_order_acquire);
+    if (!there || holder.device->is_host_memory) return;
+    Set let_go;  // after the lock is given back
+    const std::lock_guard lock(there->mutex);
+    let_go = there->buffers;
+    there->edges.erase(there->edges.lower_bound(begin), there->edges.lower_bound(end));
+    if (begin <= 0 && end >= holder.size_bytes) there->anywhere.clear();
+    there->prune(holder);
+}
+
+std::vector<BufferPtr> References::all() const {
+    Kept* const there = kept_.load(std::memory_order_acquire);
+    if (!there) return {};
+    const std::lock_guard lock(there->mutex);
+    return {there->buffers.begin(), there->buffers.end()};
+}
+
+BufferPtr References::find(const void* address) const {
+    Kept* const there = kept_.load(std::memory_order_acquire);
+    if (!there) return nullptr;
+    const std::lock_guard lock(there->mutex);
+    const auto found = locate(there->buffers, address);
+    return found == there->buffers.end() ? nullptr : *found;
+}
+
+std::size_t References::size() const {
+    Kept* const there = kept_.load(std::memory_order_acquire);
+    if (!there) return 0;
+    const std::lock_guard lock(there->mutex);
+    return there->buffers.size();
 }
 
 }  // namespace weft::runtime

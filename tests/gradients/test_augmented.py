@@ -241,6 +241,7 @@ def test_indexed_arrays_give_each_thread_its_gradient():
     np.testing.assert_array_equal(x.grad.numpy(), [4.0, 12.0, 18.0, 16.0])
 
 
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_arrays_that_show_an_element_often_get_all_of_its_gradient():
     memory, slopes = np.zeros(1), np.full(1, 2.0)
     same = wp.array(ptr=memory.ctypes.data, shape=(1000,), strides=(0,), dtype=wp.float64)

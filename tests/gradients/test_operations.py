@@ -115,6 +115,7 @@ def test_products_in_other_precisions(dtype, rtol):
 
 
 @pytest.mark.seed("P-61")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_p61_a_product_on_a_tape():
     a_values, b_values = RNG.standard_normal((6, 4)), RNG.standard_normal((4, 5))
     A, B = (wp.array(v, dtype=wp.float64, requires_grad=True) for v in (a_values, b_values))

@@ -288,6 +288,7 @@ def test_a_function_of_the_user_may_bring_the_first_gradients():
     np.testing.assert_array_equal(a.grad.numpy(), [6.0, 10.0])
 
 
+@pytest.mark.host_memory("writes through NumPy")
 def test_structs_may_get_their_gradient_when_it_is_given():
     @wp.struct
     class Pair:

@@ -121,6 +121,7 @@ def test_reset_zeroes_gradients_of_arrays_in_structs():
 
 
 @pytest.mark.seed("S-DIF-012")
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_the_gradient_in_memory_that_the_caller_brought():
     memory = np.zeros(2)
     a, b, c = (doubles([1.0, 2.0], requires_grad=True) for _ in range(3))

@@ -101,6 +101,7 @@ def test_a_function_on_a_tape_may_run_another_tape_but_not_its_own():
 # ---- threads and processes ----
 
 
+@pytest.mark.host_memory('other threads have "cpu" as their default device')
 def test_a_tape_records_the_thread_that_entered_it():
     x, y = doubles([2.0]), doubles([2.0])
     tapes = {}

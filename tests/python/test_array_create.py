@@ -52,6 +52,7 @@ def test_requires_grad_allocates_zero_gradients():
 @pytest.mark.parametrize(
     "make", [wp.zeros, lambda n: wp.zeros_like(wp.empty(n)), lambda n: wp.zeros(n, requires_grad=True).grad]
 )
+@pytest.mark.host_memory("dirties memory through NumPy")
 def test_zeros_are_zeros_in_memory_that_was_used_before(make):
     used_again = 0
     for n in (1, 7, 100, 1000, 30_000, 300_000):
@@ -143,6 +144,7 @@ def test_numpy_data_is_copied_and_converted():
 
 
 @pytest.mark.seed("S-ARR-007")
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_copy_false_aliases_where_the_memory_fits():
     r = np.arange(6, dtype=np.float32)
     a = wp.array(r, dtype=float, copy=False)
@@ -164,6 +166,7 @@ def test_copy_false_copies_where_components_are_apart():
     assert a.ptr != r.ctypes.data
 
 
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_copy_false_of_read_only_memory_is_an_error():
     r = np.zeros(3, np.float32)
     r.flags.writeable = False

@@ -20,6 +20,7 @@ def counting(*shape, dtype=np.float32):
 @pytest.mark.seed("S-USE-001", waits="cuda")
 @pytest.mark.seed("S-NPY-001")
 @pytest.mark.seed("S-NPY-003")
+@pytest.mark.host_memory("writes through NumPy")
 def test_numpy_is_a_writable_view_that_keeps_the_memory():
     a = wp.zeros(4)
     view = a.numpy()
@@ -77,6 +78,7 @@ def test_len_is_the_first_dimension():
 
 
 @pytest.mark.seed("S-USE-004")
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_zero_clears_foreign_memory_too():
     r = np.ones(5, np.float32)
     wp.array(r, copy=False).zero_()
@@ -84,6 +86,7 @@ def test_zero_clears_foreign_memory_too():
 
 
 @pytest.mark.seed("S-USE-005", waits="cuda")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_to_the_same_device_is_the_array_itself():
     a = wp.zeros(3)
     assert a.to("cpu") is a and a.to(a.device) is a
@@ -136,6 +139,7 @@ def test_overlapping_copy():
 
 @pytest.mark.seed("S-USE-008")
 @pytest.mark.seed("S-USE-009")
+@pytest.mark.host_memory("compares addresses with NumPy")
 def test_members():
     a = wp.array(counting(2, 3), requires_grad=True)
     assert (a.shape, a.strides, a.ndim, a.size) == ((2, 3), (12, 4), 2, 6)
@@ -151,6 +155,7 @@ def test_members():
 
 
 @pytest.mark.seed("S-USE-008")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_methods_and_properties_one_by_one():
     values = counting(2, 3)
     a = wp.array(values, device="cpu")
@@ -238,6 +243,7 @@ def test_fill_and_assign():
         b.assign(1.0)
 
 
+@pytest.mark.host_memory("looks at an address")
 def test_cptr():
     pointer = wp.array(counting(4)).cptr()
     gc.collect()
@@ -247,6 +253,7 @@ def test_cptr():
 
 
 @pytest.mark.seed("S-USE-010", waits="cuda")
+@pytest.mark.host_memory("is about what only host memory has")
 def test_array_interface():
     a = wp.array(counting(3, 4))
     interface = a.T.__array_interface__
@@ -293,6 +300,7 @@ def test_arrays_are_keys_by_identity():
 
 
 @pytest.mark.seed("S-USE-015")
+@pytest.mark.host_memory("is about views of NumPy")
 def test_what_an_array_gives_out_keeps_its_memory():
     given = {
         "numpy": wp.full(9, 3.0, device="cpu").numpy(),
@@ -316,6 +324,7 @@ def test_what_an_array_gives_out_keeps_its_memory():
     assert alive() is None
 
 
+@pytest.mark.host_memory("is about what only host memory has")
 def test_buffer_protocol():
     a = wp.array(counting(2, 3))
     view = memoryview(a)
@@ -327,6 +336,7 @@ def test_buffer_protocol():
     assert memoryview(wp.zeros(2, dtype=wp.bfloat16)).format == "H", "the bits"
 
 
+@pytest.mark.host_memory("passes addresses without a device")
 def test_the_structure_of_ctypes_stands_for_the_array():
     a = wp.array(counting(2, 3), requires_grad=True)
     view = a.__ctype__()

@@ -17,6 +17,7 @@ def recorded():
     return wp.launch(shift, dim=2, inputs=[(1.0, 2.0, 3.0), 1, out], record_cmd=True), out
 
 
+@pytest.mark.host_memory('names the device "cpu"')
 def test_what_a_command_shows():
     command, out = recorded()
     assert command.kernel is shift and command.device == "cpu" and (command.max_blocks, command.block_dim) == (0, 1)
@@ -24,6 +25,7 @@ def test_what_a_command_shows():
     assert command.params[1:] == [(1.0, 2.0, 3.0), 1, out] and command.params[0].size == 2
 
 
+@pytest.mark.host_memory('names the device "cpu"')
 def test_a_command_is_made_empty_and_filled():
     out = wp.zeros(2, dtype=wp.vec3)
     command = wp.Launch(shift, "cpu")

@@ -148,6 +148,7 @@ def test_assignment_through_indices():
         a[[0, 1]] = wp.zeros(3)
 
 
+@pytest.mark.host_memory('names the device "cpu"')
 def test_kernels_read_and_write_through_indices():
     @wp.kernel
     def double(x: wp.indexedarray(dtype=float), y: wp.array(dtype=float)):
@@ -340,6 +341,7 @@ def test_a_generic_kernel_takes_every_indexedarray():
         assert a.list() == [0, 2, 2, 6]
 
 
+@pytest.mark.host_memory("looks at addresses")
 def test_the_structure_of_ctypes_has_the_addresses():
     data = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4))
     rows = wp.array([2, 0], dtype=int)

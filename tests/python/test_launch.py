@@ -23,6 +23,7 @@ def grid(x: wp.array3d[int]):
 
 
 @pytest.mark.seed("S-LCH-001")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_positional_and_keyword_forms():
     x, y = wp.ones(4), wp.zeros(4)
     wp.launch(saxpy, 4, [2.0, x, y])
@@ -50,6 +51,7 @@ def test_dim_as_length_and_numpy_integer():
 
 @pytest.mark.seed("S-LCH-003")
 @pytest.mark.seed("D-20")
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_missing_dim_is_inferred_from_the_first_array():
     x, y = wp.ones(6), wp.zeros(6)
     wp.launch(kernel=saxpy, inputs=[3.0, x, y], device="cpu")
@@ -92,8 +94,8 @@ def test_outputs_continue_the_inputs():
     assert y.numpy().tolist() == [2.0] * 3
 
 
-@pytest.mark.seed("S-LCH-006", waits="a second device")
-@pytest.mark.seed("S-LCH-007", waits="a second device")
+@pytest.mark.seed("S-LCH-006")
+@pytest.mark.seed("S-LCH-007", waits="cuda")
 @pytest.mark.skipif(wp.is_cuda_available(), reason="there is a CUDA device")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
 def test_a_launch_on_a_device_that_is_not_there_names_it_and_runs_nothing(name):
@@ -122,6 +124,7 @@ def test_printed_lines_stay_whole(capsys):
     n = 5000
     values = np.arange(3 * n).reshape(n, 3)
     wp.launch(tell, dim=n, inputs=[wp.array(values, dtype=wp.vec3)])
+    wp.synchronize()
     lines = capsys.readouterr().out.splitlines()
     expected = ["thread"] * n + [" ".join(map(str, row)) for row in values] + [str(i) for i in range(n)]
     assert sorted(lines) == sorted(expected)
@@ -183,6 +186,7 @@ def test_a_launch_that_is_not_to_be_recorded():
 
 @pytest.mark.seed("S-LCH-016")
 @pytest.mark.seed("D-32")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_a_bool_as_eighth_argument_is_adjoint():
     x, y, adj_x, adj_y = wp.ones(4), wp.zeros(4), wp.zeros(4), wp.full(4, 3.0)
     wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", False)
@@ -268,6 +272,7 @@ def test_none_is_an_empty_array():
 
 
 @pytest.mark.seed("S-LCH-014", waits="a second device")
+@pytest.mark.host_memory('names the device "cpu"')
 def test_a_kernel_launched_by_device_object_and_name():
     x, y = wp.ones(2), wp.zeros(2)
     wp.launch(saxpy, dim=2, inputs=[1.0, x, y], device=wp.get_device("cpu"))
@@ -337,6 +342,7 @@ def test_numpy_arrays_go_in_directly_and_are_written():
 
 @pytest.mark.seed("S-DIR-001", waits="interop")
 @pytest.mark.seed("S-DIR-006", waits="interop")
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_objects_with_an_array_interface_go_in_and_are_written():
     class Shown:
         def __init__(self, values):
@@ -349,6 +355,7 @@ def test_objects_with_an_array_interface_go_in_and_are_written():
 
 
 @pytest.mark.seed("S-DIR-007")
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_trailing_dimensions_of_numpy_arrays_are_vectors_and_matrices():
     @wp.kernel
     def mix(v: wp.array[wp.vec3], m: wp.array[wp.mat22], out: wp.array[float]):
@@ -374,6 +381,7 @@ def test_trailing_dimensions_of_numpy_arrays_are_vectors_and_matrices():
     np.testing.assert_array_equal(numbers, before)
 
 
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_numpy_arrays_with_gaps_and_reversed():
     x, y = np.arange(10, dtype=np.float32), np.zeros(10, dtype=np.float32)
     wp.launch(saxpy, dim=5, inputs=[1.0, x[::2], y[::-2]])
@@ -410,6 +418,7 @@ def test_empty_arrays_as_arguments():
 # ---- threads, signals, fork ----
 
 
+@pytest.mark.host_memory('other threads have "cpu" as their default device')
 def test_launches_from_eight_python_threads_at_once():
     n = 20_000
     results = [wp.zeros(n) for _ in range(8)]
@@ -428,6 +437,7 @@ def test_launches_from_eight_python_threads_at_once():
         np.testing.assert_array_equal(y.numpy(), np.full(n, 50.0, dtype=np.float32))
 
 
+@pytest.mark.host_memory('other threads have "cpu" as their default device')
 def test_first_launches_of_one_kernel_from_eight_threads():
     @wp.kernel
     def fresh(x: wp.array[float]):
@@ -450,6 +460,7 @@ def control_c():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.host_memory('a launch ends before the call returns on "cpu" only')
 def test_control_c_stops_a_long_launch(control_c):
     @wp.kernel
     def slow(n: int, x: wp.array[float]):

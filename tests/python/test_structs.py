@@ -570,6 +570,7 @@ def test_structs_are_made_and_changed_in_kernels_and_functions(lanes):
 
 @pytest.mark.seed("S-ARR-016")
 @pytest.mark.parametrize("lanes", [1, 0])
+@pytest.mark.host_memory("writes through NumPy")
 def test_fields_of_array_elements_are_read_and_written_in_place(lanes):
     @wp.kernel(module_options={"lanes": lanes} if lanes else None)
     def step(a: wp.array(dtype=Body), order: wp.array[int]):
@@ -847,6 +848,7 @@ def test_elements_are_copied_filled_and_listed():
 
 
 @pytest.mark.seed("S-ARR-016")
+@pytest.mark.host_memory("writes through NumPy")
 def test_structured_numpy_arrays():
     a = wp.array([Body(count=i, velocity=(i, 0.0, 1.0), inner=Inner(weight=i)) for i in range(4)], dtype=Body)
     view = a.numpy()

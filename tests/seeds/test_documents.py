@@ -186,7 +186,7 @@ def test_p49_to_a_device(load_seed, run_sample, seed, first, last, kind):
         assert (host.numpy() >= 0.0).all()
 
 
-@pytest.mark.seed("P-50", waits="a second device")
+@pytest.mark.seed("P-50")
 @pytest.mark.parametrize("kind", WRAPPED)
 @pytest.mark.parametrize(("seed", "first", "last"), [(3, 92, 96), (4, 78, 82)])
 def test_p50_copy(load_seed, run_sample, seed, first, last, kind):

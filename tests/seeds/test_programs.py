@@ -227,7 +227,7 @@ def test_moving_between_devices():
         host.to("cuda")
 
 
-@pytest.mark.seed("P-50", waits="a second device")
+@pytest.mark.seed("P-50")
 @pytest.mark.seed("S-USE-006")
 def test_copy_has_the_destination_first():
     src = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")

@@ -32,3 +32,30 @@ def test_an_include_is_judged_by_the_table(tool, file, include, complaint):
 def test_a_complaint_names_file_and_line(tool):
     found = list(tool("check_layers").complaints(Path("src/ir/ir.h"), '\n\n#include "jit/jit.h"\n'))
     assert found[0].startswith("src/ir/ir.h:3: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("std::memcpy(to, array.view.data, 4);", "given to memcpy"),
+        ("std::memcpy(to, find(array.view.data, (1)), view->data);", "given to memcpy"),
+        ("auto* at = static_cast<const float*>(array.view.data);", "given to static_cast<const float*>"),
+        ("float x = reinterpret_cast<float*>(view.grad)[3];", "given to reinterpret_cast<float*>"),
+        ("return value_to_python(array.dtype,\n    array.view.data);", "given to value_to_python"),
+        ("x = buffer->data[0];", "indexed"),
+        ("runtime::read_bytes(device, to, log.view.data, sizeof to);", None),
+        ("view.data = runtime::moved(array.view.data, low, buffer->data);", None),
+        ("if (!view.data || !references.find(view.data)) return;", None),
+        ("if (a.view.data != b.view.data) to.view.grad = b.view.grad;", None),
+        ("auto low = reinterpret_cast<std::intptr_t>(view.data);", None),
+        ("// std::memcpy(to, array.view.data, 4);", None),
+    ],
+)
+def test_memory_of_arrays_is_reached_in_one_way(tool, line, how):
+    check = tool("check_layers").memory_complaints
+    found = list(check(Path("src/bindings/array.cpp"), f"void f() {{\n    {line}\n}}\n"))
+    if how is None:
+        assert found == []
+    else:
+        assert len(found) == 1 and f" is {how}: " in found[0] and found[0].startswith("src/bindings/array.cpp:")
+    assert list(check(Path("src/runtime/cpu/copy.cpp"), f"void f() {{\n    {line}\n}}\n")) == []

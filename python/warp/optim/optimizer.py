@@ -132,8 +132,9 @@ class Optimizer:
             if one.size > 0:
                 by_kind.setdefault((one.dtype is wp.float16, str(one.device)), []).append(i)
         for (is_half, _), numbers in by_kind.items():
-            empty = wp.empty(0, dtype=wp.float16 if is_half else wp.float32)
-            nothing = wp.empty(0, dtype=wp.float32)
+            device = self.params[numbers[0]].device
+            empty = wp.empty(0, dtype=wp.float16 if is_half else wp.float32, device=device)
+            nothing = wp.empty(0, dtype=wp.float32, device=device)
             for first in range(0, len(numbers), TOGETHER):
                 chosen = numbers[first : first + TOGETHER]
                 packed = [_packed(self.params[i]) for i in chosen]

@@ -8,7 +8,6 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kParallelBytes = 1 << 20;  // below, one thread is quicker
 constexpr std::int64_t kGrainBytes = 1 << 18;
 constexpr std::int64_t kTile = 32;  // elements along each side of a transposed block
 
@@ -147,11 +146,7 @@ void run_copy(const CopyPlan& plan) {
         &split);
 }
 
-void run_clear(void* data, std::int64_t size_bytes) {
-    if (size_bytes < kParallelBytes) {
-        std::memset(data, 0, static_cast<std::size_t>(size_bytes));
-        return;
-    }
+void clear_in_parallel(void* data, std::int64_t size_bytes) {
     parallel_range(
         size_bytes, kGrainBytes,
         [](void* state, std::int64_t begin, std::int64_t end) {

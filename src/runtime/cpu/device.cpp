@@ -4,9 +4,11 @@
 
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "runtime/cpu/block_cache.h"
 #include "runtime/cpu/copy.h"
+#include "runtime/cpu/deferred.h"
 #include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
@@ -42,42 +44,87 @@ public:
     void synchronize() override {}
 };
 
+thread_local int inside = 0;  // how many CpuDevice::Access this thread has
+
 }  // namespace
 
 CpuDevice::CpuDevice(std::string alias, const CpuMemory* memory)
     : Device(std::move(alias), processor_name(), /*is_cpu=*/true, /*ordinal=*/-1, /*is_host_memory=*/memory == nullptr),
       memory_(memory) {
-    default_stream_ = new CpuStream(*this);
+    default_stream_ = memory ? static_cast<Stream*>(new DeferredStream(*this)) : new CpuStream(*this);
 }
 
 Device& make_cpu_device(std::string alias, const CpuMemory* memory) { return *new CpuDevice(std::move(alias), memory); }
 
+// ---- doing work ----
+
+void CpuDevice::Access::enter() {
+    ++inside;
+    memory_->open();
+}
+
+void CpuDevice::Access::leave() {
+    memory_->close();
+    --inside;
+}
+
+DeferredStream* CpuDevice::deferred_where_not_inside() const {
+    return inside > 0 ? nullptr : static_cast<DeferredStream*>(default_stream_);
+}
+
+// Of a device with memory of its own.
+void CpuDevice::run(std::function<void()> work) {
+    auto open = [this, work = std::move(work)] {
+        const Access access(*this);
+        work();
+    };
+    if (DeferredStream* const stream = deferred())
+        stream->put(std::move(open));
+    else
+        open();
+}
+
+// ---- memory ----
+
 void* CpuDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
-    const Block block = memory_ ? Block{memory_->allocate(size_bytes)} : take_block(size_bytes);
-    if (zeroed && !block.is_zero && block.data) clear(block.data, size_bytes, stream);
+    if (memory_) {
+        void* const data = memory_->allocate(size_bytes);
+        if (zeroed && data) clear(data, size_bytes, stream);
+        return data;
+    }
+    const Block block = take_block(size_bytes);
+    if (zeroed && !block.is_zero && block.data) run_clear(block.data, size_bytes);
     return block.data;
 }
 
 void CpuDevice::free(void* data, std::int64_t size_bytes, Stream&) {
-    memory_ ? memory_->free(data, size_bytes) : give_block(data, size_bytes);
+    if (!memory_) return give_block(data, size_bytes);
+    run([this, data, size_bytes] { memory_->free(data, size_bytes); });
 }
 
-void CpuDevice::copy(const CopyPlan& plan, Stream&) {
-    const Access access(*this);
-    run_copy(plan);
+void CpuDevice::copy(const CopyPlan& plan, Stream& stream) {
+    if (!memory_) return run_copy(plan);
+    if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
+    run([plan] { run_copy(plan); });
+    if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
 }
 
 void CpuDevice::fill(const CopyPlan& plan, Stream&) {
-    const Access access(*this);
-    run_copy(plan);
+    if (!memory_) return run_copy(plan);
+    const auto* const from = static_cast<const std::byte*>(plan.from);
+    run([plan = plan, element = std::vector<std::byte>(from, from + plan.element)]() mutable {
+        plan.from = element.data();
+        run_copy(plan);
+    });
 }
 
 void CpuDevice::clear(void* data, std::int64_t size_bytes, Stream&) {
-    const Access access(*this);
-    run_clear(data, size_bytes);
+    if (!memory_) return run_clear(data, size_bytes);
+    run([data, size_bytes] { run_clear(data, size_bytes); });
 }
 
 void CpuDevice::load(void* to, const void* from, std::int64_t size_bytes) {
+    if (DeferredStream* const stream = deferred()) stream->synchronize();
     const Access access(*this);
     std::memcpy(to, from, static_cast<std::size_t>(size_bytes));
 }
@@ -85,6 +132,7 @@ void CpuDevice::load(void* to, const void* from, std::int64_t size_bytes) {
 void CpuDevice::store(void* to, const void* from, std::int64_t size_bytes) { load(to, from, size_bytes); }
 
 Primitives& CpuDevice::primitives() {
+    if (DeferredStream* const stream = deferred()) stream->synchronize();
     static CpuPrimitives primitives;
     return primitives;
 }

@@ -1,18 +1,23 @@
-// CPUs as devices: their memory, copies, sums and products, on the host's own threads. All work is done when the call
-// returns, so that streams have nothing to wait for.
+// CPUs as devices: their memory, copies, sums and products, on the host's own threads. All work of "cpu" is done when
+// the call returns, so that its stream has nothing to wait for. A device with memory of its own does its work when
+// somebody waits for it (deferred.h).
 #pragma once
+
+#include <functional>
 
 #include "runtime/cpu/memory.h"
 #include "runtime/device.h"
 
 namespace weft::runtime {
 
+class DeferredStream;
+
 class CpuDevice final : public Device {
 public:
     // Without `memory`: that of the host, from the pool of block_cache.h.
     explicit CpuDevice(std::string alias, const CpuMemory* memory = nullptr);
 
-    void synchronize() override {}
+    void synchronize() override { default_stream().synchronize(); }
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;
     void free(void* data, std::int64_t size_bytes, Stream& stream) override;
     void copy(const CopyPlan& plan, Stream& stream) override;
@@ -24,23 +29,31 @@ public:
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
 
-    // While it lives, the device's work may touch the memory of arrays.
+    // While it lives, the device's work may touch the memory of arrays, and what this thread asks for is done at once.
     class Access {
     public:
         explicit Access(const Device& device) : memory_(static_cast<const CpuDevice&>(device).memory_) {
-            if (memory_) memory_->open();
+            if (memory_) enter();
         }
         ~Access() {
-            if (memory_) memory_->close();
+            if (memory_) leave();
         }
         Access(const Access&) = delete;
         Access& operator=(const Access&) = delete;
 
     private:
+        void enter();
+        void leave();
         const CpuMemory* memory_;
     };
 
+    // Null where work is done at once.
+    DeferredStream* deferred() const { return memory_ ? deferred_where_not_inside() : nullptr; }
+
 private:
+    DeferredStream* deferred_where_not_inside() const;
+    void run(std::function<void()> work);
+
     const CpuMemory* const memory_;  // lives for ever
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <vector>
 
+#include "runtime/cpu/deferred.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/meeting.h"
 #include "runtime/cpu/pool.h"
@@ -81,7 +83,20 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
 bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                        Stream& stream) const {
     if (grid.count == 0) return true;
-    const CpuDevice::Access access(stream.device());
+    auto& device = static_cast<CpuDevice&>(stream.device());
+    if (DeferredStream* const late = device.deferred()) {
+        late->put([this, &stream, grid, options = options,
+                   bytes = std::vector<std::byte>(arguments.begin(), arguments.end()),
+                   gradients = std::vector<PrivateGradient>(options.private_gradients.begin(),
+                                                            options.private_gradients.end())]() mutable {
+            options.private_gradients = gradients;
+            options.interrupted = nullptr;
+            const CpuDevice::Access access(stream.device());
+            launch(bytes, grid, options, stream);
+        });
+        return true;
+    }
+    const CpuDevice::Access access(device);
     if (options.private_gradients.empty()) return run(entry_, arguments.data(), grid, options);
     PrivateGradients own(entry_, arguments, options.private_gradients);
     const bool finished = run(&PrivateGradients::run_piece, &own, grid, options);

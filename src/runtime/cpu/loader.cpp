@@ -160,7 +160,10 @@ void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unord
     natives.emplace(native_symbol(natives.size()), found->second);
 }
 
-CpuExecutable::~CpuExecutable() = default;
+CpuExecutable::~CpuExecutable() {
+    // Launches may still wait in a stream.
+    for (Device* device : devices()) device->synchronize();
+}
 
 const CpuKernel& CpuExecutable::kernel(std::string_view name) const {
     for (const CpuKernel& kernel : linked_->kernels)

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/array.h"
+#include "runtime/cpu/device.h"
 
 namespace weft::runtime {
 namespace {
@@ -74,6 +76,70 @@ TEST(References, a_copy_points_to_what_its_source_points_to) {
     EXPECT_EQ(to.buffer->references.find(kept->data), kept);
     EXPECT_EQ(clone(from).buffer->references.size(), 1u);
     EXPECT_EQ(zeros(u64_type(), shape, device("cpu")).buffer->references.size(), 0u);
+}
+
+// ---- memory that the host cannot read ----
+
+Device& unreadable() {
+    static const CpuMemory memory{[](std::int64_t size) { return std::aligned_alloc(64, (size + 63) / 64 * 64); },
+                                  [](void* data, std::int64_t) { std::free(data); }, [] {}, [] {}};
+    static Device& device = make_cpu_device("cpu:unreadable", &memory);
+    return device;
+}
+
+TEST(References, an_edge_goes_with_what_the_host_stores_in_its_place) {
+    const BufferPtr holder = allocate_zeroed(64, unreadable());
+    BufferPtr inner = block(128), other = block(128);
+    holder->references.add(inner, *holder, 8);
+    std::weak_ptr<Buffer> before_last;
+    for (int i = 0; i < 5000; ++i) {
+        const BufferPtr next = block(32);
+        if (i == 4998) before_last = next;
+        holder->references.add(next, *holder, 40);
+    }
+    EXPECT_LT(holder->references.size(), 600u);
+    EXPECT_EQ(holder->references.find(inner->data), inner);
+    holder->references.forget(40, 48, *holder);
+    EXPECT_TRUE(before_last.expired());
+    EXPECT_EQ(holder->references.size(), 1u);
+    holder->references.add(other, *holder);  // by a kernel, wherever
+    holder->references.forget(8, 16, *holder);
+    EXPECT_EQ(holder->references.find(inner->data), nullptr);
+    EXPECT_EQ(holder->references.find(other->data), other);
+    holder->references.forget(0, 64, *holder);
+    EXPECT_EQ(holder->references.size(), 0u);
+}
+
+TEST(References, what_kernels_have_stored_stays) {
+    const BufferPtr holder = allocate_zeroed(64, unreadable());
+    std::weak_ptr<Buffer> first;
+    for (int i = 0; i < 1000; ++i) {
+        const BufferPtr next = block(32);
+        if (i == 0) first = next;
+        holder->references.add(next, *holder);
+    }
+    EXPECT_EQ(holder->references.size(), 1000u);
+    EXPECT_FALSE(first.expired());
+}
+
+TEST(References, a_copy_inside_of_one_memory_keeps_what_its_source_kept) {
+    const std::int64_t shape[] = {8};
+    const Array array = zeros(u64_type(), shape, unreadable());
+    const BufferPtr kept = block(64);
+    array.buffer->references.add(kept, *array.buffer, 0);
+    copy(slice(array, 0, 4, 1, 1), slice(array, 0, 0, 1, 1));
+    array.buffer->references.forget(0, 8, *array.buffer);
+    EXPECT_EQ(array.buffer->references.find(kept->data), kept);
+}
+
+TEST(References, an_array_that_is_cleared_points_to_nothing) {
+    const std::int64_t shape[] = {8};
+    Array array = zeros(u64_type(), shape, unreadable());
+    array.buffer->references.add(block(64), *array.buffer, 0);
+    zero(slice(array, 0, 1, 7, 1));
+    EXPECT_EQ(array.buffer->references.size(), 1u);
+    zero(array);
+    EXPECT_EQ(array.buffer->references.size(), 0u);
 }
 
 }  // namespace
