@@ -12,7 +12,7 @@ else()
 endif()
 separate_arguments(WEFT_LLVM_DEFINITIONS NATIVE_COMMAND ${LLVM_DEFINITIONS})
 llvm_map_components_to_libnames(WEFT_LLVM_LIBRARIES
-    core support passes orcjit jitlink targetparser mcparser
+    core support bitreader linker transformutils passes orcjit jitlink targetparser mcparser
     ${WEFT_LLVM_HOST}codegen ${WEFT_LLVM_HOST}asmparser ${WEFT_LLVM_HOST}desc ${WEFT_LLVM_HOST}info
     nvptxcodegen nvptxdesc nvptxinfo)
 

@@ -23,6 +23,7 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 # What the build needs from Debian 12; llvm-22-dev brings libxml2, libffi and libz3, which its CMake files look for.
 REQUIRED_PACKAGES = {
     "llvm-22-dev": "LLVM 22, the compiler's back end",
+    "clang-22": "compiles the device library (src/devlib), and in programs functions in C++ (@wp.func_native)",
     "zlib1g-dev": "LLVM is linked against zlib",
     "libzstd-dev": "LLVM is linked against zstd",
     "libtbb-dev": "oneTBB, the thread pool",
@@ -33,7 +34,6 @@ TEST_PACKAGES = {"libgtest-dev": "GoogleTest, for the C++ tests"}
 # Not needed, but worth having.
 HELPFUL_PACKAGES = {
     "lld-22": "links several times as fast as GNU ld",
-    "clang-22": "compiles functions in C++ (@wp.func_native), which some tests have",
 }
 
 

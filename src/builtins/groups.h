@@ -15,6 +15,7 @@ std::span<const Entry> spatial_entries();
 std::span<const Entry> norm_entries();
 std::span<const Entry> random_entries();
 std::span<const Entry> noise_entries();
+std::span<const Entry> geometry_entries();
 std::span<const Entry> atomic_entries();
 std::span<const Entry> utility_entries();
 std::span<const Entry> operator_entries();

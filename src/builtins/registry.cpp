@@ -48,6 +48,7 @@ std::span<const Group> groups() {
         Group{"Norms", norm_entries()},
         Group{"Random numbers", random_entries()},
         Group{"Noise", noise_entries()},
+        Group{"Geometry", geometry_entries()},
         Group{"Atomics", atomic_entries(), /*kernels_only=*/true},
         Group{"Utilities", utility_entries()},
         Group{"Operators", operator_entries()},

@@ -1,7 +1,5 @@
-// What a kernel says to the world outside: thread coordinates, print, debug checks, library calls, line numbers.
+// What a kernel says to the world outside: thread coordinates, print, debug checks, line numbers.
 //
-// A library function takes the leaves of its operands one by one (bool as i8, an array as a pointer to an ArrayView) and
-// returns a scalar, or writes its result, laid out as in memory, through a pointer that comes first.
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include "codegen/emitter.h"
@@ -130,77 +128,6 @@ void Emitter::emit_require(const Operation& operation, FaultKind kind) {
 void Emitter::emit_assert(const Operation& operation) {
     if (!options_.debug) return;
     check(operation, leaf(operation.operands[0]).scalar, FaultKind::assertion, i64(0), i64(0), 0);
-}
-
-void Emitter::emit_call_library(const Operation& operation) {
-    const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
-    Type type = result ? result->type : Type::none();
-    bool returns = type.is_scalar(), writes = !returns && !type.is_none();
-    std::vector<LeafType> leaves = leaf_types(type);
-    auto passed = [&](const LeafType& leaf) { return memory_type(leaf); };
-
-    // Room for what goes through pointers, made once in the entry block.
-    // As aligned as a whole vector of results wants.
-    const auto room = [&](std::int64_t bytes) { return stack_slot(bytes_type(bytes), llvm::Align(64)); };
-    llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
-    std::vector<llvm::Type*> parameters;
-    std::vector<llvm::Value*> views;
-    if (writes) parameters.push_back(builder_.getPtrTy());
-    for (const ir::Value* operand : operation.operands) {
-        if (operand->type.is_array()) {
-            views.push_back(room(static_cast<std::int64_t>(sizeof(ArrayView))));
-            parameters.push_back(builder_.getPtrTy());
-        } else {
-            views.push_back(nullptr);
-            for (const LeafType& leaf : leaf_types(operand->type)) parameters.push_back(passed(leaf));
-        }
-    }
-    llvm::Type* returned = returns ? passed(leaves[0]) : builder_.getVoidTy();
-    llvm::FunctionCallee callee =
-        module_.getOrInsertFunction(operation.library->symbol, llvm::FunctionType::get(returned, parameters, false));
-    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
-
-    // One slot of results per leaf and lane, in memory: the loop over lanes carries nothing.
-    std::vector<llvm::Value*> slots;
-    for (const LeafType& leaf : leaves) slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_));
-    auto in_memory = [&](llvm::Value* scalar, const LeafType& leaf) {
-        return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty())
-                                                               : scalar;
-    };
-    for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
-        std::vector<llvm::Value*> arguments;
-        if (writes) arguments.push_back(written);
-        for (std::size_t i = 0; i < operation.operands.size(); ++i) {
-            LaneValue& operand = value(operation.operands[i]);
-            std::vector<LeafType> types = leaf_types(operation.operands[i]->type);
-            for (std::size_t l = 0; l < types.size(); ++l) {
-                llvm::Value* scalar = in_memory(lane_of(operand.leaves[l], lane), types[l]);
-                if (views[i])
-                    builder_.CreateStore(scalar, byte_offset(views[i], types[l].offset));
-                else
-                    arguments.push_back(scalar);
-            }
-            if (views[i]) arguments.push_back(views[i]);
-        }
-        llvm::Value* call = builder_.CreateCall(callee, arguments);
-        for (std::size_t l = 0; l < leaves.size(); ++l) {
-            llvm::Value* scalar =
-                returns ? call : builder_.CreateLoad(passed(leaves[l]), byte_offset(written, leaves[l].offset));
-            builder_.CreateStore(scalar, builder_.CreateGEP(passed(leaves[l]), slots[l], lane));
-        }
-        return nullptr;
-    });
-    if (!result) return;
-    LaneValue whole{type, {}, {}};
-    for (std::size_t l = 0; l < leaves.size(); ++l) {
-        if (lanes_ == 1)
-            whole.leaves.push_back(
-                Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
-        else
-            whole.leaves.push_back(Leaf::of_vector(from_memory(
-                builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
-    }
-    set(result, std::move(whole));
 }
 
 // ---- the user's lines ----

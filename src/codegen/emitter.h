@@ -10,7 +10,8 @@
 //   emit_arrays.cpp     arrays that a kernel makes
 //   emit_atomic.cpp     atomics
 //   emit_control.cpp    if, for, while under masks
-//   emit_outside.cpp    print, debug checks, library calls
+//   emit_outside.cpp    print, debug checks
+//   emit_library.cpp    library functions
 //   emit_native.cpp     calls of functions in C++
 //   emit_call.cpp       functions that large kernels call
 //
@@ -321,7 +322,10 @@ protected:
     void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);
     void emit_assert(const ir::Operation& operation);
+    // ---- emit_library.cpp ----
     void emit_call_library(const ir::Operation& operation);
+    void emit_call_in_lanes(const ir::Operation& operation);
+    void emit_call_for_each_lane(const ir::Operation& operation);
     // ---- emit_native.cpp ----
     void emit_call_native(const ir::Operation& operation);
     // ---- emit_outside.cpp ----

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "ir/ir.h"
@@ -52,6 +53,24 @@ bool is_deep(Type type) {
                                            [](const Type::Field& field) { return is_deep(field.type); });
 }
 
+// The parameters that a value is computed from; all of them where it comes round a loop or out of a branch.
+std::set<std::size_t> parameters_behind(const Function& function, const Value& value) {
+    std::set<std::size_t> found;
+    std::set<const Value*> seen;
+    const auto visit = [&](const auto& self, const Value& at) -> void {
+        if (!seen.insert(&at).second) return;
+        if (is_parameter(function, &at)) {
+            found.insert(static_cast<std::size_t>(at.index));
+        } else if (!at.definition || !at.definition->regions.empty()) {
+            for (std::size_t i = 0; i < function.parameters().size(); ++i) found.insert(i);
+        } else {
+            for (const Value* operand : at.definition->operands) self(self, *operand);
+        }
+    };
+    visit(visit, value);
+    return found;
+}
+
 using Known = std::unordered_map<const Function*, std::vector<ParameterEffects>>;
 
 const std::vector<ParameterEffects>& effects_of(const Function& function, Known& known) {
@@ -74,6 +93,22 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
     const auto mark_keeping = [&](const Value& array) {
         origins.for_each(array, [&](std::size_t parameter) { result[parameter].keeps = true; });
     };
+    // Handles are numbers: the parameters that they are computed from.
+    const auto mark_library = [&](const Operation& call) {
+        const auto reaches = [&](const std::vector<int>& operands, bool writes) {
+            for (const int number : operands) {
+                const Value& operand = *call.operands[static_cast<std::size_t>(number)];
+                if (holds_array(operand.type)) continue;
+                for (const std::size_t parameter : parameters_behind(function, operand)) {
+                    result[parameter].reads = true;
+                    result[parameter].writes |= writes;
+                    result[parameter].writes_itself |= writes;
+                }
+            }
+        };
+        reaches(call.library->reads, false);
+        reaches(call.library->writes, true);
+    };
     for_each_operation(function.body, [&](const Operation& operation) {
         if (operation.op == Op::load) {
             mark(*operation.operands[0], true, false, false);
@@ -84,6 +119,7 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
             mark(*operation.operands[0], true, true, false);
             if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
         } else if (operation.op == Op::call_library) {
+            mark_library(operation);
             for (const Value* operand : operation.operands) {
                 mark(*operand, true, !operation.library->pure, !operation.library->pure && is_deep(operand->type));
                 const bool holds = operand->type.is_array() && holds_array(operand->type.element());

@@ -142,4 +142,6 @@ Function* Module::add(std::string name) {
     return functions.back().get();
 }
 
+std::string named(const LibraryFunction& function) { return "the library function '" + function.symbol + "'"; }
+
 }  // namespace weft::ir

@@ -66,11 +66,25 @@ struct NativeSnippet {
 
 // A function of the device library, with all that transform and codegen need to know about it; or one of the user's own
 // in C++, whose `symbol` is its name, for people.
+//
+// Its derivatives are functions of the library too. The adjoint takes the operands and the adjoint of the result, and
+// gives a tuple of the adjoints of those operands that have one (ir::is_smooth()), in their order. The tangent takes the
+// operands and the tangents of these, and gives the tangent of the result.
 struct LibraryFunction {
     std::string symbol;
-    bool pure = true;  // no effects, result depends on the operands only
+    bool pure = true;  // no effects, result depends on the operands and on what it reads through them
     std::shared_ptr<const NativeSnippet> native = {};
+    std::string adjoint = {}, tangent = {};  // symbols; empty: the derivative is not known
+    // Numbers of the operands through which it reaches memory: arrays, and handles of what the runtime has built.
+    std::vector<int> reads = {}, writes = {};
+    bool in_lanes = false;    // devlib/lanes.h: one function for each number of lanes; otherwise one thread at a time
+    bool is_uniform = true;   // where its operands are the same in all lanes, the result is
+
+    bool reaches_memory() const { return !reads.empty() || !writes.empty(); }
+    bool operator==(const LibraryFunction&) const = default;
 };
+// For messages: "the library function 'x'".
+std::string named(const LibraryFunction& function);
 
 // Where an inlined operation comes from: the call that brought it in, and the call around that one. For messages only.
 struct CallPlace {

@@ -178,6 +178,19 @@ private:
         return function;
     }
 
+    // The words after the operands of a library function.
+    void read_library(LibraryFunction& function) {
+        const auto numbers = [&](const char* word, std::vector<int>& operands) {
+            while (accept_word(word)) operands.push_back(static_cast<int>(integer()));
+        };
+        function.in_lanes = accept_word("lanes");
+        function.is_uniform = !accept_word("varying");
+        numbers("reads", function.reads);
+        numbers("writes", function.writes);
+        if (accept_word("adjoint")) function.adjoint = expect_kind(Token::Kind::string, "a symbol in quotes").text;
+        if (accept_word("tangent")) function.tangent = expect_kind(Token::Kind::string, "a symbol in quotes").text;
+    }
+
     std::shared_ptr<const NativeSnippet> native(const std::string& name) {
         auto snippet = std::make_shared<NativeSnippet>();
         expect('(');
@@ -491,6 +504,7 @@ private:
                 library->symbol = expect_kind(Token::Kind::string, "a symbol in quotes").text;
                 arguments(operation);
                 library->pure = accept_word("pure");
+                read_library(*library);
                 if (accept_word("native")) library->native = native(library->symbol);
                 operation.library = std::move(library);
                 break;

@@ -159,6 +159,27 @@ private:
         out_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
     }
 
+    // What is not said of a function is as ir.h has it.
+    void library(const LibraryFunction& function) {
+        if (function.in_lanes) out_ += " lanes";
+        if (!function.is_uniform) out_ += " varying";
+        const auto operands = [&](const char* word, const std::vector<int>& numbers) {
+            for (const int number : numbers) {
+                out_ += word;
+                integer(number);
+            }
+        };
+        operands(" reads ", function.reads);
+        operands(" writes ", function.writes);
+        const auto symbol_of = [&](const char* word, const std::string& symbol) {
+            if (symbol.empty()) return;
+            out_ += word;
+            append_quoted(out_, symbol);
+        };
+        symbol_of(" adjoint ", function.adjoint);
+        symbol_of(" tangent ", function.tangent);
+    }
+
     // The names of the parameters, then the C++.
     void native(const NativeSnippet& snippet) {
         out_ += " native(";
@@ -445,6 +466,7 @@ void Printer::plain(const Operation& operation) {
             out_ += '(';
             uses(operands);
             out_ += operation.library->pure ? ") pure" : ")";
+            library(*operation.library);
             if (operation.library->native) native(*operation.library->native);
             break;
         case Op::tid:

@@ -31,6 +31,16 @@ private:
     void expect_count(std::size_t n) const {
         if (count() != n) fail("takes " + std::to_string(n) + " operands, found " + std::to_string(count()));
     }
+    void check_library(const LibraryFunction& function) const {
+        for (const auto* operands : {&function.reads, &function.writes})
+            for (const int number : *operands)
+                if (number < 0 || static_cast<std::size_t>(number) >= count())
+                    fail("there is no operand " + std::to_string(number) + " to reach memory through");
+        if (function.pure && !function.writes.empty()) fail("a pure function does not write");
+        // All lanes are computed, also those that are off.
+        if (function.in_lanes && (!function.pure || stated_.is_none()))
+            fail("what runs in lanes is pure and has a result");
+    }
     void expect_ints(std::size_t n) const {
         if (op_.ints.size() != n) {
             fail("takes " + std::to_string(n) + " static numbers, found " + std::to_string(op_.ints.size()));
@@ -428,6 +438,7 @@ Type Rules::result() const {
             return call();
         case Op::call_library:
             if (!op_.library) fail("the library function is missing");
+            check_library(*op_.library);
             return stated_;
         case Op::tid:
             expect_count(0);

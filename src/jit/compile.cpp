@@ -2,6 +2,7 @@
 #include <string>
 
 #include "jit/backend.h"
+#include "jit/devlib.h"
 #include "jit/jit.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -17,7 +18,10 @@ namespace {
 codegen::Lowered lower(const ir::Module& module, const Backend& target, const Options& options,
                        llvm::LLVMContext& context) {
     const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen));
-    return codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+    codegen::Lowered lowered =
+        codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+    link_devlib(*lowered.module, options.target.kind);
+    return lowered;
 }
 
 // One compilation's LLVM context. Errors that LLVM reports while it works are kept and thrown at the end of a step:

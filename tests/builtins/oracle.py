@@ -712,6 +712,32 @@ def curlnoise(state, point, octaves=None, lacunarity=None, gain=None):
     return total
 
 
+def closest_points(p1, q1, p2, q2, epsilon):
+    """Of the inner point of both lines and the best point for each end of a segment: the closest pair."""
+    d1, d2, r = q1 - p1, q2 - p2, p1 - p2
+    a, b, c, e, f = ((x * y).sum(axis=1) for x, y in ((d1, d1), (d1, d2), (d1, r), (d2, d2), (d2, r)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = [(b * f - c * e) / (a * e - b * b), (a * f - b * c) / (a * e - b * b)]
+        pairs = [inner]
+        for end in (0.0, 1.0):
+            pairs.append([np.full_like(a, end), np.clip((b * end + f) / e, 0, 1)])
+            pairs.append([np.clip((b * end - c) / a, 0, 1), np.full_like(a, end)])
+    best = np.full((len(a), 3), np.inf, dtype=a.dtype)
+    for s, t in pairs:
+        distance = np.sqrt(((r + s[:, None] * d1 - t[:, None] * d2) ** 2).sum(axis=1))
+        is_better = (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1) & (distance < best[:, 2])
+        best[is_better] = np.stack([s, t, distance], axis=1)[is_better]
+    return best
+
+
+def segments(rng, types, rows):
+    points = [rng.uniform(-2, 2, (rows, 3)) for _ in range(4)]
+    # No two in nearly one direction, none short.
+    points[1] = points[0] + rng.uniform(0.5, 2, (rows, 3)) * [1, 1, -1]
+    points[3] = points[2] + rng.uniform(0.5, 2, (rows, 3)) * [-1, 1, 1]
+    return [p.astype(t.numpy) for p, t in zip(points, types)] + [np.full(rows, 1e-6, dtype=types[4].numpy)]
+
+
 def noise_inputs(rng, types, rows):
     arrays = mixed(rng, types, rows)
     arrays[1] = rng.uniform(-20, 20, arrays[1].shape).astype(np.float32)
@@ -1170,6 +1196,15 @@ oracle("poisson", poisson, inputs=poisson_inputs)
 # Noise: whole numbers and hashes are exact, the blend is as good as its sums.
 oracle("noise pnoise", noise, ulp=32, scale=lambda state, *_: np.ones(len(state)), inputs=noise_inputs)
 oracle("curlnoise", curlnoise, ulp=600, scale=lambda state, *_: np.ones(len(state)), inputs=noise_inputs)
+
+# Geometry: segments in general position; test_geometry.py has the others.
+oracle(
+    "closest_point_edge_edge",
+    closest_points,
+    ulp=4000,
+    scale=lambda p1, *_: np.ones((len(p1), 3)),
+    inputs=segments,
+)
 
 # Utility.
 oracle(

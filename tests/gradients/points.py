@@ -180,6 +180,7 @@ def near_the_origin(rng, types, rows):
 
 
 POINTS = {
+    "closest_point_edge_edge": lambda rng, types, rows: oracle.segments(rng, types, rows),
     **dict.fromkeys("sqrt log log2 log10".split(), within((0.05, 4))),
     **dict.fromkeys("asin acos".split(), within((-0.95, 0.95))),
     **dict.fromkeys("cbrt div(a: S, b: S".split(), nonzero(0)),

@@ -259,7 +259,8 @@ private:
             leaves = leaf_count(operation.operands.back()->type);
         double each = plain_.contains(&operation) ? kPlainAtomic : weight(operation.op);
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
-        bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::call_library || operation.op == Op::print;
+        bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::print;
+        one_by_one |= operation.op == Op::call_library && !operation.library->in_lanes;
         const bool accesses = operation.op == Op::load || operation.op == Op::store;
         if (accesses && lanes_ > 1 && is_apart(operation))
             each = lanes_ * (masked ? kMaskedApart : kApart);

@@ -52,6 +52,31 @@ void Reverser::reverse_call(const Operation& call) {
     }
 }
 
+// The library has the adjoint of a function of its own.
+void Reverser::reverse_library_call(const Operation& call, Value* d) {
+    const ir::LibraryFunction& function = *call.library;
+    if (function.adjoint.empty()) fail(call, "it calls " + ir::named(function) + ", whose derivative is not known");
+    std::vector<Value*> arguments;
+    std::vector<Type> types;
+    std::vector<const Value*> smooth;
+    for (const Value* operand : call.operands) {
+        arguments.push_back(copy(operand));
+        if (!ir::is_smooth(operand->type)) continue;
+        types.push_back(operand->type);
+        smooth.push_back(operand);
+    }
+    arguments.push_back(d);
+    auto adjoint = std::make_shared<ir::LibraryFunction>(function);
+    adjoint->symbol = function.adjoint;
+    adjoint->adjoint.clear();
+    adjoint->tangent.clear();
+    const bool is_one = types.size() == 1;
+    Value* adjoints =
+        b_.call_library(std::move(adjoint), is_one ? types[0] : Type::tuple(types), std::move(arguments));
+    for (std::size_t i = 0; i < smooth.size(); ++i)
+        accumulate(smooth[i], is_one ? adjoints : b_.extract(adjoints, {static_cast<std::int64_t>(i)}));
+}
+
 std::vector<Value*> Reverser::arguments_of(const Operation& call, const ir::Function& callee) {
     std::vector<Value*> arguments;
     for (const Value* operand : call.operands)

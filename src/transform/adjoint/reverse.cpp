@@ -29,6 +29,10 @@ void refuse_unknown(const ir::Function& kernel) {
                                    " has no gradient: it calls a function written in C++, whose derivative is "
                                    "not known");
         }
+        if (operation.op == Op::call_library && !operation.library->writes.empty()) {
+            throw CompileError(operation.span, subject + " has no gradient: it calls " + ir::named(*operation.library) +
+                                                   ", which writes to memory that is not an argument of the kernel");
+        }
         if (operation.op == Op::grad_of) {
             throw CompileError(
                 operation.span,
@@ -351,6 +355,8 @@ void Reverser::reverse(const Operation& operation) {
             return reverse_parts(operation, d);
         case Op::matmul:
             return reverse_product(operation, d);
+        case Op::call_library:
+            return reverse_library_call(operation, d);
         default:
             break;
     }

@@ -99,6 +99,7 @@ private:
     // ---- calls.cpp: functions with derivatives of their own ----
     void replay_call(const ir::Operation& call);
     void reverse_call(const ir::Operation& call);
+    void reverse_library_call(const ir::Operation& call, ir::Value* d);
     bool passes_gradients(const ir::Operation& call) const;  // an array among its operands has one
     std::vector<ir::Value*> arguments_of(const ir::Operation& call, const ir::Function& callee);
     ir::Value* as_after(const ir::Operation& use, const ir::Value* array);

@@ -173,6 +173,7 @@ std::unordered_set<const Operation*> own_atomics(const ir::Function& kernel, boo
         if (!fresh) join(at->second, indices);
     };
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op == Op::call_library && operation.library->reaches_memory()) all_known = false;
         if (operation.op == Op::call || (operation.op == Op::call_library && !operation.library->pure)) {
             for (const Value* operand : operation.operands) {
                 if (!ir::holds_array(operand->type)) continue;

@@ -81,6 +81,7 @@ std::map<Memory, Op> privatised_memories(const ir::Function& kernel) {
         }
         if (operation.op != Op::call && operation.op != Op::call_library) return;
         for (const Value* operand : operation.operands) all_known &= !ir::holds_array(operand->type);
+        if (operation.op == Op::call_library) all_known &= !operation.library->reaches_memory();
     });
     if (!all_known) return {};
     for (const Memory& memory : excluded) kinds.erase(memory);

@@ -118,6 +118,7 @@ Reach find_reach(const ir::Function& kernel) {
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op == Op::call || operation.op == Op::call_library)
             for (const Value* operand : operation.operands) all_known &= !ir::holds_array(operand->type);
+        if (operation.op == Op::call_library) all_known &= !operation.library->reaches_memory();
         if (!ir::is_atomic(operation.op)) return;
         const Value* root = ir::root_of(operation.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) return;

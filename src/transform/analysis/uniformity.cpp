@@ -111,7 +111,8 @@ private:
             case Op::atomic_cas:
                 return kVarying;  // each lane sees what the lanes before it left
             case Op::call_library:
-                return operation.library->pure && all_uniform(operands) ? kUniform : kVarying;
+                return operation.library->pure && operation.library->is_uniform && all_uniform(operands) ? kUniform
+                                                                                                       : kVarying;
             case Op::dim: {  // all lanes have as much of a trail
                 const Operation* made = operands[0]->definition;
                 return all_uniform(operands) || (made && made->op == Op::trail) ? kUniform : kVarying;
@@ -298,7 +299,7 @@ std::optional<Uniformity::Remark> obstacle(const Region& region) {
 // What will run lane by lane, or by gathers, inside a kernel that does run on lanes.
 void remark_on(const Region& region, Uniformity& found) {
     for (const Operation* operation : region.operations) {
-        if (operation->op == Op::call_library)
+        if (operation->op == Op::call_library && !operation->library->in_lanes)
             found.remarks.push_back(
                 {operation, (operation->library->native ? "the C++ function '" : "the library function '") +
                                 operation->library->symbol + "' is called for one lane after the other"});

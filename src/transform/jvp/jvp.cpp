@@ -152,6 +152,8 @@ private:
             case Op::reduce_add:
             case Op::transpose:
                 return any_tangent(operation) ? same_on_tangents(operation) : nullptr;
+            case Op::call_library:
+                return any_tangent(operation) ? of_library(operation) : nullptr;
             case Op::matmul: {
                 Value *left = tangent(operands[0]), *right = tangent(operands[1]);
                 return total(left ? b_.matmul(left, copy(operands[1])) : nullptr,
@@ -170,6 +172,22 @@ private:
                 result = total(result, times_partial(b_, operation.op, values, copy(operation.result()), i, t));
         }
         return result;
+    }
+
+    // The library has the tangent of a function of its own.
+    Value* of_library(const Operation& operation) {
+        const ir::LibraryFunction& function = *operation.library;
+        if (!has_tangent(operation.result()->type)) return nullptr;
+        if (function.tangent.empty())
+            fail(operation, "it calls " + ir::named(function) + ", whose derivative is not known");
+        std::vector<Value*> arguments = copies(operation.operands);
+        for (const Value* operand : operation.operands)
+            if (ir::is_smooth(operand->type)) arguments.push_back(tangent_or_zero(operand));
+        auto tangent = std::make_shared<ir::LibraryFunction>(function);
+        tangent->symbol = function.tangent;
+        tangent->adjoint.clear();
+        tangent->tangent.clear();
+        return b_.call_library(std::move(tangent), operation.result()->type, std::move(arguments));
     }
 
     Value* total(Value* a, Value* b) {

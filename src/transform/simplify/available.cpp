@@ -34,7 +34,7 @@ bool same_number(const Number& a, const Number& b) {
 
 bool same_library(const Operation& a, const Operation& b) {
     if (a.library == b.library) return true;
-    return a.library && b.library && a.library->symbol == b.library->symbol;
+    return a.library && b.library && *a.library == *b.library;
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// Geometry: functions of the device library (src/devlib), each with its adjoint and its tangent there.
+#include <memory>
+#include <vector>
+
+#include "builtins/groups.h"
+
+namespace weft::builtins {
+
+namespace {
+
+// `name` is that of the function in src/devlib, which is there in f32 and f64.
+std::shared_ptr<const ir::LibraryFunction> library_function(const std::string& name, Scalar scalar) {
+    const std::string type = scalar == Scalar::f64 ? "_f64" : "_f32";
+    auto function = std::make_shared<ir::LibraryFunction>();
+    function->symbol = "weft_lib_" + name + type;
+    function->adjoint = "weft_lib_" + name + "_adjoint" + type;
+    function->tangent = "weft_lib_" + name + "_tangent" + type;
+    function->in_lanes = true;
+    return function;
+}
+
+// Of 16-bit floats it is computed in f32, as all arithmetic of theirs.
+ir::Value* expand_closest_point_edge_edge(Call& call) {
+    ir::Builder& b = call.builder;
+    const Scalar given = call.arguments[0]->type.scalar();
+    const Scalar scalar = given == Scalar::f64 ? Scalar::f64 : Scalar::f32;
+    const auto as = [&](ir::Value* value, Scalar to) { return given == scalar ? value : b.cast(value, to); };
+    std::vector<ir::Value*> arguments;
+    for (ir::Value* argument : call.arguments) arguments.push_back(as(argument, scalar));
+    const Type point = arguments[0]->type;
+    ir::Value* result = b.call_library(library_function("closest_edge_edge", scalar), point, std::move(arguments));
+    return as(result, given);
+}
+
+constexpr Entry kEntries[] = {
+    {"closest_point_edge_edge", "(p1: Vec[3,F], q1: Vec[3,F], p2: Vec[3,F], q2: Vec[3,F], epsilon: F) -> Vec[3,F]",
+     "Where two segments p1 q1 and p2 q2 are closest: how far along each of them, from 0 to 1, and how far apart; a "
+     "segment whose squared length is at most epsilon counts as its first point.",
+     expand_closest_point_edge_edge},
+};
+
+}  // namespace
+
+std::span<const Entry> geometry_entries() { return kEntries; }
+
+}  // namespace weft::builtins

@@ -1,0 +1,139 @@
+// Calls of library functions (ir::LibraryFunction).
+//
+// A function of the device library that runs in lanes gets each operand and the result by a pointer to their components,
+// each in all lanes (devlib/lanes.h). Inlined, nothing of that is left.
+//
+// Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an array
+// as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a pointer that
+// comes first.
+#include <algorithm>
+
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+void Emitter::emit_call_library(const Operation& operation) {
+    operation.library->in_lanes ? emit_call_in_lanes(operation) : emit_call_for_each_lane(operation);
+}
+
+void Emitter::emit_call_in_lanes(const Operation& operation) {
+    bool is_uniform = operation.library->is_uniform;
+    for (const ir::Value* operand : operation.operands)
+        for (const Leaf& leaf : value(operand).leaves) is_uniform &= leaf.uniform();
+    const int width = is_uniform ? 1 : lanes_;
+    const auto room = [&](const std::vector<LeafType>& leaves) {
+        return stack_slot(bytes_type(static_cast<std::int64_t>(leaves.size()) * 8 * width),
+                          llvm::Align(static_cast<std::uint64_t>(std::max(64, 8 * width))));
+    };
+    const auto place = [&](llvm::Value* slot, const LeafType& leaf, std::size_t number) {
+        return byte_offset(slot, static_cast<std::int64_t>(number) * size_of(leaf) * width);
+    };
+    const auto alignment = [&](const LeafType& leaf) { return llvm::Align(static_cast<std::uint64_t>(size_of(leaf))); };
+
+    const Type type = operation.result()->type;
+    const std::vector<LeafType> results = leaf_types(type);
+    llvm::Value* result = room(results);
+    llvm::SmallVector<llvm::Value*, 12> arguments{result};
+    for (const ir::Value* operand : operation.operands) {
+        const std::vector<LeafType> leaves = leaf_types(operand->type);
+        llvm::Value* slot = room(leaves);
+        for (std::size_t l = 0; l < leaves.size(); ++l) {
+            Leaf& leaf = value(operand).leaves[l];
+            llvm::Value* number = to_memory(width == 1 ? leaf.scalar : vector(leaf), leaves[l]);
+            builder_.CreateAlignedStore(number, place(slot, leaves[l], l), alignment(leaves[l]));
+        }
+        arguments.push_back(slot);
+    }
+    const std::string symbol = operation.library->symbol + "_w" + std::to_string(width);
+    const llvm::SmallVector<llvm::Type*, 12> parameters(arguments.size(), builder_.getPtrTy());
+    llvm::FunctionCallee callee =
+        module_.getOrInsertFunction(symbol, llvm::FunctionType::get(builder_.getVoidTy(), parameters, false));
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    builder_.CreateCall(callee, arguments);
+
+    LaneValue whole{type, {}, {}};
+    for (std::size_t l = 0; l < results.size(); ++l) {
+        llvm::Type* scalar = memory_type(results[l]);
+        llvm::Value* from = place(result, results[l], l);
+        llvm::Value* number =
+            builder_.CreateAlignedLoad(width == 1 ? scalar : lanes_of(scalar), from, alignment(results[l]));
+        number = from_memory(number, results[l]);
+        whole.leaves.push_back(width == 1 ? Leaf::of_scalar(number) : Leaf::of_vector(number));
+    }
+    set(operation.result(), std::move(whole));
+}
+
+void Emitter::emit_call_for_each_lane(const Operation& operation) {
+    const ir::Value* result = operation.results.empty() ? nullptr : operation.result();
+    Type type = result ? result->type : Type::none();
+    bool returns = type.is_scalar(), writes = !returns && !type.is_none();
+    std::vector<LeafType> leaves = leaf_types(type);
+    auto passed = [&](const LeafType& leaf) { return memory_type(leaf); };
+
+    // Room for what goes through pointers, made once in the entry block.
+    // As aligned as a whole vector of results wants.
+    const auto room = [&](std::int64_t bytes) { return stack_slot(bytes_type(bytes), llvm::Align(64)); };
+    llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
+    std::vector<llvm::Type*> parameters;
+    std::vector<llvm::Value*> views;
+    if (writes) parameters.push_back(builder_.getPtrTy());
+    for (const ir::Value* operand : operation.operands) {
+        if (operand->type.is_array()) {
+            views.push_back(room(static_cast<std::int64_t>(sizeof(ArrayView))));
+            parameters.push_back(builder_.getPtrTy());
+        } else {
+            views.push_back(nullptr);
+            for (const LeafType& leaf : leaf_types(operand->type)) parameters.push_back(passed(leaf));
+        }
+    }
+    llvm::Type* returned = returns ? passed(leaves[0]) : builder_.getVoidTy();
+    llvm::FunctionCallee callee =
+        module_.getOrInsertFunction(operation.library->symbol, llvm::FunctionType::get(returned, parameters, false));
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+
+    // One slot of results per leaf and lane, in memory: the loop over lanes carries nothing.
+    std::vector<llvm::Value*> slots;
+    for (const LeafType& leaf : leaves) slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_));
+    auto in_memory = [&](llvm::Value* scalar, const LeafType& leaf) {
+        return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty())
+                                                               : scalar;
+    };
+    for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
+        std::vector<llvm::Value*> arguments;
+        if (writes) arguments.push_back(written);
+        for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+            LaneValue& operand = value(operation.operands[i]);
+            std::vector<LeafType> types = leaf_types(operation.operands[i]->type);
+            for (std::size_t l = 0; l < types.size(); ++l) {
+                llvm::Value* scalar = in_memory(lane_of(operand.leaves[l], lane), types[l]);
+                if (views[i])
+                    builder_.CreateStore(scalar, byte_offset(views[i], types[l].offset));
+                else
+                    arguments.push_back(scalar);
+            }
+            if (views[i]) arguments.push_back(views[i]);
+        }
+        llvm::Value* call = builder_.CreateCall(callee, arguments);
+        for (std::size_t l = 0; l < leaves.size(); ++l) {
+            llvm::Value* scalar =
+                returns ? call : builder_.CreateLoad(passed(leaves[l]), byte_offset(written, leaves[l].offset));
+            builder_.CreateStore(scalar, builder_.CreateGEP(passed(leaves[l]), slots[l], lane));
+        }
+        return nullptr;
+    });
+    if (!result) return;
+    LaneValue whole{type, {}, {}};
+    for (std::size_t l = 0; l < leaves.size(); ++l) {
+        if (lanes_ == 1)
+            whole.leaves.push_back(
+                Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
+        else
+            whole.leaves.push_back(Leaf::of_vector(from_memory(
+                builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
+    }
+    set(result, std::move(whole));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,85 @@
+#include "jit/devlib.h"
+
+#include <string>
+#include <vector>
+
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBufferRef.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "support/error.h"
+
+namespace weft::jit {
+
+namespace {
+
+constexpr char kPrefix[] = "weft_lib_";
+// Functions of no more instructions are inlined wherever they are called.
+constexpr unsigned kMostInlined = 600;
+
+std::vector<std::string> missing_functions(const llvm::Module& module) {
+    std::vector<std::string> missing;
+    for (const llvm::Function& function : module)
+        if (function.isDeclaration() && function.getName().starts_with(kPrefix)) missing.push_back(function.getName().str());
+    return missing;
+}
+
+// Bodies are loaded when the linker asks for them.
+std::unique_ptr<llvm::Module> open(const DevlibPart& part, llvm::Module& into) {
+    const llvm::StringRef bytes(reinterpret_cast<const char*>(part.bitcode), part.size);
+    llvm::Expected<std::unique_ptr<llvm::Module>> library =
+        llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "devlib"), into.getContext());
+    if (!library) throw InternalError("the device library cannot be read: " + llvm::toString(library.takeError()));
+    // What clang says of its own module (levels of PIC, frame pointers) is not about the kernel's.
+    if (llvm::Error error = (*library)->materializeMetadata())
+        throw InternalError("the device library cannot be read: " + llvm::toString(std::move(error)));
+    for (const char* name : {"llvm.module.flags", "llvm.ident"})
+        if (llvm::NamedMDNode* metadata = (*library)->getNamedMetadata(name)) metadata->eraseFromParent();
+    (*library)->setTargetTriple(into.getTargetTriple());
+    (*library)->setDataLayout(into.getDataLayout());
+    return std::move(*library);
+}
+
+// The code is for the processor that the kernel is for, not for the one that clang was told.
+void adopt(llvm::Function& function) {
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    for (const char* attribute : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "no-builtins",
+                                  "stack-protector-buffer-size", "no-trapping-math"})
+        function.removeFnAttr(attribute);
+}
+
+void inline_calls_of(llvm::Function& function) {
+    std::vector<llvm::CallInst*> calls;
+    for (llvm::User* user : function.users())
+        if (auto* call = llvm::dyn_cast<llvm::CallInst>(user)) calls.push_back(call);
+    for (llvm::CallInst* call : calls) {
+        llvm::InlineFunctionInfo info;
+        const llvm::InlineResult result = llvm::InlineFunction(*call, info);
+        WEFT_CHECK(result.isSuccess(), std::string("a function of the device library cannot be inlined: ") +
+                                           result.getFailureReason());
+    }
+    if (function.use_empty()) function.eraseFromParent();
+}
+
+}  // namespace
+
+void link_devlib(llvm::Module& module, Target::Kind kind) {
+    const std::vector<std::string> wanted = missing_functions(module);
+    if (wanted.empty()) return;
+    for (const DevlibPart& part : devlib_parts())
+        if (part.kind == kind && !missing_functions(module).empty() &&
+            llvm::Linker::linkModules(module, open(part, module), llvm::Linker::LinkOnlyNeeded))
+            throw InternalError("the device library cannot be linked");
+    for (const std::string& name : wanted) {
+        llvm::Function& function = *module.getFunction(name);
+        if (function.isDeclaration()) throw InternalError("the device library has no function '" + name + "'");
+        adopt(function);
+        if (function.getInstructionCount() <= kMostInlined) inline_calls_of(function);
+    }
+}
+
+}  // namespace weft::jit
