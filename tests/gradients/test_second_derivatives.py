@@ -13,6 +13,8 @@ from test_builtins import SINGLE, directed, points, rounded, size, swept, weight
 from warp import _weft
 
 STEP = 2e-3
+# Functions of the device library have an adjoint and a tangent, and no derivative of these.
+LIBRARY = ["closest_point_edge_edge"]
 
 
 def against_differences(call, inputs, directions, products, quotients, certain=1e-7, tolerance=1e-6):
@@ -40,7 +42,7 @@ def against_differences(call, inputs, directions, products, quotients, certain=1
     return messages
 
 
-@pytest.mark.parametrize("name", [n for n in _weft.builtin_names() if swept(n) and n not in SINGLE])
+@pytest.mark.parametrize("name", [n for n in _weft.builtin_names() if swept(n) and n not in SINGLE + LIBRARY])
 def test_second_derivatives(name, tmp_path):
     calls = [c for c in swept(name) if c.scalar == "float64"]
     kernels = slopes.build(calls, tmp_path, f"{name}_twice")
@@ -51,6 +53,17 @@ def test_second_derivatives(name, tmp_path):
     for row in zip(calls, inputs, directions, products, quotients):
         messages += against_differences(*row)
     assert not messages, "\n".join(messages)
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_second_derivatives_of_library_functions_are_errors_that_name_them(name, tmp_path):
+    calls = [c for c in swept(name) if c.scalar == "float64"]
+    kernels = slopes.build(calls, tmp_path, f"{name}_twice")
+    inputs, weights, directions = ([made(c) for c in calls] for made in (points, weighting, directed))
+    with pytest.raises(
+        wp.CompileError, match="library function 'weft_lib_.*_adjoint_f64', whose derivative is not known"
+    ):
+        slopes.products(calls, kernels, inputs, weights, directions)
 
 
 @pytest.mark.parametrize("name", SINGLE)
