@@ -13,33 +13,11 @@ namespace weft::codegen {
 using ir::Op;
 using ir::Operation;
 
-// The operation that an atomic applies to the old value.
-Op plain_operation(Op op) {
-    switch (op) {
-        case Op::atomic_add:
-            return Op::add;
-        case Op::atomic_sub:
-            return Op::sub;
-        case Op::atomic_min:
-            return Op::min;
-        case Op::atomic_max:
-            return Op::max;
-        case Op::atomic_and:
-            return Op::and_;
-        case Op::atomic_or:
-            return Op::or_;
-        case Op::atomic_xor:
-            return Op::xor_;
-        default:
-            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' applies no operation");
-    }
-}
-
 namespace {
 
-constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
-
 bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
+
+constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
 
 llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signed) {
     using Kind = llvm::AtomicRMWInst;
@@ -75,17 +53,16 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
     llvm::Align alignment(static_cast<std::uint64_t>(row.bytes()));
     llvm::Type* bits_type = builder_.getIntNTy(static_cast<unsigned>(row.bits));
     if (op == Op::atomic_cas) {
-        llvm::Value* pair =
-            builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
-                                         builder_.CreateBitCast(operand, bits_type), alignment, kRelaxed, kRelaxed,
-                                         atomic_scope());
+        llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, builder_.CreateBitCast(compare, bits_type),
+                                                         builder_.CreateBitCast(operand, bits_type), alignment,
+                                                         kRelaxed, kRelaxed, atomic_scope());
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
     if (op == Op::atomic_exch || (!is_half(scalar) && has_atomic(op, scalar)))
         return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()),
                                         pointer, operand, alignment, kRelaxed, atomic_scope());
 
-    // No instruction knows it, as 16-bit floats: compare and swap until nobody came between.
+    // No instruction knows it, as small floats: compare and swap until nobody came between.
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
     llvm::Value* seen = builder_.CreateAlignedLoad(bits_type, pointer, alignment);
     builder_.CreateBr(loop);
@@ -93,7 +70,7 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
     llvm::PHINode* old = builder_.CreatePHI(bits_type, 2);
     old->addIncoming(seen, before);
     llvm::Value* before_it = builder_.CreateBitCast(old, operand->getType());
-    llvm::Value* fresh = builder_.CreateBitCast(binary(plain_operation(op), scalar, before_it, operand), bits_type);
+    llvm::Value* fresh = builder_.CreateBitCast(binary(*ir::applied(op), scalar, before_it, operand), bits_type);
     llvm::Value* pair =
         builder_.CreateAtomicCmpXchg(pointer, old, fresh, alignment, kRelaxed, kRelaxed, atomic_scope());
     old->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
@@ -162,7 +139,7 @@ llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
 
 // All active lanes into one place, in one atomic. False where the operation does not allow it.
 bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand) {
-    if (scalar == Scalar::boolean || is_half(scalar) || op == Op::atomic_exch || op == Op::atomic_cas) return false;
+    if (scalar == Scalar::boolean || is_half(scalar) || !ir::applied(op)) return false;
     apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
 }
@@ -173,7 +150,7 @@ llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& plac
     if (!is_own(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
     llvm::Value* old = with_alias(builder_.CreateAlignedLoad(operand->getType(), place.pointer, alignment), place.root);
-    llvm::Value* fresh = binary(plain_operation(op), scalar, old, operand);
+    llvm::Value* fresh = binary(*ir::applied(op), scalar, old, operand);
     with_alias(builder_.CreateAlignedStore(fresh, place.pointer, alignment), place.root);
     return old;
 }
@@ -233,8 +210,9 @@ namespace {
 
 // The operands of an atomic that are neither the array nor values.
 llvm::ArrayRef<ir::Value*> indices_of(const Operation& operation) {
-    const std::size_t values = operation.op == Op::atomic_cas ? 2 : 1;
-    return llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back(values);
+    return llvm::ArrayRef<ir::Value*>(operation.operands)
+        .drop_front()
+        .drop_back(ir::values_behind_indices(operation.op));
 }
 
 }  // namespace
@@ -265,9 +243,9 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
     if (lanes_ > 1 && !used) {
         bool all_at_once = address.uniform();
         for (std::size_t i = 0; i < leaves.size() && all_at_once; ++i)
-            all_at_once = reduce_into(operation.op, leaves[i].scalar,
-                                      {byte_offset(address.base, leaves[i].offset), address.root},
-                                      value(stored).leaves[i]);
+            all_at_once =
+                reduce_into(operation.op, leaves[i].scalar, {byte_offset(address.base, leaves[i].offset), address.root},
+                            value(stored).leaves[i]);
         if (all_at_once) return old;
         if (!mask_ && is_own(address.root)) {
             // Its indices hold here, and not where another way goes.

@@ -32,8 +32,7 @@ Emitter::Emitter(const transform::KernelPlan& plan, int lanes, const Machine& ma
 
 llvm::Value* Emitter::stack_slot(llvm::Type* type, llvm::Align alignment, const char* name) {
     Builder entry(&function_->getEntryBlock(), function_->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    llvm::AllocaInst* memory =
-        entry.CreateAlloca(type, module_.getDataLayout().getAllocaAddrSpace(), nullptr, name);
+    llvm::AllocaInst* memory = entry.CreateAlloca(type, module_.getDataLayout().getAllocaAddrSpace(), nullptr, name);
     memory->setAlignment(alignment);
     return entry.CreateAddrSpaceCast(memory, builder_.getPtrTy());
 }
@@ -150,16 +149,17 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_array_at(operation);
         case Op::overlay:
             return emit_overlay(operation);
-        case Op::atomic_add:
-        case Op::atomic_sub:
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_and:
-        case Op::atomic_or:
-        case Op::atomic_xor:
-        case Op::atomic_exch:
-        case Op::atomic_cas:
+#define WEFT_CLASS_atomic(id) case Op::id:
+#include "ir/ops.def"
             return emit_atomic(operation);
+#define WEFT_CLASS_unary(id) case Op::id:
+#define WEFT_CLASS_binary(id) case Op::id:
+#include "ir/ops.def"
+            return emit_componentwise(operation);
+#define WEFT_CLASS_compare(id) case Op::id:
+#define WEFT_CLASS_classify(id) case Op::id:
+#include "ir/ops.def"
+            return emit_compare(operation);
         case Op::if_:
             return emit_if(operation);
         case Op::for_:
@@ -183,17 +183,7 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_assert(operation);
         case Op::call:
             return emit_call(operation);
-        default:
-            break;
-    }
-    switch (ir::op_class(operation.op)) {
-        case ir::OpClass::unary:
-        case ir::OpClass::binary:
-            return emit_componentwise(operation);
-        case ir::OpClass::compare:
-        case ir::OpClass::classify:
-            return emit_compare(operation);
-        case ir::OpClass::other:
+        case Op::loaded:  // for transform/adjoint only
             break;
     }
     throw InternalError(std::string("codegen: no way to emit '") + ir::op_name(operation.op) + "'");

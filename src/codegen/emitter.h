@@ -45,9 +45,6 @@
 
 namespace weft::codegen {
 
-// The operation that an atomic applies to the old value.
-ir::Op plain_operation(ir::Op op);
-
 // What a module's functions are called as.
 struct Callees {
     std::unordered_map<const ir::Function*, llvm::Function*> functions;

@@ -221,8 +221,7 @@ Value* Builder::array_at(Type array, Value* address, std::vector<Value*> extents
 }
 
 Value* Builder::atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values) {
-    WEFT_CHECK(op >= Op::atomic_add && op <= Op::atomic_cas,
-               std::string("operation '") + op_name(op) + "' is no atomic");
+    WEFT_CHECK(is_atomic(op), std::string("operation '") + op_name(op) + "' is no atomic");
     return simple(*this, op, joined(array, indices, values));
 }
 

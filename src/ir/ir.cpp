@@ -6,13 +6,6 @@
 namespace weft::ir {
 namespace {
 
-constexpr OpClass kClasses[] = {
-#define WEFT_OP(id, cls) OpClass::cls,
-#include "ir/ops.def"
-#undef WEFT_OP
-};
-constexpr std::size_t kOpCount = std::size(kClasses);
-
 // The text name of an enumerator: a trailing '_' only keeps it from being a C++ keyword, and the group prefixes "cmp_"
 // and "atomic_" are written with a '.'.
 std::string text_name(std::string_view id) {
@@ -25,9 +18,8 @@ std::string text_name(std::string_view id) {
 
 const std::array<std::string, kOpCount>& names() {
     static const std::array<std::string, kOpCount> table = {
-#define WEFT_OP(id, cls) text_name(#id),
+#define WEFT_OP(id, ...) text_name(#id),
 #include "ir/ops.def"
-#undef WEFT_OP
     };
     return table;
 }
@@ -35,7 +27,27 @@ const std::array<std::string, kOpCount>& names() {
 }  // namespace
 
 const char* op_name(Op op) { return names()[static_cast<std::size_t>(op)].c_str(); }
-OpClass op_class(Op op) { return kClasses[static_cast<std::size_t>(op)]; }
+std::optional<Op> applied(Op atomic) {
+    switch (atomic) {
+#define WEFT_ATOMIC(id, applied) \
+    case Op::id:                 \
+        return Op::applied;
+#include "ir/ops.def"
+        default:
+            return std::nullopt;
+    }
+}
+
+std::size_t values_behind_indices(Op op) {
+    switch (op_info(op).form) {
+        case OpForm::element_value:
+            return 1;
+        case OpForm::element_values:
+            return 2;
+        default:
+            return 0;
+    }
+}
 
 std::optional<Op> parse_op(std::string_view name) {
     static const std::unordered_map<std::string_view, Op> table = [] {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,16 +33,52 @@
 namespace weft::ir {
 
 enum class Op : std::uint8_t {
-#define WEFT_OP(id, cls) id,
+#define WEFT_OP(id, ...) id,
 #include "ir/ops.def"
-#undef WEFT_OP
 };
-enum class OpClass : std::uint8_t { unary, binary, compare, classify, other };
+// The columns of ops.def, which says what they mean.
+enum class OpClass : std::uint8_t { unary, binary, compare, classify, atomic, other };
+enum class OpForm : std::uint8_t {
+    listed,
+    number,
+    path,
+    path_then,
+    shape,
+    element,
+    element_value,
+    element_values,
+    part_element,
+    call,
+    library,
+    axis,
+    message,
+    regions
+};
+enum class ResultType : std::uint8_t { follows, stated };
+enum class Derivative : std::uint8_t { none, partial, own };
+struct OpInfo {
+    OpClass cls;
+    OpForm form;
+    ResultType type;
+    Derivative derivative;
+    double cost;
+};
+inline constexpr OpInfo kOps[] = {
+#define WEFT_OP(id, cls, form, type, derivative, cost) \
+    {OpClass::cls, OpForm::form, ResultType::type, Derivative::derivative, cost},
+#include "ir/ops.def"
+};
+inline constexpr std::size_t kOpCount = std::size(kOps);
 
+inline const OpInfo& op_info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
 const char* op_name(Op op);  // "add", "cmp.lt", "atomic.add", "if", "for"
-OpClass op_class(Op op);
+inline OpClass op_class(Op op) { return op_info(op).cls; }
 std::optional<Op> parse_op(std::string_view name);
-inline bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+inline bool is_atomic(Op op) { return op_class(op) == OpClass::atomic; }
+// What an atomic applies to the element and its value: add of atomic_add. Empty for those that only replace.
+std::optional<Op> applied(Op atomic);
+// Of an operation on an element: how many operands stand behind the indices, as the values that it writes.
+std::size_t values_behind_indices(Op op);
 // Store or atomic.
 inline bool writes(Op op) { return op == Op::store || is_atomic(op); }
 

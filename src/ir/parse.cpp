@@ -373,7 +373,7 @@ private:
     std::vector<Type> plain(Operation& operation, const Token& name) {
         operands(operation);
         Type stated;
-        if (states_its_type(operation.op) && operation.op != Op::constant) {
+        if (op_info(operation.op).type == ResultType::stated && operation.op != Op::constant) {
             expect(':');
             stated = type();
         } else if (operation.op == Op::constant) {
@@ -446,60 +446,45 @@ private:
     }
 
     void operands(Operation& operation) {
-        switch (operation.op) {
-            case Op::constant:
+        switch (op_info(operation.op).form) {
+            case OpForm::listed:
+                if (peek().kind == Token::Kind::value && !starts_operation()) uses(operation.operands);
                 break;
-            case Op::extract:
-            case Op::member:
-            case Op::dim:
+            case OpForm::path:
                 operation.operands.push_back(use());
                 static_path(operation);
                 break;
-            case Op::null:
-                break;
-            case Op::local_array:
-                static_path(operation);
-                operation.unset = accept_word("unset");
-                break;
-            case Op::insert:
-            case Op::slice:
+            case OpForm::path_then:
                 operation.operands.push_back(use());
                 static_path(operation);
                 expect(',');
                 uses(operation.operands);
                 break;
-            case Op::insert_at: {
+            case OpForm::shape:
+                static_path(operation);
+                operation.unset = accept_word("unset");
+                break;
+            case OpForm::element:
+            case OpForm::element_value:
+            case OpForm::element_values:
+                indexed(operation);
+                if (accept(',')) uses(operation.operands);
+                break;
+            case OpForm::part_element: {
                 indexed(operation);
                 expect(',');
                 Value* part = use();
                 operation.operands.insert(operation.operands.begin() + 1, part);
                 break;
             }
-            case Op::extract_at:
-            case Op::view:
-            case Op::load:
-            case Op::store:
-            case Op::loaded:
-            case Op::atomic_add:
-            case Op::atomic_sub:
-            case Op::atomic_min:
-            case Op::atomic_max:
-            case Op::atomic_and:
-            case Op::atomic_or:
-            case Op::atomic_xor:
-            case Op::atomic_exch:
-            case Op::atomic_cas:
-                indexed(operation);
-                if (accept(',')) uses(operation.operands);
-                break;
-            case Op::call: {
+            case OpForm::call: {
                 const Token& callee = expect_kind(Token::Kind::symbol, "a function");
                 operation.function = module_->find(callee.text);
                 if (!operation.function) fail(callee, "there is no function '" + callee.text + "'");
                 arguments(operation);
                 break;
             }
-            case Op::call_library: {
+            case OpForm::library: {
                 auto library = std::make_shared<LibraryFunction>();
                 library->symbol = expect_kind(Token::Kind::string, "a symbol in quotes").text;
                 arguments(operation);
@@ -509,18 +494,16 @@ private:
                 operation.library = std::move(library);
                 break;
             }
-            case Op::tid:
+            case OpForm::axis:
                 operation.ints.push_back(integer());
                 break;
-            case Op::print:
-            case Op::raise:
-            case Op::require:
-            case Op::assert_:
+            case OpForm::message:
                 operation.text = expect_kind(Token::Kind::string, "a text in quotes").text;
                 if (accept(',')) uses(operation.operands);
                 break;
-            default:
-                if (peek().kind == Token::Kind::value && !starts_operation()) uses(operation.operands);
+            case OpForm::number:   // constant(), which has to know the type first
+            case OpForm::regions:  // if_(), for_(), while_()
+                break;
         }
     }
 

@@ -384,7 +384,6 @@ void Printer::constant(const Operation& operation) {
     std::vector<Scalar> scalars;
     append_leaves(t, scalars);
     const std::vector<Number>& numbers = operation.numbers;
-    out_ += ' ';
     if (t.is_scalar() && numbers.size() == 1) {
         append_number(out_, numbers[0], scalars[0]);
         return;
@@ -401,67 +400,49 @@ void Printer::constant(const Operation& operation) {
 
 void Printer::plain(const Operation& operation) {
     out_ += op_name(operation.op);
+    const OpInfo& row = op_info(operation.op);
     const std::span<Value* const> operands(operation.operands);
-    switch (operation.op) {
-        case Op::constant:
+    if (row.form != OpForm::listed) out_ += ' ';
+    switch (row.form) {
+        case OpForm::listed:
+            if (!operands.empty()) out_ += ' ';
+            uses(operands);
+            break;
+        case OpForm::number:
             constant(operation);
             break;
-        case Op::extract:
-        case Op::member:
-        case Op::dim:
-            out_ += ' ';
+        case OpForm::path:
             uses(operands);
             static_path(operation.ints);
             break;
-        case Op::local_array:
-            out_ += ' ';
-            static_path(operation.ints);
-            if (operation.unset) out_ += " unset";
-            break;
-        case Op::insert:
-        case Op::slice:
-            out_ += ' ';
+        case OpForm::path_then:
             uses(operands.first(1));
             static_path(operation.ints);
             out_ += ", ";
             uses(operands.subspan(1));
             break;
-        case Op::extract_at:
-        case Op::view:
-            out_ += ' ';
-            indexed(operation, 1, operands.size() - 1, {});
+        case OpForm::shape:
+            static_path(operation.ints);
+            if (operation.unset) out_ += " unset";
             break;
-        case Op::insert_at:
-            out_ += ' ';
-            indexed(operation, 2, operands.size() - 2, operands.subspan(1, 1));
-            break;
-        case Op::load:
-        case Op::store:
-        case Op::loaded:
-        case Op::atomic_add:
-        case Op::atomic_sub:
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_and:
-        case Op::atomic_or:
-        case Op::atomic_xor:
-        case Op::atomic_exch:
-        case Op::atomic_cas: {
-            out_ += ' ';
-            const std::size_t values = operation.op == Op::load ? 0 : operation.op == Op::atomic_cas ? 2 : 1;
-            const std::size_t indices = operands.size() - 1 - std::min(values, operands.size() - 1);
+        case OpForm::element:
+        case OpForm::element_value:
+        case OpForm::element_values: {
+            const std::size_t behind = operands.size() - 1;
+            const std::size_t indices = behind - std::min(values_behind_indices(operation.op), behind);
             indexed(operation, 1, indices, operands.subspan(1 + indices));
             break;
         }
-        case Op::call:
-            out_ += ' ';
+        case OpForm::part_element:
+            indexed(operation, 2, operands.size() - 2, operands.subspan(1, 1));
+            break;
+        case OpForm::call:
             symbol(operation.function ? operation.function->name : std::string_view());
             out_ += '(';
             uses(operands);
             out_ += ')';
             break;
-        case Op::call_library:
-            out_ += ' ';
+        case OpForm::library:
             append_quoted(out_, operation.library->symbol);
             out_ += '(';
             uses(operands);
@@ -469,26 +450,20 @@ void Printer::plain(const Operation& operation) {
             library(*operation.library);
             if (operation.library->native) native(*operation.library->native);
             break;
-        case Op::tid:
-            out_ += ' ';
+        case OpForm::axis:
             for (const std::int64_t axis : operation.ints) integer(axis);
             break;
-        case Op::print:
-        case Op::raise:
-        case Op::require:
-        case Op::assert_:
-            out_ += ' ';
+        case OpForm::message:
             append_quoted(out_, operation.text);
             for (const Value* operand : operands) {
                 out_ += ", ";
                 use(operand);
             }
             break;
-        default:
-            if (!operands.empty()) out_ += ' ';
-            uses(operands);
+        case OpForm::regions:
+            break;  // structured()
     }
-    if (states_its_type(operation.op)) {
+    if (row.type == ResultType::stated) {
         out_ += " : ";
         type(operation.results.empty() ? Type::none() : operation.results[0]->type);
     }

@@ -1,5 +1,7 @@
 #include "ir/typing.h"
 
+#include "support/error.h"
+
 namespace weft::ir {
 namespace {
 
@@ -235,7 +237,7 @@ Type Rules::components() const {
 Type Rules::atomic() const {
     const Type element = element_at();
     const bool swaps = op_.op == Op::atomic_cas;
-    expect_count(1 + static_cast<std::size_t>(type(0).ndim()) + (swaps ? 2 : 1));
+    expect_count(1 + static_cast<std::size_t>(type(0).ndim()) + values_behind_indices(op_.op));
     expect(swaps ? element.is_scalar() : is_numeric(element), swaps ? "an array of scalars" : "an array of numbers");
     for (std::size_t i = 1 + static_cast<std::size_t>(type(0).ndim()); i < count(); ++i) {
         expect(type(i) == element, "a value of type " + quoted(element));
@@ -277,6 +279,8 @@ Type Rules::result() const {
             expect_count(1);
             expect(type(0).is_float(), "a float scalar");
             return bool_type();
+        case OpClass::atomic:
+            return atomic();
         case OpClass::other:
             break;
     }
@@ -424,16 +428,6 @@ Type Rules::result() const {
             expect(type(1) == u64_type(), "an offset of type u64");
             for (std::size_t i = 2; i < count(); ++i) expect(type(i) == i32_type(), "extents of type i32");
             return stated_;
-        case Op::atomic_add:
-        case Op::atomic_sub:
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_and:
-        case Op::atomic_or:
-        case Op::atomic_xor:
-        case Op::atomic_exch:
-        case Op::atomic_cas:
-            return atomic();
         case Op::call:
             return call();
         case Op::call_library:
@@ -461,9 +455,19 @@ Type Rules::result() const {
         case Op::yield:
         case Op::return_:
             return Type::none();
-        default:
+        case Op::if_:
+        case Op::for_:
+        case Op::while_:
             fail("has regions: its results are not those of one type");
+#define WEFT_CLASS_unary(id) case Op::id:
+#define WEFT_CLASS_binary(id) case Op::id:
+#define WEFT_CLASS_compare(id) case Op::id:
+#define WEFT_CLASS_classify(id) case Op::id:
+#define WEFT_CLASS_atomic(id) case Op::id:
+#include "ir/ops.def"
+            break;  // of a class above
     }
+    throw InternalError(std::string("no rule for the type of '") + op_name(op_.op) + "'");
 }
 
 }  // namespace
@@ -559,25 +563,6 @@ void append_leaves(Type type, std::vector<Scalar>& out) {
         for (Type element : type.elements()) append_leaves(element, out);
     } else {
         fail("there are no constants of type " + quoted(type));
-    }
-}
-
-bool states_its_type(Op op) {
-    switch (op) {
-        case Op::constant:
-        case Op::make:
-        case Op::splat:
-        case Op::cast:
-        case Op::bitcast:
-        case Op::call_library:
-        case Op::null:
-        case Op::local_array:
-        case Op::trail:
-        case Op::array_at:
-        case Op::overlay:
-            return true;
-        default:
-            return false;
     }
 }
 

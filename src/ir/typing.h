@@ -33,12 +33,8 @@ Type gradient_type(const Function& function);
 // The scalar of each leaf.
 void append_leaves(Type type, std::vector<Scalar>& out);
 
-// True for operations whose result type does not follow from operands and attributes: constant, make, splat, cast,
-// bitcast, call_library. The text form states it.
-bool states_its_type(Op op);
-
 // The type of the single result (none where there is no result) of an operation without regions. `stated` is the result
-// type asked for; it matters for the operations above only. Throws TypeMistake.
+// type asked for; it matters where ops.def says "stated" only. Throws TypeMistake.
 Type result_type(const Operation& operation, Type stated);
 
 }  // namespace weft::ir

@@ -10,9 +10,9 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "transform/adjoint/record.h"
+#include "transform/analysis/memory.h"
 #include "transform/analysis/own_elements.h"
 #include "transform/pipeline.h"
-#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 
@@ -23,26 +23,10 @@ using ir::Value;
 
 Value* atomic_leaves(ir::Builder& b, const Operation& atomic, Value* old) {
     Value* value = atomic.operands.back();
-    switch (atomic.op) {
-        case Op::atomic_add:
-            return b.binary(Op::add, old, value);
-        case Op::atomic_sub:
-            return b.binary(Op::sub, old, value);
-        case Op::atomic_min:
-            return b.binary(Op::min, old, value);
-        case Op::atomic_max:
-            return b.binary(Op::max, old, value);
-        case Op::atomic_and:
-            return b.binary(Op::and_, old, value);
-        case Op::atomic_or:
-            return b.binary(Op::or_, old, value);
-        case Op::atomic_xor:
-            return b.binary(Op::xor_, old, value);
-        case Op::atomic_cas:
-            return b.select(b.compare(Op::cmp_eq, old, atomic.operands[atomic.operands.size() - 2]), value, old);
-        default:
-            return value;
-    }
+    if (const std::optional<Op> applied = ir::applied(atomic.op)) return b.binary(*applied, old, value);
+    if (atomic.op == Op::atomic_exch) return value;
+    Value* expected = atomic.operands[atomic.operands.size() - 2];  // of atomic_cas
+    return b.select(b.compare(Op::cmp_eq, old, expected), value, old);
 }
 
 namespace {

@@ -26,66 +26,6 @@ double trips(const Operation& loop) {
     return known ? static_cast<double>(*known) : kUnknownTrips;
 }
 
-// Nanoseconds of one scalar operation.
-double weight(Op op) {
-    switch (op) {
-        case Op::constant:
-        case Op::make:
-        case Op::splat:
-        case Op::extract:
-        case Op::insert:
-        case Op::transpose:
-        case Op::detach:
-        case Op::detach_reverse:
-        case Op::yield:
-        case Op::return_:
-        case Op::tid:
-        case Op::dim:
-        case Op::view:
-        case Op::components:
-        case Op::member:
-        case Op::grad_of:
-        case Op::trail:
-        case Op::slice:
-        case Op::null:
-        case Op::array_at:
-        case Op::address:
-        case Op::overlay:
-        case Op::block_dim:
-        case Op::if_:
-        case Op::for_:
-        case Op::while_:
-            return 0.0;
-        case Op::load:
-        case Op::store:
-            return 0.5;
-        case Op::sqrt:
-        case Op::div:
-        case Op::rem:
-            return 2.0;
-        case Op::pow:
-            return 20.0;
-        case Op::erfinv:
-        case Op::erfcinv:
-            return 150.0;
-        case Op::atomic_add:
-        case Op::atomic_sub:
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_and:
-        case Op::atomic_or:
-        case Op::atomic_xor:
-        case Op::atomic_exch:
-        case Op::atomic_cas:
-            return 5.0;
-        case Op::call_library:
-        case Op::print:
-            return 200.0;
-        default:
-            return is_library_math(op) ? 8.0 : 0.3;
-    }
-}
-
 // An access that finds the lanes' elements apart takes them one by one, and each has its way into and out of the
 // register besides: several times a scalar one, whose address the processor has ready. Under a mask the pointers are
 // chosen before. bench/throughput/bodies.py has kernels where this decides.
@@ -229,15 +169,15 @@ private:
     // Whether the lanes load or store vectors that lie side by side.
     bool is_row_of_vectors(const Operation& access) const {
         if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
-        return std::any_of(
-            access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
-            [&](const ir::Value* index) { return uniformity_.shape(index).kind != transform::LaneShape::Kind::uniform; });
+        return std::any_of(access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
+                           [&](const ir::Value* index) {
+                               return uniformity_.shape(index).kind != transform::LaneShape::Kind::uniform;
+                           });
     }
 
     // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
     bool is_summed(const Operation& operation) const {
-        if (!ir::is_atomic(operation.op) || operation.op == Op::atomic_cas || operation.op == Op::atomic_exch)
-            return false;
+        if (!ir::applied(operation.op)) return false;
         return !used_.contains(operation.result()) &&
                std::all_of(operation.operands.begin(), operation.operands.end() - 1, [&](const ir::Value* operand) {
                    return uniformity_.shape(operand).kind == transform::LaneShape::Kind::uniform;
@@ -257,7 +197,7 @@ private:
             leaves = leaf_count(operation.result()->type);
         else if (!operation.operands.empty())
             leaves = leaf_count(operation.operands.back()->type);
-        double each = plain_.contains(&operation) ? kPlainAtomic : weight(operation.op);
+        double each = plain_.contains(&operation) ? kPlainAtomic : ir::op_info(operation.op).cost;
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::print;
         one_by_one |= operation.op == Op::call_library && !operation.library->in_lanes;
@@ -294,8 +234,7 @@ private:
 
 }  // namespace
 
-double estimate_cost(const transform::KernelPlan& plan, int lanes,
-                     const std::unordered_set<const Operation*>& plain) {
+double estimate_cost(const transform::KernelPlan& plan, int lanes, const std::unordered_set<const Operation*>& plain) {
     const transform::Uniformity& uniformity = lanes == 1 ? kOneThread : plan.uniformity;
     return 0.2 + Estimate(*plan.function, uniformity, lanes, plain).cost_of(plan.function->body) / lanes;
 }

@@ -80,7 +80,7 @@ bool CpuEmitter::accumulate(const Operation& operation) {
         const Accumulator& accumulator = found->second[i];
         llvm::Value* fresh = contributions(accumulator.kind, accumulator.scalar, operand.leaves[i]);
         llvm::Value* sum = builder_.CreateLoad(fresh->getType(), accumulator.sum);
-        builder_.CreateStore(binary(plain_operation(operation.op), accumulator.scalar, sum, fresh), accumulator.sum);
+        builder_.CreateStore(binary(*ir::applied(operation.op), accumulator.scalar, sum, fresh), accumulator.sum);
     }
     return true;
 }
@@ -252,7 +252,8 @@ void CpuEmitter::close_private_copy(const PrivateCopy& copy) {
     if (at_once == 1) return emit_counted(copy.numbers, bring);
     // Whole blocks lie where an address is a multiple of their size; before and after them are single numbers.
     llvm::Value* address = builder_.CreatePtrToInt(home, builder_.getInt64Ty());
-    llvm::Value* before = builder_.CreateUDiv(builder_.CreateAnd(builder_.CreateNeg(address), i64(kBlockBytes - 1)), i64(size));
+    llvm::Value* before =
+        builder_.CreateUDiv(builder_.CreateAnd(builder_.CreateNeg(address), i64(kBlockBytes - 1)), i64(size));
     before = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, before, copy.numbers);
     llvm::Value* blocks = builder_.CreateUDiv(builder_.CreateSub(copy.numbers, before), i64(at_once));
     llvm::Value* in_blocks = builder_.CreateMul(blocks, i64(at_once));
@@ -285,10 +286,10 @@ void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, 
     builder_.SetInsertPoint(loop);
     llvm::PHINode* old = builder_.CreatePHI(bits, 2);
     old->addIncoming(seen, write);
-    llvm::Value* fresh = binary(plain_operation(kind), scalar, builder_.CreateBitCast(old, totals->getType()), totals);
+    llvm::Value* fresh = binary(*ir::applied(kind), scalar, builder_.CreateBitCast(old, totals->getType()), totals);
     constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
-    llvm::Value* pair = builder_.CreateAtomicCmpXchg(pointer, old, builder_.CreateBitCast(fresh, bits), alignment,
-                                                     kRelaxed, kRelaxed);
+    llvm::Value* pair =
+        builder_.CreateAtomicCmpXchg(pointer, old, builder_.CreateBitCast(fresh, bits), alignment, kRelaxed, kRelaxed);
     old->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateExtractValue(pair, 1), after, loop);
     builder_.SetInsertPoint(after);
@@ -302,7 +303,8 @@ std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
     std::unordered_set<const Operation*> result;
     if (body_size() > kSmallCombiningBody) return result;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_shared_at_boundaries(operation)) return;
+        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_shared_at_boundaries(operation))
+            return;
         const MemoryRoot memory = memory_of(operation);
         if (plan_.privatised.contains(memory) && !plan_.exclusive.contains(memory)) result.insert(&operation);
     });
@@ -320,8 +322,7 @@ void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     emit_either(
         builder_.CreateICmpNE(alone, builder_.getInt8(0)), "alone",
         [&] {
-            for (const Operation* operation : plain)
-                private_memories_.insert(memory_of(*operation));
+            for (const Operation* operation : plain) private_memories_.insert(memory_of(*operation));
             emit_threads(begin, end);
             private_memories_.clear();
             close_accumulators();

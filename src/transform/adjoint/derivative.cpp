@@ -6,6 +6,7 @@
 
 #include "ir/expression.h"
 #include "ir/typing.h"
+#include "support/error.h"
 
 namespace weft::transform {
 namespace {
@@ -193,10 +194,12 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             return d * binary(Op::copysign, number(1.0), x) * binary(Op::copysign, number(1.0), operand(1));
         case Op::fma:
             return which == 2 ? d : d * operand(1 - which);
-        // Constant but for their steps: floor, ceil, trunc, round, rint. The rest takes integers.
-        default:
-            return nullptr;
+#define WEFT_DERIVATIVE_none(id) case Op::id:
+#define WEFT_DERIVATIVE_own(id) case Op::id:
+#include "ir/ops.def"
+            break;
     }
+    throw InternalError(std::string("'") + ir::op_name(op) + "' has no partial derivatives");
 }
 
 }  // namespace weft::transform

@@ -11,10 +11,10 @@ namespace weft::transform {
 // a + b of two adjoints or tangents: part by part, zero where a part has no derivative.
 ir::Value* sum(ir::Builder& builder, ir::Value* a, ir::Value* b);
 
-// d · ∂result/∂operand `which`, component by component; null where that is zero everywhere. `op` is a unary or binary
-// operation or fma. Zero times an infinite derivative is zero: a branch that was not taken contributes nothing.
-// What comes out will be differentiated `again` so often, by d too: where d is zero, and its own derivative is not,
-// that counts.
+// d · ∂result/∂operand `which`, component by component; null where that is zero everywhere. `op` is one whose
+// derivative is `partial` in ops.def. Zero times an infinite derivative is zero: a branch that was not taken
+// contributes nothing. What comes out will be differentiated `again` so often, by d too: where d is zero, and its own
+// derivative is not, that counts.
 ir::Value* times_partial(ir::Builder& builder, ir::Op op, std::span<ir::Value* const> operands, ir::Value* result,
                          std::size_t which, ir::Value* d, int again = 0);
 

@@ -308,6 +308,13 @@ void Reverser::reverse(const Region& region) {
 }
 
 void Reverser::reverse(const Operation& operation) {
+    const bool only_computes = operation.regions.empty() && operation.op != Op::call && !ir::writes(operation.op);
+    Value* d = nullptr;  // the adjoint of what is computed
+    if (only_computes) {
+        if (operation.results.size() != 1 || !is_active(operation.result())) return;
+        d = adjoint_of(operation.result());
+        if (!d) return;
+    }
     switch (operation.op) {
         case Op::if_:
             return reverse_if(operation);
@@ -318,20 +325,9 @@ void Reverser::reverse(const Operation& operation) {
             return reverse_call(operation);
         case Op::store:
             return reverse_store(operation);
-        case Op::atomic_add:
-        case Op::atomic_sub:
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_exch:
-        case Op::atomic_cas:
+#define WEFT_CLASS_atomic(id) case Op::id:
+#include "ir/ops.def"
             return reverse_atomic(operation);
-        default:
-            break;
-    }
-    if (operation.results.size() != 1 || !is_active(operation.result())) return;
-    Value* d = adjoint_of(operation.result());
-    if (!d) return;
-    switch (operation.op) {
         case Op::load:
         case Op::loaded:
             return reverse_load(operation, d);
@@ -357,12 +353,26 @@ void Reverser::reverse(const Operation& operation) {
             return reverse_product(operation, d);
         case Op::call_library:
             return reverse_library_call(operation, d);
-        default:
-            break;
+        // Arrays have no adjoint: what they show has.
+        case Op::view:
+        case Op::components:
+        case Op::member:
+        case Op::grad_of:
+        case Op::slice:
+        case Op::overlay:
+        case Op::local_array:
+        case Op::trail:
+        case Op::detach_reverse:  // a constant here
+#define WEFT_DERIVATIVE_none(id) case Op::id:
+#include "ir/ops.def"
+            return;
+#define WEFT_DERIVATIVE_partial(id) case Op::id:
+#include "ir/ops.def"
+            return reverse_by_partials(operation, d);
     }
-    const bool by_components = ir::op_class(operation.op) == ir::OpClass::unary ||
-                               ir::op_class(operation.op) == ir::OpClass::binary || operation.op == Op::fma;
-    WEFT_CHECK(by_components, std::string("adjoint: no rule for '") + ir::op_name(operation.op) + "'");
+}
+
+void Reverser::reverse_by_partials(const Operation& operation, Value* d) {
     std::vector<Value*> operands;
     for (const Value* operand : operation.operands) operands.push_back(copy(operand));
     for (std::size_t i = 0; i < operands.size(); ++i) {

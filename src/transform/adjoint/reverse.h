@@ -72,6 +72,7 @@ private:
     void replay(const ir::Region& region, bool record);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
+    void reverse_by_partials(const ir::Operation& operation, ir::Value* d);
     void reverse_parts(const ir::Operation& operation, ir::Value* d);
     void reverse_product(const ir::Operation& operation, ir::Value* d);
 

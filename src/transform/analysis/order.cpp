@@ -37,7 +37,7 @@ bool may_meet(const Access& a, const Access& b, bool noalias) {
 
 // Atomics of these kinds are the same in any order, each kind by itself.
 bool commutes(const Operation& atomic) {
-    if (atomic.op == Op::atomic_exch || atomic.op == Op::atomic_cas) return false;
+    if (!ir::applied(atomic.op)) return false;
     const std::optional<Scalar> scalar = scalar_of(atomic.operands.back()->type);
     const bool sums = atomic.op == Op::atomic_add || atomic.op == Op::atomic_sub;
     return scalar && !(sums && info(*scalar).is_float());

@@ -23,20 +23,8 @@ std::optional<Op> commuting_kind(const Operation& operation) {
     Type type = operation.operands.back()->type;
     if (!type.is_scalar() && !type.is_numeric_aggregate()) return std::nullopt;
     Scalar scalar = type.scalar();
-    if (scalar == Scalar::boolean || scalar == Scalar::f16 || scalar == Scalar::bf16) return std::nullopt;
-    switch (operation.op) {
-        case Op::atomic_add:
-        case Op::atomic_sub:
-            return Op::atomic_add;
-        case Op::atomic_min:
-        case Op::atomic_max:
-        case Op::atomic_and:
-        case Op::atomic_or:
-        case Op::atomic_xor:
-            return operation.op;
-        default:
-            return std::nullopt;
-    }
+    if (scalar == Scalar::boolean || scalar == Scalar::f16 || scalar == Scalar::bf16 || !ir::applied(operation.op)) return std::nullopt;
+    return operation.op == Op::atomic_sub ? Op::atomic_add : operation.op;
 }
 
 // How often a thread comes to an operation in loops of which nothing is known.

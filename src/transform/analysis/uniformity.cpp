@@ -100,16 +100,9 @@ private:
     LaneShape result_shape(const Operation& operation) const {
         const auto& operands = operation.operands;
         switch (operation.op) {
-            case Op::atomic_add:
-            case Op::atomic_sub:
-            case Op::atomic_min:
-            case Op::atomic_max:
-            case Op::atomic_and:
-            case Op::atomic_or:
-            case Op::atomic_xor:
-            case Op::atomic_exch:
-            case Op::atomic_cas:
-                return kVarying;  // each lane sees what the lanes before it left
+#define WEFT_CLASS_atomic(id) case Op::id:
+#include "ir/ops.def"
+            return kVarying;  // each lane sees what the lanes before it left
             case Op::call_library:
                 return operation.library->pure && operation.library->is_uniform && all_uniform(operands) ? kUniform
                                                                                                        : kVarying;
@@ -314,8 +307,8 @@ void remark_on(const Region& region, Uniformity& found) {
                     found.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
             if (indexed && !unit && !found.shape(last).runs)
                 found.remarks.push_back({operation, std::string(operation->op == Op::load ? "reads" : "writes") +
-                                                       " scattered elements: neighbouring threads do not touch "
-                                                       "neighbouring elements of the last dimension"});
+                                                        " scattered elements: neighbouring threads do not touch "
+                                                        "neighbouring elements of the last dimension"});
         }
         for (const Region* nested : operation->regions) remark_on(*nested, found);
     }

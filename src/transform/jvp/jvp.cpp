@@ -109,12 +109,12 @@ private:
     Value* derived(const Operation& operation) {
         const auto& operands = operation.operands;
         switch (operation.op) {
-            case Op::constant:
-            case Op::null:
-            case Op::array_at:
-            case Op::address:
-            case Op::bitcast:
-                return nullptr;
+#define WEFT_DERIVATIVE_none(id) case Op::id:
+#include "ir/ops.def"
+            return nullptr;
+#define WEFT_DERIVATIVE_partial(id) case Op::id:
+#include "ir/ops.def"
+            return by_partials(operation);
             case Op::detach_reverse:
                 return tangent(operands[0]);
             case Op::local_array:
@@ -159,12 +159,21 @@ private:
                 return total(left ? b_.matmul(left, copy(operands[1])) : nullptr,
                              right ? b_.matmul(copy(operands[0]), right) : nullptr);
             }
-            default:
-                break;
+            case Op::loaded:  // there between two passes of reverse mode only
+            case Op::if_:
+            case Op::for_:
+            case Op::while_:
+            case Op::call:
+            case Op::store:
+#define WEFT_CLASS_atomic(id) case Op::id:
+#include "ir/ops.def"
+                break;  // visit() has them
         }
-        const bool by_components = ir::op_class(operation.op) == ir::OpClass::unary ||
-                                   ir::op_class(operation.op) == ir::OpClass::binary || operation.op == Op::fma;
-        if (!by_components) fail(operation, std::string("there is no rule for '") + ir::op_name(operation.op) + "'");
+        throw InternalError(std::string("forward mode: no rule for '") + ir::op_name(operation.op) + "'");
+    }
+
+    Value* by_partials(const Operation& operation) {
+        const auto& operands = operation.operands;
         const std::vector<Value*> values = copies(operands);
         Value* result = nullptr;
         for (std::size_t i = 0; i < operands.size(); ++i) {

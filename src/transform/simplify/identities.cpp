@@ -55,6 +55,7 @@ std::optional<std::vector<Number>> folded_numbers(const Operation& operation) {
             return each(1, [&](std::size_t) { return as_number(fold_compare(op, scalar, a[0], (*in[1])[0])); });
         case ir::OpClass::classify:
             return each(1, [&](std::size_t) { return as_number(fold_classify(op, a[0])); });
+        case ir::OpClass::atomic:
         case ir::OpClass::other:
             break;
     }

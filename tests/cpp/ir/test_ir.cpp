@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/random_module.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "ir/random_module.h"
 #include "support/error.h"
 
 namespace weft::ir {
@@ -13,16 +15,33 @@ namespace {
 
 TEST(Ops, have_names_that_lead_back_to_them) {
     std::set<std::string> seen;
-#define WEFT_OP(id, cls)                          \
+#define WEFT_OP(id, ...)                          \
     EXPECT_EQ(parse_op(op_name(Op::id)), Op::id); \
     EXPECT_TRUE(seen.insert(op_name(Op::id)).second);
 #include "ir/ops.def"
-#undef WEFT_OP
     EXPECT_STREQ(op_name(Op::cmp_lt), "cmp.lt");
     EXPECT_STREQ(op_name(Op::atomic_add), "atomic.add");
     EXPECT_STREQ(op_name(Op::if_), "if");
     EXPECT_STREQ(op_name(Op::bit_count), "bit_count");
     EXPECT_EQ(parse_op("nothing"), std::nullopt);
+}
+
+TEST(Ops, of_the_class_atomic_say_what_they_apply) {
+    std::map<Op, std::optional<Op>> found;
+#define WEFT_OP(id, ...) \
+    if (is_atomic(Op::id)) found[Op::id] = applied(Op::id);
+#include "ir/ops.def"
+    const std::map<Op, std::optional<Op>> expected = {
+        {Op::atomic_add, Op::add},  {Op::atomic_sub, Op::sub},       {Op::atomic_min, Op::min},
+        {Op::atomic_max, Op::max},  {Op::atomic_and, Op::and_},      {Op::atomic_or, Op::or_},
+        {Op::atomic_xor, Op::xor_}, {Op::atomic_exch, std::nullopt}, {Op::atomic_cas, std::nullopt},
+    };
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(applied(Op::add), std::nullopt);
+    EXPECT_EQ(values_behind_indices(Op::load), 0u);
+    EXPECT_EQ(values_behind_indices(Op::store), 1u);
+    EXPECT_EQ(values_behind_indices(Op::atomic_max), 1u);
+    EXPECT_EQ(values_behind_indices(Op::atomic_cas), 2u);
 }
 
 TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
