@@ -103,6 +103,8 @@ SCALARS = {
     "uint8 uint16 uint32 uint64": "integers without a sign",
     "float16 float32 float64": "floats of IEEE 754; `float` is `float32`",
     "bfloat16": "float with the range of `float32` and 8 bits of precision",
+    "float8_e4m3fn": "float of 8 bits, 4 of precision, up to 448 and without an infinity: what is larger is NaN",
+    "float8_e5m2": "float of 8 bits, 3 of precision, with the range of `float16`",
 }
 
 

@@ -2,7 +2,7 @@
 // some mathematics. The text of this header is compiled in front of each snippet. It needs a C++17 compiler and
 // includes nothing, which would take longer than all the rest; a snippet may have lines with #include.
 //
-//   float32, int32, uint8, ...      numbers; float16 and bfloat16 compute as float
+//   float32, int32, uint8, ...      numbers; floats of 8 and 16 bits compute as float
 //   vec3, vec2d, vec_t<N, T>        v[i]; + - * / by components and with numbers, dot, cross, length
 //   mat33, mat_t<R, C, T>           m[i][j]
 //   quat, quat_t<T>                 q[i], or q.x, q.y, q.z, q.w
@@ -12,8 +12,9 @@
 //   sqrt, sin, pow, min, clamp, ... of float and double; sqrtf, sinf, ...; INFINITY, NAN, M_PI, FLT_MAX; printf
 //   address(a, i, j)                where an element of an array lies
 //
-// Parameters that are passed by reference are references. Structs have the names and fields that they have in Python. Indices are not checked. Other threads run at the same
-// time: what several of them change is changed by atomic_add(&a[i], x).
+// Parameters that are passed by reference are references. Structs have the names and fields that they have in Python.
+// Indices are not checked. Other threads run at the same time: what several of them change is changed by
+// atomic_add(&a[i], x).
 #pragma once
 
 // As the standard headers have them, which may follow.
@@ -63,39 +64,50 @@ inline float float_of(uint32 bits) {
 // The upper `32 - drop` bits of a float, rounded to nearest, ties to even.
 inline uint32 rounded(uint32 bits, int drop) { return (bits + (1u << (drop - 1)) - 1u + (bits >> drop & 1u)) >> drop; }
 
-inline uint16 to_half(float value) {
-    const uint32 bits = bits_of(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return uint16(sign | 0x7e00u);   // NaN
-    if (magnitude >= 0x477ff000u) return uint16(sign | 0x7c00u);  // rounds to infinity
-    if (magnitude < 0x38800000u)                                  // subnormal: the sum rounds at the last bit of a half
-        return uint16(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u));
-    return uint16(sign | rounded(magnitude - 0x38000000u, 13));
-}
-inline float from_half(uint16 half) {
-    const uint32 sign = uint32(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
-    if (magnitude >= 0x7c00u) return float_of(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    return float_of(sign | bits_of(float_of(magnitude << 13) * float_of(0x77800000u)));  // times 2^112
-}
-
 }  // namespace detail
 
-struct float16 {
-    uint16 bits = 0;
-    float16() = default;
-    float16(float value) : bits(detail::to_half(value)) {}
-    operator float() const { return detail::from_half(bits); }
-};
+// A float of 8 or 16 bits: a sign, an exponent and a fraction. It is computed with as float. Without an infinity the
+// largest exponent is one of numbers, too, and only all ones are NaN.
+template <typename Bits, int exponent_bits, int fraction_bits, bool has_infinity>
+struct small_float {
+    Bits bits = 0;
+    small_float() = default;
+    small_float(float value) : bits(Bits(narrowed(detail::bits_of(value)))) {}
+    operator float() const { return detail::float_of(widened()); }
 
-struct bfloat16 {
-    uint16 bits = 0;
-    bfloat16() = default;
-    bfloat16(float value) {
-        const uint32 whole = detail::bits_of(value);
-        const bool is_nan = (whole & 0x7fffffffu) > 0x7f800000u;
-        bits = uint16(is_nan ? whole >> 16 | 0x40u : detail::rounded(whole, 16));
+private:
+    static constexpr int bias = (1 << (exponent_bits - 1)) - 1, drop = 23 - fraction_bits;
+    static constexpr int above = 31 - exponent_bits - fraction_bits;  // bits of a float that these have not
+    static constexpr uint32 all_ones = (1u << (exponent_bits + fraction_bits)) - 1u;
+    static constexpr uint32 top_exponent = all_ones >> fraction_bits << fraction_bits;
+    static constexpr uint32 largest = (has_infinity ? top_exponent : all_ones) - 1u;
+
+    static uint32 narrowed(uint32 whole) {
+        const uint32 magnitude = whole & 0x7fffffffu, sign = (whole ^ magnitude) >> above;
+        if (magnitude > 0x7f800000u) {
+            const uint32 payload = exponent_bits == 8 ? magnitude >> above : 0u;
+            return sign | payload | (has_infinity ? top_exponent | 1u << (fraction_bits - 1) : all_ones);
+        }
+        uint32 kept;
+        if (exponent_bits < 8 && magnitude < uint32(128 - bias) << 23) {  // subnormal: the sum rounds at its last bit
+            constexpr uint32 magic = uint32(128 - bias + drop) << 23;
+            kept = detail::bits_of(detail::float_of(magnitude) + detail::float_of(magic)) - magic;
+        } else {
+            kept = detail::rounded(magnitude - (uint32(127 - bias) << 23), drop);
+        }
+        return sign | (kept > largest ? largest + 1u : kept);  // infinity or, without one, NaN
     }
-    operator float() const { return detail::float_of(uint32(bits) << 16); }
+    uint32 widened() const {
+        const uint32 magnitude = bits & all_ones, sign = uint32(bits ^ magnitude) << above;
+        if (magnitude > largest) return sign | 0x7f800000u | magnitude << drop;
+        const uint32 scale = uint32(254 - bias) << 23;  // 2^(127 - bias)
+        return sign | detail::bits_of(detail::float_of(magnitude << drop) * detail::float_of(scale));
+    }
 };
+using float16 = small_float<uint16, 5, 10, true>;
+using bfloat16 = small_float<uint16, 8, 7, true>;
+using float8_e4m3fn = small_float<uint8, 4, 3, false>;
+using float8_e5m2 = small_float<uint8, 5, 2, true>;
 
 // ---- mathematics. Templates, and variadic ones, so that what <cmath> has goes before where a snippet includes it.
 // ----
@@ -110,12 +122,8 @@ template <>
 struct real<float> {
     using type = float;
 };
-template <>
-struct real<float16> {
-    using type = float;
-};
-template <>
-struct real<bfloat16> {
+template <typename Bits, int exponent_bits, int fraction_bits, bool has_infinity>
+struct real<small_float<Bits, exponent_bits, fraction_bits, has_infinity>> {
     using type = float;
 };
 template <typename T>

@@ -138,8 +138,8 @@ class _Members:
         """The array for NumPy, bit patterns where NumPy has no such type, and the index that chooses the elements."""
         data = self.data
         info = _weft.type_info(data.dtype)
-        if info is not None and info["numpy"] is None:
-            data = data.view(_weft.named_type("uint16"))
+        if info is not None and info["bits"] is not None:
+            data = data.view(info["bits"])
         return data.numpy(), np.ix_(*[part.numpy() for part in self.indices])
 
     def contiguous(self) -> array:
@@ -154,7 +154,7 @@ class _Members:
             raw = result
             if values.dtype != object and _weft.type_info(self.dtype) is not None:
                 info = _weft.type_info(self.dtype)
-                raw = result.view(_weft.named_type("uint16")) if info["numpy"] is None else result
+                raw = result if info["bits"] is None else result.view(info["bits"])
             raw.numpy()[...] = values[chosen]
         return result
 
@@ -184,8 +184,8 @@ class _Members:
             return self
         values, chosen = self._raw()
         info = _weft.type_info(self.dtype)
-        if info is not None and info["numpy"] is None:
-            value = value.view(_weft.named_type("uint16"))
+        if info is not None and info["bits"] is not None:
+            value = value.view(info["bits"])
         try:
             # A copy first: the value may lie in the array that is written.
             values[chosen] = np.array(value.numpy())

@@ -13,8 +13,6 @@ from warp.recording import Part, recorded
 
 __all__ = ["adj_batched_matmul", "adj_matmul", "batched_matmul", "matmul"]
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
-
 
 def _check(api: str, arrays: dict[str, Any], ndim: int, shapes: dict[str, str], device: Any) -> None:
     """All are arrays of `ndim` dimensions on one device, of one float type, and of shapes that fit; `shapes` says with
@@ -36,10 +34,11 @@ def _check(api: str, arrays: dict[str, Any], ndim: int, shapes: dict[str, str], 
                 f"{type_name(value.dtype)} for {name!r}. help: astype()",
                 TypeError,
             )
-    if first.dtype not in [_weft.named_type(name) for name in _FLOATS]:
+    floats = [t for t in _weft.scalar_types() if _weft.type_info(t)["scalar_kind"] == "float"]
+    if first.dtype not in floats:
+        names = ", ".join(map(type_name, floats))
         raise usage_error(
-            f"{api}: arrays of {type_name(first.dtype)} cannot be multiplied; expected one of {', '.join(_FLOATS)}",
-            TypeError,
+            f"{api}: arrays of {type_name(first.dtype)} cannot be multiplied; expected one of {names}", TypeError
         )
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters in shapes.items():

@@ -5,7 +5,6 @@ Scalar types and the named vector types (``float64``, ``vec3``, ``mat33d``, ...)
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,17 +59,16 @@ __all__ = [
 ]
 
 
-_CLASSES = {
-    "Int": ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"],
-    "Float": ["float16", "bfloat16", "float32", "float64"],
-}
-_CLASSES["Scalar"] = [*_CLASSES["Int"], *_CLASSES["Float"], "bool"]
+# What each of these annotations stands for, by _weft.type_info()["scalar_kind"].
+_CLASSES = {"Int": ["int"], "Float": ["float"], "Scalar": ["int", "float", "bool"]}
 
 
 def __getattr__(name: str) -> Any:
     # Int, Float, Scalar: annotations for any type of such numbers.
     if name in _CLASSES:
-        value = TypeVar(name, *map(named_type, _CLASSES[name]))
+        kinds = _CLASSES[name]
+        choices = [t for kind in kinds for t in _weft.scalar_types() if _info(t)["scalar_kind"] == kind]
+        value = TypeVar(name, *choices)
     else:
         value = named_type(name)
     if value is None:
@@ -264,31 +262,14 @@ def types_equal(a: Any, b: Any) -> bool:
     return a is b or (not isinstance(a, array) and not isinstance(b, array) and bool(a == b))
 
 
-_CTYPES = {
-    "bool": ctypes.c_bool,
-    "int8": ctypes.c_int8,
-    "uint8": ctypes.c_uint8,
-    "int16": ctypes.c_int16,
-    "uint16": ctypes.c_uint16,
-    "int32": ctypes.c_int32,
-    "uint32": ctypes.c_uint32,
-    "int64": ctypes.c_int64,
-    "uint64": ctypes.c_uint64,
-    "float16": ctypes.c_uint16,
-    "bfloat16": ctypes.c_uint16,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
-
-
 def type_ctype(dtype: Any) -> Any:
-    """The ctypes type of a value in memory: of several numbers an array of them, of 16-bit floats the bits.
+    """The ctypes type of a value in memory: of several numbers an array of them, of floats of 8 and 16 bits the bits.
 
     Raises:
         UsageError: ``dtype`` is no type of numbers.
     """
     info = _info(dtype)
-    scalar = _CTYPES[type_name(info["scalar"])]
+    scalar = info["scalar"]._type_
     return scalar if info["kind"] == "scalar" else scalar * info["components"]
 
 
@@ -318,8 +299,8 @@ def type_size_in_bytes(dtype: Any) -> int:
 
 
 def dtype_to_numpy(warp_dtype: Any) -> Any:
-    """NumPy's scalar class of a scalar type, or of the components of a vector or matrix type; of bfloat16 that of its
-    bits, ``numpy.uint16``.
+    """NumPy's scalar class of a scalar type, or of the components of a vector or matrix type; of a float that NumPy has
+    not, that of its bits: ``numpy.uint16`` for bfloat16, ``numpy.uint8`` for the floats of 8 bits.
 
     Raises:
         UsageError: ``warp_dtype`` is no type of numbers.
@@ -327,7 +308,7 @@ def dtype_to_numpy(warp_dtype: Any) -> Any:
     info = _weft.type_info(warp_dtype)
     if info is None:
         raise _weft.usage_error(f"dtype_to_numpy(): NumPy has no type for {warp_dtype!r}", TypeError)
-    return np.dtype(info["numpy"] or "uint16").type
+    return np.dtype(info["numpy"] or type_name(info["bits"])).type
 
 
 def dtype_from_numpy(numpy_dtype: Any) -> Any:

@@ -192,7 +192,7 @@ def _numpy_value(numbers: Any, dtype: Any) -> Any:
     numpy = _weft.type_info(scalar)["numpy"]
     if not type_is_float(scalar):
         numpy = np.uint64 if numbers and max(numbers) > np.iinfo(np.int64).max else np.int64
-    if numpy is None:  # bfloat16, which NumPy has not
+    if numpy is None:  # bfloat16 and the floats of 8 bits, which NumPy has not
         numpy = np.float32
     if _is_number(dtype):
         return np.dtype(numpy).type(numbers[0])

@@ -158,9 +158,10 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
                              dtype.python_name() + ": expected a list of " + dtype.python_name(),
                          ErrorCategory::type);
     }
-    if (is_bfloat(dtype)) {
-        nb::object bits = numpy::bfloat_bits(object);
-        Array result = from_ndarray(bits, *numpy::ndarray_pointer(bits), dtype.with_scalar(Scalar::u16), wanted, copy,
+    if (is_bits_in_numpy(dtype)) {
+        const Scalar held = dtype.scalar();
+        nb::object bits = numpy::bits_of_numbers(object, held);
+        Array result = from_ndarray(bits, *numpy::ndarray_pointer(bits), dtype.with_scalar(bits_of(held)), wanted, copy,
                                     device, api);
         result.dtype = dtype;
         return result;

@@ -326,43 +326,13 @@ PyObject* assign(PyObject* self, PyObject* source) {
 
 // ---- for C ----
 
-const char* ctypes_name(Scalar scalar) {
-    switch (scalar) {
-        case Scalar::boolean:
-            return "c_bool";
-        case Scalar::i8:
-            return "c_int8";
-        case Scalar::u8:
-            return "c_uint8";
-        case Scalar::i16:
-            return "c_int16";
-        case Scalar::u16:
-        case Scalar::f16:
-        case Scalar::bf16:
-            return "c_uint16";
-        case Scalar::i32:
-            return "c_int32";
-        case Scalar::u32:
-            return "c_uint32";
-        case Scalar::i64:
-            return "c_int64";
-        case Scalar::u64:
-            return "c_uint64";
-        case Scalar::f32:
-            return "c_float";
-        case Scalar::f64:
-            return "c_double";
-    }
-    throw InternalError("no C type for a scalar");
-}
-
 PyObject* cptr(PyObject* self, PyObject*) {
     return guarded([&] {
         const Array& array = memory_of(self, "array.cptr()").array;
         nb::object ctypes = nb::module_::import_("ctypes");
         nb::object element = ctypes.attr("c_byte");
         if (array.dtype.is_scalar() || array.dtype.is_numeric_aggregate()) {
-            element = ctypes.attr(ctypes_name(array.dtype.scalar()));
+            element = ctype_of(array.dtype.scalar());
             if (!array.dtype.is_scalar()) element = element * nb::int_(array.dtype.components());
         } else {
             element = element * nb::int_(array.dtype.size_bytes());
@@ -413,7 +383,7 @@ std::string annotation_text(PyArray& array) {
 // As NumPy would show it, or as a list where NumPy has no such type.
 nb::object shown(PyObject* self) {
     Type dtype = value_of(self).array.dtype;
-    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && !is_bfloat(dtype)) return numpy_view(self);
+    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && !is_bits_in_numpy(dtype)) return numpy_view(self);
     nb::object values = nb::steal(list(self, nullptr));
     if (!values.is_valid()) throw nb::python_error();
     return values;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "bindings/array_object.h"
@@ -69,7 +70,7 @@ Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element
     auto misfit = [&](const std::string& why) { throw_misfit(api, argument, owner, element, ndim, why); };
     if (!element.is_scalar() && !element.is_numeric_aggregate()) misfit("only numbers can be shared without copying");
     const std::optional<Scalar> found = numpy::scalar_of(data);
-    const bool are_bits = element.scalar() == Scalar::bf16 && found == Scalar::u16;
+    const bool are_bits = is_bits_in_numpy(element) && found == bits_of(element.scalar());
     if (found != element.scalar() && !are_bits) {
         misfit(std::string("its numbers are not ") + info(element.scalar()).python + ". help: .astype(numpy." +
                info(element.scalar()).python + ")");
@@ -180,25 +181,28 @@ nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api
                                layout.strides, runtime::host_data(array), keep_alive);
 }
 
-bool is_bfloat(Type dtype) {
-    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && dtype.scalar() == Scalar::bf16;
+bool is_bits_in_numpy(Type dtype) {
+    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && info(dtype.scalar()).is_bits_in_numpy();
 }
 
 nb::object numpy_view(PyObject* self) {
     const Array& array = memory_of(self, "array.numpy()").array;
-    if (is_bfloat(array.dtype) && !numpy::bfloat_dtype().is_valid()) {
-        static bool is_said = false;
-        if (!std::exchange(is_said, true)) {
-            log(LogLevel::warning,
-                "array.numpy(): NumPy has no bfloat16; the bits are shown as uint16. help: install ml_dtypes for its "
-                "bfloat16, or array.astype(wp.float32) for the values");
+    if (is_bits_in_numpy(array.dtype) && !numpy::package_dtype(array.dtype.scalar()).is_valid()) {
+        static auto& said = *new std::set<Scalar>;
+        const Scalar scalar = array.dtype.scalar();
+        if (said.insert(scalar).second) {
+            const std::string name = info(scalar).python;
+            log(LogLevel::warning, "array.numpy(): NumPy has no " + name + "; the bits are shown as " +
+                                       info(bits_of(scalar)).python + ". help: install ml_dtypes for its " + name +
+                                       ", or array.astype(wp.float32) for the values");
         }
     }
     return numpy_view(array, self, "array.numpy()");
 }
 
 nb::object numbers_of(const Array& array, nb::handle keep_alive, const char* api) {
-    if (!is_bfloat(array.dtype) || numpy::bfloat_dtype().is_valid()) return numpy_view(array, keep_alive, api);
+    if (!is_bits_in_numpy(array.dtype) || numpy::package_dtype(array.dtype.scalar()).is_valid())
+        return numpy_view(array, keep_alive, api);
     const Array readable = converted(array, array.dtype.with_scalar(Scalar::f32));
     return numpy_view(readable, wrap_array(readable), api);
 }
@@ -257,9 +261,9 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
     }
     const bool is_python = PyList_Check(value) || PyTuple_Check(value) || PyFloat_Check(value) || PyLong_Check(value);
     if (is_python) require_fit(*numpy::ndarray_pointer(source), view.dtype, api);
-    if (is_bfloat(view.dtype)) {
-        target = numpy::bfloat_bits(target);
-        source = numpy::bfloat_bits(source);
+    if (is_bits_in_numpy(view.dtype)) {
+        target = numpy::bits_of_numbers(target, view.dtype.scalar());
+        source = numpy::bits_of_numbers(source, view.dtype.scalar());
     }
     try {
         numpy::copy_into(target, source);
@@ -300,42 +304,6 @@ std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, st
 
 // ---- the buffer protocol ----
 
-namespace {
-
-// Letters of the struct module.
-const char* format_of(Scalar scalar) {
-    switch (scalar) {
-        case Scalar::boolean:
-            return "?";
-        case Scalar::i8:
-            return "b";
-        case Scalar::u8:
-            return "B";
-        case Scalar::i16:
-            return "h";
-        case Scalar::u16:
-        case Scalar::bf16:  // which the struct module has no letter for: the bits
-            return "H";
-        case Scalar::i32:
-            return "i";
-        case Scalar::u32:
-            return "I";
-        case Scalar::i64:
-            return "q";
-        case Scalar::u64:
-            return "Q";
-        case Scalar::f16:
-            return "e";
-        case Scalar::f32:
-            return "f";
-        case Scalar::f64:
-            return "d";
-    }
-    throw InternalError("no buffer format for " + std::string(info(scalar).python));
-}
-
-}  // namespace
-
 int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     buffer->obj = nullptr;
     try {
@@ -357,7 +325,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
         buffer->len = array.size_bytes();
         buffer->readonly = 0;
         buffer->ndim = layout->ndim;
-        buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(array.dtype.scalar())) : nullptr;
+        buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(info(array.dtype.scalar()).letter) : nullptr;
         buffer->shape = flags & PyBUF_ND ? layout->shape : nullptr;
         buffer->strides = wants_strides ? layout->strides : nullptr;
         buffer->suboffsets = nullptr;

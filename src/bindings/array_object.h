@@ -112,8 +112,9 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<runtime
 // A view; throws where NumPy has no such type.
 nb::object numpy_view(PyObject* self);
 nb::object numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
-bool is_bfloat(Type dtype);
-// The same to be read as numbers: where NumPy would show the bits of bfloat16, a copy in float32.
+// Numbers, vectors or matrices of floats that NumPy has not.
+bool is_bits_in_numpy(Type dtype);
+// The same to be read as numbers: where NumPy would show the bits of such floats, a copy in float32.
 nb::object numbers_of(const runtime::Array& array, nb::handle keep_alive, const char* api);
 // The memory that `view` covers, which belongs to `owner`: kept alive as long as a view of it.
 runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner);

@@ -13,37 +13,11 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t item_bytes
     if (!format) return Scalar::u8;  // PEP 3118: unsigned bytes
     if (*format == '@' || *format == '=' || *format == '<') ++format;
     if (!*format || format[1]) return std::nullopt;
-    const bool wide = item_bytes == 8;
-    switch (*format) {
-        case '?':
-            return Scalar::boolean;
-        case 'b':
-            return Scalar::i8;
-        case 'B':
-            return Scalar::u8;
-        case 'h':
-            return Scalar::i16;
-        case 'H':
-            return Scalar::u16;
-        case 'i':
-            return Scalar::i32;
-        case 'I':
-            return Scalar::u32;
-        case 'l':
-        case 'q':
-            return wide ? Scalar::i64 : Scalar::i32;
-        case 'L':
-        case 'Q':
-            return wide ? Scalar::u64 : Scalar::u32;
-        case 'e':
-            return Scalar::f16;
-        case 'f':
-            return Scalar::f32;
-        case 'd':
-            return Scalar::f64;
-        default:
-            return std::nullopt;
-    }
+    if (*format == 'l') format = item_bytes == 8 ? "q" : "i";
+    if (*format == 'L') format = item_bytes == 8 ? "Q" : "I";
+    for (const ScalarInfo& row : all_scalars())
+        if (*row.letter == *format && row.bytes() == item_bytes && !row.is_bits_in_numpy()) return row.id;
+    return std::nullopt;
 }
 
 bool store_number(Number number, Scalar from, Scalar to, std::byte* place) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "support/error.h"
 
@@ -12,23 +13,9 @@ namespace {
 
 static_assert(sizeof(Py_intptr_t) == sizeof(std::int64_t));
 
-// NumPy's type numbers (NPY_TYPES), by what C calls the type.
-enum Number : int {
-    kBool = 0,
-    kByte = 1,
-    kUByte = 2,
-    kShort = 3,
-    kUShort = 4,
-    kInt = 5,
-    kUInt = 6,
-    kLong = 7,
-    kULong = 8,
-    kLongLong = 9,
-    kULongLong = 10,
-    kFloat = 11,
-    kDouble = 12,
-    kHalf = 23
-};
+// types.def has NumPy's numbers for a C whose long has 64 bits; "long long" then has two numbers of its own.
+static_assert(sizeof(long) == 8);
+constexpr int kLongLong = 9, kULongLong = 10;
 
 // Rows of the function table.
 struct Api {
@@ -77,78 +64,12 @@ const Api& api() {
     return *loaded;
 }
 
-int number_of(Scalar scalar) {
-    switch (scalar) {
-        case Scalar::boolean:
-            return kBool;
-        case Scalar::i8:
-            return kByte;
-        case Scalar::u8:
-            return kUByte;
-        case Scalar::i16:
-            return kShort;
-        case Scalar::u16:
-            return kUShort;
-        case Scalar::i32:
-            return kInt;
-        case Scalar::u32:
-            return kUInt;
-        case Scalar::i64:
-            return sizeof(long) == 8 ? kLong : kLongLong;
-        case Scalar::u64:
-            return sizeof(long) == 8 ? kULong : kULongLong;
-        case Scalar::f16:
-            return kHalf;
-        case Scalar::f32:
-            return kFloat;
-        case Scalar::f64:
-            return kDouble;
-        case Scalar::bf16:
-            return kUShort;
-    }
-    throw InternalError("NumPy has no type for " + std::string(info(scalar).python));
-}
-
 std::optional<Scalar> scalar_of_number(int number) {
-    switch (number) {
-        case kBool:
-            return Scalar::boolean;
-        case kByte:
-            return Scalar::i8;
-        case kUByte:
-            return Scalar::u8;
-        case kShort:
-            return Scalar::i16;
-        case kUShort:
-            return Scalar::u16;
-        case kInt:
-            return Scalar::i32;
-        case kUInt:
-            return Scalar::u32;
-        case kLong:
-            return sizeof(long) == 8 ? Scalar::i64 : Scalar::i32;
-        case kULong:
-            return sizeof(long) == 8 ? Scalar::u64 : Scalar::u32;
-        case kLongLong:
-            return Scalar::i64;
-        case kULongLong:
-            return Scalar::u64;
-        case kHalf:
-            return Scalar::f16;
-        case kFloat:
-            return Scalar::f32;
-        case kDouble:
-            return Scalar::f64;
-        default:
-            return std::nullopt;
-    }
-}
-
-// Types that packages add are known by their names.
-bool is_bfloat(const Descriptor& descriptor) {
-    constexpr int kFirstOfPackages = 256;
-    const std::string_view name = descriptor.number >= kFirstOfPackages ? descriptor.type->tp_name : "";
-    return name == "bfloat16" || name.ends_with(".bfloat16");
+    if (number == kLongLong) return Scalar::i64;
+    if (number == kULongLong) return Scalar::u64;
+    for (const ScalarInfo& row : all_scalars())
+        if (row.numpy_number == number && !row.is_bits_in_numpy()) return row.id;
+    return std::nullopt;
 }
 
 }  // namespace
@@ -167,8 +88,11 @@ const NdArray* ndarray_pointer(nb::handle object) {
 std::optional<Scalar> scalar_of(const NdArray& array) {
     constexpr char kForeignOrder = '>';  // Weft runs on little-endian machines only
     if (array.descriptor->byte_order == kForeignOrder) return std::nullopt;
-    if (is_bfloat(*array.descriptor)) return Scalar::bf16;
-    return scalar_of_number(array.descriptor->number);
+    // Types that packages add are known by their names: "bfloat16", "ml_dtypes.bfloat16".
+    constexpr int kFirstOfPackages = 256;
+    if (array.descriptor->number < kFirstOfPackages) return scalar_of_number(array.descriptor->number);
+    const std::string_view name = array.descriptor->type->tp_name;
+    return scalar_of_package(name.substr(name.rfind('.') + 1));
 }
 
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
@@ -176,38 +100,51 @@ nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const
     constexpr int kAlignedWritable = 0x0100 | 0x0400;
     const Api& numpy = api();
     // The descriptor's reference is taken over, also where it fails.
-    PyObject* result = numpy.new_from_descriptor(numpy.ndarray_type, numpy.descriptor_from_number(number_of(scalar)),
-                                                 static_cast<int>(shape.size()), shape.data(), strides, data,
-                                                 kAlignedWritable, nullptr);
+    PyObject* result = numpy.new_from_descriptor(
+        numpy.ndarray_type, numpy.descriptor_from_number(info(scalar).numpy_number), static_cast<int>(shape.size()),
+        shape.data(), strides, data, kAlignedWritable, nullptr);
     if (!result) throw nb::python_error();
     nb::object owned = nb::steal(result);
     if (base.is_valid() && numpy.set_base(result, base.inc_ref().ptr()) < 0) throw nb::python_error();
-    if (scalar != Scalar::bf16) return owned;
-    const nb::object dtype = bfloat_dtype();
+    if (!info(scalar).is_bits_in_numpy()) return owned;
+    const nb::object dtype = package_dtype(scalar);
     return dtype.is_valid() ? owned.attr("view")(dtype) : owned;
 }
 
-nb::object bfloat_dtype() {
-    static PyObject* const dtype = []() -> PyObject* {
-        nb::object package = nb::steal(PyImport_ImportModule("ml_dtypes"));
-        if (package.is_valid()) return module().attr("dtype")(package.attr("bfloat16")).release().ptr();
+std::optional<Scalar> scalar_of_package(std::string_view name) {
+    for (const ScalarInfo& row : all_scalars())
+        if (row.is_bits_in_numpy() && name == row.python) return row.id;
+    return std::nullopt;
+}
+
+nb::object package_dtype(Scalar scalar) {
+    // Null: the package is not installed.
+    static PyObject* const package = []() -> PyObject* {
+        nb::object found = nb::steal(PyImport_ImportModule("ml_dtypes"));
+        if (found.is_valid()) return found.release().ptr();
         if (!PyErr_ExceptionMatches(PyExc_ImportError)) throw nb::python_error();
         PyErr_Clear();
         return nullptr;
     }();
+    static auto& dtypes = *new std::unordered_map<Scalar, PyObject*>;
+    if (!package) return nb::object();
+    PyObject*& dtype = dtypes[scalar];
+    if (!dtype) dtype = module().attr("dtype")(nb::handle(package).attr(info(scalar).python)).release().ptr();
     return nb::borrow(dtype);
 }
 
-nb::object bfloat_bits(nb::handle array) {
-    const std::optional<Scalar> scalar = scalar_of(*ndarray_pointer(array));
-    if (scalar == Scalar::u16) return nb::borrow(array);
-    if (scalar == Scalar::bf16) return array.attr("view")("u2");
-    nb::object numbers = array.attr("astype")("f4");
-    nb::object bits = module().attr("empty")(numbers.attr("shape"), "u2");
+nb::object bits_of_numbers(nb::handle array, Scalar scalar) {
+    const std::optional<Scalar> found = scalar_of(*ndarray_pointer(array));
+    const ScalarInfo& row = info(scalar);
+    if (found == bits_of(scalar)) return nb::borrow(array);
+    if (found == scalar) return array.attr("view")(row.numpy);
+    const Scalar read = found == Scalar::f32 ? Scalar::f32 : Scalar::f64;
+    nb::object numbers = array.attr("astype")(info(read).numpy);
+    nb::object bits = module().attr("empty")(numbers.attr("shape"), row.numpy);
     numbers = numbers.attr("ravel")();
     const NdArray &from = *ndarray_pointer(numbers), &to = *ndarray_pointer(bits);
     for (std::int64_t i = 0; i < to.size(); ++i)
-        write_scalar(Scalar::bf16, read_scalar(Scalar::f32, from.data + 4 * i), to.data + 2 * i);
+        write_scalar(scalar, read_scalar(read, from.data + info(read).bytes() * i), to.data + row.bytes() * i);
     return bits;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "types/type.h"
 
@@ -44,20 +45,24 @@ struct NdArray {
 
 // Null where `object` is no ndarray.
 const NdArray* ndarray_pointer(nb::handle object);
-// The scalar type of its elements, bf16 for the dtype of the package ml_dtypes; empty for what Weft has no type for:
+// The scalar type of its elements, also of the dtypes of the package ml_dtypes; empty for what Weft has no type for:
 // complex, object, text, foreign byte order ...
 std::optional<Scalar> scalar_of(const NdArray& array);
 
 // An ndarray over `data`, writable, in C order where `strides` is null; `base` (may be null) is kept alive by it.
-// NumPy itself has no bfloat16: it is the dtype of ml_dtypes where that is installed, else uint16, the bits.
+// Of a float that NumPy has not (ScalarInfo::is_bits_in_numpy()) the dtype of ml_dtypes where that is installed, else
+// an unsigned integer, the bits.
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
                         nb::handle base);
 // Copies with NumPy's unsafe casting and broadcasting.
 void copy_into(nb::handle destination, nb::handle source);
-// ml_dtypes.bfloat16 as a dtype; null where the package is not installed.
-nb::object bfloat_dtype();
-// uint16 of the same shape: the bits of bfloat16 numbers. An array of uint16 has them already; others are rounded.
-nb::object bfloat_bits(nb::handle array);
+// The dtype that ml_dtypes has for a float that NumPy has not; null where the package is not installed.
+nb::object package_dtype(Scalar scalar);
+// Unsigned integers of the same shape: the bits of such floats. An array of these integers has them already; others are
+// rounded.
+nb::object bits_of_numbers(nb::handle array, Scalar scalar);
+// The scalar type of a dtype of ml_dtypes with this name ("bfloat16"); empty for others.
+std::optional<Scalar> scalar_of_package(std::string_view name);
 // numpy.asarray(object).
 nb::object as_array(nb::handle object);
 // The module itself.

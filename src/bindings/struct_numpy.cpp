@@ -1,6 +1,6 @@
 // Arrays of structs as structured NumPy arrays: one dtype with the names, types and offsets of the fields.
 //
-//   float, int, ...        their NumPy type; bfloat16 the bits, uint16
+//   float, int, ...        their NumPy type; of floats that NumPy has not, the bits
 //   vectors, matrices      a subarray: ("<f4", (3,))
 //   structs                their structured dtype
 //   arrays                 an ArrayView: data and grad, which are addresses, shape and strides
@@ -93,9 +93,9 @@ void assign_structured(nb::handle target, nb::handle source, Type type, const ch
                              ErrorCategory::type);
         }
         nb::object to = target[name], from = source[name];
-        if (is_bfloat(field.type)) {
-            to = numpy::bfloat_bits(to);
-            from = numpy::bfloat_bits(from);
+        if (is_bits_in_numpy(field.type)) {
+            to = numpy::bits_of_numbers(to, field.type.scalar());
+            from = numpy::bits_of_numbers(from, field.type.scalar());
         }
         if (field.type.is_struct()) {
             assign_structured(to, from, field.type, api);

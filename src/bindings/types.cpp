@@ -10,6 +10,7 @@
 
 #include "bindings/array.h"
 #include "bindings/generics.h"
+#include "bindings/numpy_api.h"
 #include "bindings/values.h"
 #include "support/error.h"
 
@@ -44,7 +45,7 @@ void learn_numpy() {
     nb::handle numpy = PyDict_GetItemString(modules.ptr(), "numpy");
     if (!numpy.is_valid() || !nb::hasattr(numpy, "dtype") || !nb::hasattr(numpy, "ulonglong")) return;
     for (const ScalarInfo& scalar : all_scalars()) {
-        if (scalar.id == Scalar::bf16) continue;
+        if (scalar.is_bits_in_numpy()) continue;
         const char* name = scalar.id == Scalar::boolean ? "bool_" : scalar.python;
         add_class(numpy.attr(name), Type::scalar(scalar.id), false);
     }
@@ -74,15 +75,6 @@ std::string class_doc(Type type) {
     }
 }
 
-// The ctypes type of a component; of 16-bit floats, their bits.
-nb::object ctype_of(Scalar scalar) {
-    const ScalarInfo& s = info(scalar);
-    std::string name = std::string(s.is_signed() ? "c_int" : "c_uint") + std::to_string(s.bits);
-    if (scalar == Scalar::boolean) name = "c_bool";
-    if (s.is_float()) name = s.bits == 16 ? "c_uint16" : s.bits == 32 ? "c_float" : "c_double";
-    return nb::module_::import_("ctypes").attr(name.c_str());
-}
-
 nb::object make_class(Type type) {
     nb::dict members;
     const std::string name = type.python_name();
@@ -90,7 +82,7 @@ nb::object make_class(Type type) {
     members["__doc__"] = class_doc(type);
     members["__module__"] = named_type(name) ? "warp" : "warp.types";
     members["_type_"] = ctype_of(type.scalar());
-    if (type.scalar() != Scalar::bf16) {  // what numpy.dtype(wp.float32) asks for
+    if (!info(type.scalar()).is_bits_in_numpy()) {  // what numpy.dtype(wp.float32) asks for
         const nb::object dtype = nb::module_::import_("numpy").attr("dtype");
         const nb::object scalar = dtype(info(type.scalar()).numpy);
         members["__numpy_dtype__"] =
@@ -190,7 +182,9 @@ nb::object type_info(nb::handle object) {
     result["scalar"] = dtype_to_python(type->scalar_type());
     result["components"] = type->components();
     result["size_bytes"] = type->size_bytes();
-    result["numpy"] = scalar.id == Scalar::bf16 ? nb::none() : nb::object(nb::str(scalar.numpy));
+    const bool is_bits = scalar.is_bits_in_numpy();
+    result["numpy"] = is_bits ? nb::none() : nb::object(nb::str(scalar.numpy));
+    result["bits"] = is_bits ? dtype_to_python(Type::scalar(bits_of(scalar.id))) : nb::none();
     return result;
 }
 
@@ -205,6 +199,14 @@ Scalar require_float(nb::handle dtype, const char* api) {
 
 }  // namespace
 
+nb::object ctype_of(Scalar scalar) {
+    const ScalarInfo& s = info(scalar);
+    std::string name = std::string(s.is_int() && s.is_signed() ? "c_int" : "c_uint") + std::to_string(s.bits);
+    if (scalar == Scalar::boolean) name = "c_bool";
+    if (s.is_float() && !s.is_small_float()) name = s.bits == 32 ? "c_float" : "c_double";
+    return nb::module_::import_("ctypes").attr(name.c_str());
+}
+
 std::optional<Type> dtype_from_python(nb::handle object) {
     if (PyType_Check(object.ptr())) {
         auto* python_class = reinterpret_cast<PyTypeObject*>(object.ptr());
@@ -218,8 +220,9 @@ std::optional<Type> dtype_from_python(nb::handle object) {
     }
     learn_numpy();
     if (registry().numpy_dtype.is_valid() && nb::isinstance(object, registry().numpy_dtype)) {
-        // NumPy itself has no bfloat16; the dtype of ml_dtypes, which JAX uses, is known by this name.
-        if (nb::cast<std::string>(nb::str(object.attr("name"))) == "bfloat16") return Type::scalar(Scalar::bf16);
+        // Floats that NumPy has not: the dtypes of ml_dtypes, which JAX uses, are known by their names.
+        const auto name = nb::cast<std::string>(nb::str(object.attr("name")));
+        if (const auto scalar = numpy::scalar_of_package(name)) return Type::scalar(*scalar);
         return dtype_from_python(object.attr("type"));
     }
     return std::nullopt;
@@ -294,6 +297,14 @@ void bind_types(nb::module_& m) {
             return names;
         },
         "All names that named_type() knows.");
+    m.def(
+        "scalar_types",
+        [] {
+            nb::list classes;
+            for (const ScalarInfo& scalar : all_scalars()) classes.append(dtype_to_python(Type::scalar(scalar.id)));
+            return classes;
+        },
+        "The classes of all scalar types, in the order of Weft's table of them.");
     m.def("type_info", &type_info, nb::arg("dtype").none(),
           "Facts about a type of numbers as a dict, or None where it is none.");
     m.def(

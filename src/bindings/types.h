@@ -20,6 +20,8 @@ namespace nb = nanobind;
 // NumPy dtypes and scalar types, wp.struct classes. Empty where `object` is none of these.
 std::optional<Type> dtype_from_python(nb::handle object);
 Type require_dtype(nb::handle object, std::string_view api);
+// The ctypes type of a scalar in memory; of floats of 8 and 16 bits, their bits.
+nb::object ctype_of(Scalar scalar);
 
 // The element that data of the user's make: a vector of one extent, a matrix of two. Nothing where there is no such
 // type: another number of extents, an extent of 0, more than kMostComponents.

@@ -123,7 +123,7 @@ void by_components(Op op, const Operand& a, const Operand& b, int count, std::by
     }
 }
 
-// float16 and bfloat16: in double, which is exact up to the one rounding.
+// Floats of 8 and 16 bits: in double, which is exact up to the one rounding.
 void by_small_floats(Op op, const Operand& a, const Operand& b, int count, Scalar scalar, std::byte* to) {
     const int bytes = info(scalar).bytes();
     for (int i = 0; i < count; ++i) {

@@ -2,17 +2,14 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
-#include <iterator>
 
 #include "bindings/value_object.h"
 
 namespace weft::bindings {
 
-// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Of bfloat16, which
-// has no format, the bits.
+// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Of floats that have
+// no format, the bits.
 int get_value_buffer(PyObject* object, Py_buffer* view, int flags) {
-    static constexpr const char* kFormats[] = {"?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "H", "f", "d"};
-    static_assert(std::size(kFormats) == static_cast<std::size_t>(Scalar::f64) + 1);
     Value& value = value_of_object(object);
     const Type type = value.type();
     const int bytes = info(type.scalar()).bytes();
@@ -24,8 +21,7 @@ int get_value_buffer(PyObject* object, Py_buffer* view, int flags) {
     view->itemsize = bytes;
     view->readonly = type.is_scalar();
     view->ndim = type.is_scalar() ? 0 : 1;
-    view->format =
-        flags & PyBUF_FORMAT ? const_cast<char*>(kFormats[static_cast<std::size_t>(type.scalar())]) : nullptr;
+    view->format = flags & PyBUF_FORMAT ? const_cast<char*>(info(type.scalar()).letter) : nullptr;
     view->shape = flags & PyBUF_ND ? extents : nullptr;
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? extents + 1 : nullptr;
     view->internal = extents;

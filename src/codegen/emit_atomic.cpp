@@ -15,8 +15,6 @@ using ir::Operation;
 
 namespace {
 
-bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
-
 constexpr auto kRelaxed = llvm::AtomicOrdering::Monotonic;
 
 llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signed) {
@@ -58,8 +56,8 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
                                                          kRelaxed, kRelaxed, atomic_scope());
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
-    if (op == Op::atomic_exch || (!is_half(scalar) && has_atomic(op, scalar)))
-        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !is_half(scalar), row.is_signed()),
+    if (op == Op::atomic_exch || (!row.is_small_float() && has_atomic(op, scalar)))
+        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !row.is_small_float(), row.is_signed()),
                                         pointer, operand, alignment, kRelaxed, atomic_scope());
 
     // No instruction knows it, as small floats: compare and swap until nobody came between.
@@ -139,7 +137,7 @@ llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
 
 // All active lanes into one place, in one atomic. False where the operation does not allow it.
 bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand) {
-    if (scalar == Scalar::boolean || is_half(scalar) || !ir::applied(op)) return false;
+    if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(op)) return false;
     apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
 }

@@ -7,7 +7,7 @@
 // loop extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only
 // where the 32-bit index had wrapped, and a wrapped index is out of range.
 //
-// The 16-bit floats are bits in an i16: each operation widens to f32, computes and rounds once.
+// Small floats are bits in an integer: each operation widens to f32, computes and rounds once (small_floats.cpp).
 #include <llvm/IR/MDBuilder.h>
 
 #include <cmath>
@@ -16,7 +16,6 @@
 #include "codegen/cpu/cost.h"
 #include "codegen/emitter.h"
 #include "codegen/math.h"
-#include "ir/indices.h"
 #include "ir/indices.h"
 #include "support/error.h"
 
@@ -27,7 +26,7 @@ using ir::Operation;
 
 namespace {
 
-bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
+bool is_small(Scalar scalar) { return info(scalar).is_small_float(); }
 
 // Whether Emitter::math() computes it. (The remainder of integers is an instruction.)
 bool is_math(Op op) { return op == Op::erfinv || op == Op::erfcinv || (is_library_math(op) && op != Op::rem); }
@@ -133,7 +132,7 @@ Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Le
 
 llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
     if (op == Op::detach || op == Op::detach_reverse) return a;
-    if (is_half(scalar)) return narrow_half(unary(op, Scalar::f32, widen_half(a, scalar)), scalar);
+    if (is_small(scalar)) return narrow_float(unary(op, Scalar::f32, widen_float(a, scalar)), scalar);
     if (is_math(op)) return math(op, scalar, a);
     auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
     bool is_float = info(scalar).is_float();
@@ -169,8 +168,8 @@ llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
 }
 
 llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
-    if (is_half(scalar))
-        return narrow_half(binary(op, Scalar::f32, widen_half(a, scalar), widen_half(b, scalar)), scalar);
+    if (is_small(scalar))
+        return narrow_float(binary(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar)), scalar);
     if (is_math(op)) return math(op, scalar, a, b);
     bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
     auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateBinaryIntrinsic(id, a, b); };
@@ -262,9 +261,9 @@ void Emitter::emit_fma(const Operation& operation) {
         Leaf &a = value(operation.operands[0]).leaves[i], &b = value(operation.operands[1]).leaves[i];
         Leaf& c = value(operation.operands[2]).leaves[i];
         whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
-            if (!is_half(scalar)) return fused(v[0], v[1], v[2]);
-            return narrow_half(fused(widen_half(v[0], scalar), widen_half(v[1], scalar), widen_half(v[2], scalar)),
-                               scalar);
+            if (!is_small(scalar)) return fused(v[0], v[1], v[2]);
+            return narrow_float(fused(widen_float(v[0], scalar), widen_float(v[1], scalar), widen_float(v[2], scalar)),
+                                scalar);
         }));
     }
     set(result, std::move(whole));
@@ -282,7 +281,7 @@ void Emitter::emit_compare(const Operation& operation) {
 
 llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     using Predicate = llvm::CmpInst::Predicate;
-    if (is_half(scalar)) return compare(op, Scalar::f32, widen_half(a, scalar), widen_half(b, scalar));
+    if (is_small(scalar)) return compare(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar));
     bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
     auto pick = [&](Predicate real, Predicate with_sign, Predicate without) {
         if (is_float) return builder_.CreateFCmp(real, a, b);
@@ -307,7 +306,7 @@ llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value*
 }
 
 llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
-    if (is_half(scalar)) return classify(op, Scalar::f32, widen_half(a, scalar));
+    if (is_small(scalar)) return classify(op, Scalar::f32, widen_float(a, scalar));
     llvm::Value* infinity = llvm::ConstantFP::getInfinity(a->getType());
     llvm::Value* magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     switch (op) {
@@ -410,22 +409,12 @@ llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
     auto typed = [&](llvm::Type* scalar) { return a->getType()->isVectorTy() ? lanes_of(scalar) : scalar; };
     const ScalarInfo &source = info(from), &target = info(to);
     llvm::Type* type = typed(register_type(to));
-    if (is_half(from)) return cast(widen_half(a, from), Scalar::f32, to);
-    if (is_half(to)) {
-        if (from == Scalar::f32) return narrow_half(a, to);
+    if (is_small(from)) return cast(widen_float(a, from), Scalar::f32, to);
+    if (is_small(to)) {
+        if (from == Scalar::f32) return narrow_float(a, to);
+        if (source.is_int() && source.bits == 64) a = round_to_odd(a, source.is_signed());
         if (from != Scalar::f64) return cast(cast(a, from, Scalar::f64), Scalar::f64, to);
-        // f64 -> f32 rounded to odd, so that the second rounding is as good as a single one.
-        llvm::Type* bits_type = typed(builder_.getInt32Ty());
-        llvm::Value* near = builder_.CreateFPTrunc(a, typed(builder_.getFloatTy()));
-        llvm::Value* back = builder_.CreateFPExt(near, a->getType());
-        llvm::Value* bits = builder_.CreateBitCast(near, bits_type);
-        llvm::Value* away = builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
-                                                   builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a));
-        llvm::Value* toward =
-            builder_.CreateSelect(away, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)), bits);
-        llvm::Value* odd = builder_.CreateOr(toward, llvm::ConstantInt::get(bits_type, 1));
-        bits = builder_.CreateSelect(builder_.CreateFCmpONE(back, a), odd, bits);
-        return narrow_half(builder_.CreateBitCast(bits, near->getType()), to);
+        return narrow_float(round_to_odd(a), to);
     }
     if (to == Scalar::boolean) {
         llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
@@ -460,64 +449,6 @@ llvm::Value* Emitter::saturate(llvm::Value* a, Scalar to) {
     result = builder_.CreateSelect(above, limit(most), result);
     if (target.is_signed()) result = builder_.CreateSelect(below, limit(-most - 1), result);
     return builder_.CreateTrunc(result, lanes_of(register_type(to)));
-}
-
-// f16 bits -> f32. Without the instruction: shift the exponent into place; subnormals are normalised by a subtraction
-// (F. Giesen, "Half to float done quick").
-llvm::Value* Emitter::widen_half(llvm::Value* a, Scalar from) {
-    bool is_vector = a->getType()->isVectorTy();
-    auto typed = [&](llvm::Type* scalar) { return is_vector ? lanes_of(scalar) : scalar; };
-    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty());
-    auto constant = [&](std::uint32_t bits) { return llvm::ConstantInt::get(integer, bits); };
-    if (from == Scalar::bf16)
-        return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(a, integer), constant(16)), real);
-    if (machine_.half_conversions)
-        return builder_.CreateFPExt(builder_.CreateBitCast(a, typed(builder_.getHalfTy())), real);
-    llvm::Value* half = builder_.CreateZExt(a, integer);
-    llvm::Value* bits = builder_.CreateShl(builder_.CreateAnd(half, constant(0x7fff)), constant(13));
-    llvm::Value* exponent = builder_.CreateAnd(bits, constant(0x7c00u << 13));
-    bits = builder_.CreateAdd(bits, constant((127u - 15u) << 23));
-    llvm::Value* special = builder_.CreateAdd(bits, constant((128u - 16u) << 23));
-    llvm::Value* magic = builder_.CreateBitCast(constant(113u << 23), real);
-    llvm::Value* small = builder_.CreateBitCast(builder_.CreateAdd(bits, constant(1u << 23)), real);
-    llvm::Value* subnormal = builder_.CreateBitCast(builder_.CreateFSub(small, magic), integer);
-    bits = builder_.CreateSelect(builder_.CreateICmpEQ(exponent, constant(0)), subnormal, bits);
-    bits = builder_.CreateSelect(builder_.CreateICmpEQ(exponent, constant(0x7c00u << 13)), special, bits);
-    llvm::Value* sign = builder_.CreateShl(builder_.CreateAnd(half, constant(0x8000)), constant(16));
-    return builder_.CreateBitCast(builder_.CreateOr(bits, sign), real);
-}
-
-// f32 -> 16 bits, rounded to nearest even.
-llvm::Value* Emitter::narrow_half(llvm::Value* a, Scalar to) {
-    bool is_vector = a->getType()->isVectorTy();
-    auto typed = [&](llvm::Type* scalar) { return is_vector ? lanes_of(scalar) : scalar; };
-    llvm::Type *real = typed(builder_.getFloatTy()), *integer = typed(builder_.getInt32Ty()),
-               *half = typed(builder_.getInt16Ty());
-    auto constant = [&](std::uint32_t bits) { return llvm::ConstantInt::get(integer, bits); };
-    llvm::Value* bits = builder_.CreateBitCast(a, integer);
-    if (to == Scalar::bf16) {
-        llvm::Value* high = builder_.CreateLShr(bits, constant(16));
-        llvm::Value* bias = builder_.CreateAdd(builder_.CreateAnd(high, constant(1)), constant(0x7fff));
-        llvm::Value* rounded = builder_.CreateLShr(builder_.CreateAdd(bits, bias), constant(16));
-        llvm::Value* quiet = builder_.CreateOr(high, constant(0x40));
-        return builder_.CreateTrunc(builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), quiet, rounded), half);
-    }
-    if (machine_.half_conversions)
-        return builder_.CreateBitCast(builder_.CreateFPTrunc(a, typed(builder_.getHalfTy())), half);
-    llvm::Value* sign = builder_.CreateAnd(bits, constant(0x80000000u));
-    bits = builder_.CreateXor(bits, sign);
-    llvm::Value* special =
-        builder_.CreateSelect(builder_.CreateICmpUGT(bits, constant(0x7f800000u)), constant(0x7e00), constant(0x7c00));
-    std::uint32_t magic = ((127u - 15u) + (23u - 10u) + 1u) << 23;
-    llvm::Value* shifted =
-        builder_.CreateFAdd(builder_.CreateBitCast(bits, real), builder_.CreateBitCast(constant(magic), real));
-    llvm::Value* subnormal = builder_.CreateSub(builder_.CreateBitCast(shifted, integer), constant(magic));
-    llvm::Value* is_odd = builder_.CreateAnd(builder_.CreateLShr(bits, constant(13)), constant(1));
-    llvm::Value* normal = builder_.CreateAdd(builder_.CreateAdd(bits, constant(((15u - 127u) << 23) + 0xfffu)), is_odd);
-    normal = builder_.CreateLShr(normal, constant(13));
-    llvm::Value* result = builder_.CreateSelect(builder_.CreateICmpULT(bits, constant(113u << 23)), subnormal, normal);
-    result = builder_.CreateSelect(builder_.CreateICmpUGE(bits, constant((127u + 16u) << 23)), special, result);
-    return builder_.CreateTrunc(builder_.CreateOr(result, builder_.CreateLShr(sign, constant(16))), half);
 }
 
 void Emitter::emit_bitcast(const Operation& operation) {

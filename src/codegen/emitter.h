@@ -175,8 +175,10 @@ protected:
     llvm::Value* classify(ir::Op op, Scalar scalar, llvm::Value* a);
     llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
     llvm::Value* saturate(llvm::Value* a, Scalar to);
-    llvm::Value* widen_half(llvm::Value* a, Scalar from);
-    llvm::Value* narrow_half(llvm::Value* a, Scalar to);
+    // Between the bits of a small float and the float32 that is computed with.
+    llvm::Value* widen_float(llvm::Value* bits, Scalar from);
+    llvm::Value* narrow_float(llvm::Value* a, Scalar to);
+    llvm::Value* round_to_odd(llvm::Value* a, bool is_signed = true);
     void emit_fma(const ir::Operation& operation);
     void emit_compare(const ir::Operation& operation);
     void emit_select(const ir::Operation& operation);
@@ -312,9 +314,9 @@ protected:
     // ---- emit_outside.cpp ----
     void emit_tid(const ir::Operation& operation);
     void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
-    llvm::Value* first_lane(llvm::Value* mask);     // its number, of 32 bits; some lane is set
+    llvm::Value* first_lane(llvm::Value* mask);              // its number, of 32 bits; some lane is set
     std::uint32_t new_site(const ir::Operation& operation);  // the number of a check that belongs to it
-    llvm::Value* thread_number(llvm::Value* lane);  // null: of the first lane
+    llvm::Value* thread_number(llvm::Value* lane);           // null: of the first lane
     void emit_print(const ir::Operation& operation);
     void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);

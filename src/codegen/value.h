@@ -6,7 +6,8 @@
 //   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers; the data pointers of
 //             local arrays, in bytes)
 //   varying   a <W x T>
-// Scalars in registers: bool is i1, the 16-bit floats are i16 (arithmetic widens them to float and rounds back).
+// Scalars in registers: bool is i1, floats of 8 and 16 bits are i8 and i16 (arithmetic widens them to float and rounds
+// back).
 #pragma once
 
 #include <llvm/ADT/SmallVector.h>
@@ -15,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "transform/analysis/memory.h"
 #include "binary/cpu_abi.h"
+#include "transform/analysis/memory.h"
 #include "types/type.h"
 
 namespace llvm {

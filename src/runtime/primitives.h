@@ -55,7 +55,7 @@ public:
 
     // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null
     // where beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal
-    // dtypes among f16, bf16, f32 and f64; shapes that fit. 16-bit floats are multiplied in f32 and rounded once.
+    // dtypes, all floats; shapes that fit. Floats of 8 and 16 bits are multiplied in f32 and rounded once.
     virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) = 0;
 
 protected:

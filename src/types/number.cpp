@@ -9,71 +9,13 @@
 namespace weft {
 namespace {
 
-// A binary floating-point format narrower than double.
-struct Format {
-    int exponent_bits;
-    int fraction_bits;
+std::uint32_t encode(double value, FloatFormat format) { return small_float::narrow(odd_float_bits(value), format); }
 
-    int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-};
-constexpr Format kHalf{5, 10};
-constexpr Format kBrain{8, 7};
-
-// Rounds to nearest, ties to even. The significand is shifted so that its last kept bit is the last bit of the result,
-// which also makes subnormals come out right; a carry out of the fraction moves into the exponent by itself.
-std::uint16_t encode(double value, Format format) {
-    const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
-    const std::uint16_t sign = static_cast<std::uint16_t>(bits >> 63 << (format.exponent_bits + format.fraction_bits));
-    const std::uint16_t infinity =
-        static_cast<std::uint16_t>(((1u << format.exponent_bits) - 1) << format.fraction_bits);
-    if (std::isnan(value)) return sign | infinity | static_cast<std::uint16_t>(1u << (format.fraction_bits - 1));
-    if (std::isinf(value)) return sign | infinity;
-    const int raw_exponent = static_cast<int>(bits >> 52 & 0x7FF);
-    if (raw_exponent == 0) return sign;  // a double's subnormal is below half of any narrower subnormal
-
-    const std::uint64_t significand = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    const int exponent = raw_exponent - 1023;
-    const int smallest = 1 - format.bias();
-    int shift = 52 - format.fraction_bits;
-    if (exponent < smallest) shift += smallest - exponent;
-    if (shift > 54) return sign;
-
-    const std::uint64_t half = 1ull << (shift - 1);
-    std::uint64_t kept = significand >> shift;
-    const std::uint64_t rest = significand & ((half << 1) - 1);
-    if (rest > half || (rest == half && (kept & 1))) ++kept;
-    // `kept` of a normal number includes the hidden bit, which adds the missing 1 to the exponent field.
-    const int field = exponent < smallest ? 0 : exponent + format.bias() - 1;
-    const std::uint64_t result = (static_cast<std::uint64_t>(field) << format.fraction_bits) + kept;
-    return sign | static_cast<std::uint16_t>(result >= infinity ? infinity : result);
-}
-
-double decode(std::uint16_t bits, Format format) {
-    const bool negative = bits >> (format.exponent_bits + format.fraction_bits) & 1;
-    const int field = bits >> format.fraction_bits & ((1 << format.exponent_bits) - 1);
-    const int fraction = bits & ((1 << format.fraction_bits) - 1);
-    double magnitude;
-    if (field == (1 << format.exponent_bits) - 1) {
-        magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-    } else if (field == 0) {
-        magnitude = std::ldexp(fraction, 1 - format.bias() - format.fraction_bits);
-    } else {
-        magnitude = std::ldexp(fraction | 1 << format.fraction_bits, field - format.bias() - format.fraction_bits);
-    }
-    return negative ? -magnitude : magnitude;
-}
+double decode(std::uint32_t bits, FloatFormat format) { return std::bit_cast<float>(small_float::widen(bits, format)); }
 
 double round_to(double value, Scalar to) {
-    switch (to) {
-        case Scalar::f16:
-            return decode(encode(value, kHalf), kHalf);
-        case Scalar::bf16:
-            return decode(encode(value, kBrain), kBrain);
-        case Scalar::f32:
-            return static_cast<float>(value);
-        default:
-            return value;
-    }
+    if (info(to).is_small_float()) return decode(encode(value, info(to).format), info(to).format);
+    return to == Scalar::f32 ? static_cast<double>(static_cast<float>(value)) : value;
 }
 
 // A magnitude as a float of type `to`, rounded once. A narrow format is reached through double, which may itself have
@@ -128,41 +70,39 @@ Number convert(Number value, Scalar from, Scalar to) {
     return Number::integer(source.is_float() ? float_to_int(value.f, target) : wrap(value.i, target));
 }
 
+double largest(Scalar scalar) {
+    const FloatFormat format = info(scalar).format;
+    if (info(scalar).is_small_float()) return decode(format.largest(), format);
+    return scalar == Scalar::f64 ? std::numeric_limits<double>::max()
+                                 : static_cast<double>(std::numeric_limits<float>::max());
+}
+
+// Every machine that Weft targets is little-endian: the low bytes come first.
+static_assert(std::endian::native == std::endian::little);
+
 void write_scalar(Scalar scalar, Number value, void* to) {
-    switch (scalar) {
-        case Scalar::f16: {
-            const std::uint16_t bits = encode(value.as_double(), kHalf);
-            std::memcpy(to, &bits, sizeof bits);
-            return;
-        }
-        case Scalar::bf16: {
-            const std::uint16_t bits = encode(value.as_double(), kBrain);
-            std::memcpy(to, &bits, sizeof bits);
-            return;
-        }
-        case Scalar::f32: {
-            const float bits = static_cast<float>(value.as_double());
-            std::memcpy(to, &bits, sizeof bits);
-            return;
-        }
-        case Scalar::f64: {
-            const double bits = value.as_double();
-            std::memcpy(to, &bits, sizeof bits);
-            return;
-        }
-        default:
-            // Every machine that Weft targets is little-endian: the low bytes come first.
-            static_assert(std::endian::native == std::endian::little);
-            std::memcpy(to, &value.i, static_cast<std::size_t>(info(scalar).bytes()));
+    const ScalarInfo& row = info(scalar);
+    const auto size = static_cast<std::size_t>(row.bytes());
+    if (!row.is_float()) {
+        std::memcpy(to, &value.i, size);
+    } else if (row.is_small_float()) {
+        const std::uint32_t bits = encode(value.as_double(), row.format);
+        std::memcpy(to, &bits, size);
+    } else if (scalar == Scalar::f32) {
+        const float single = static_cast<float>(value.as_double());
+        std::memcpy(to, &single, size);
+    } else {
+        const double wide = value.as_double();
+        std::memcpy(to, &wide, size);
     }
 }
 
 Number read_scalar(Scalar scalar, const void* from) {
     const ScalarInfo& row = info(scalar);
-    if (row.is_float() && row.bits == 16) {
-        std::uint16_t bits;
-        std::memcpy(&bits, from, sizeof bits);
-        return Number::real(decode(bits, scalar == Scalar::f16 ? kHalf : kBrain));
+    if (row.is_small_float()) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, from, static_cast<std::size_t>(row.bytes()));
+        return Number::real(decode(bits, row.format));
     }
     if (scalar == Scalar::f32) {
         float value;

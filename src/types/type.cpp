@@ -36,8 +36,8 @@ struct TypeNode {
 namespace {
 
 constexpr ScalarInfo kScalars[] = {
-#define WEFT_SCALAR(id, ir, python, kind, bits, ctype, numpy, suffix) \
-    {Scalar::id, ir, python, ScalarKind::kind, bits, numpy, suffix},
+#define WEFT_SCALAR(id, ir, python, kind, bits, ctype, format, compute, suffix, numpy, number, letter) \
+    {Scalar::id, ir, python, ScalarKind::kind, bits, format, Scalar::compute, suffix, numpy, number, letter},
 #include "types/types.def"
 #undef WEFT_SCALAR
 };
@@ -262,6 +262,12 @@ private:
 
 const ScalarInfo& info(Scalar scalar) { return kScalars[static_cast<std::size_t>(scalar)]; }
 std::span<const ScalarInfo> all_scalars() { return kScalars; }
+
+Scalar bits_of(Scalar scalar) {
+    for (const ScalarInfo& row : kScalars)
+        if (row.kind == ScalarKind::unsigned_int && row.bits == info(scalar).bits) return row.id;
+    throw InternalError(std::string("no unsigned integer is as large as ") + info(scalar).python);
+}
 
 // ---- making types ----
 

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "types/float_format.h"
+
 namespace weft {
 
 enum class Scalar : std::uint8_t {
@@ -22,24 +24,36 @@ enum class Scalar : std::uint8_t {
 
 enum class ScalarKind : std::uint8_t { boolean, signed_int, unsigned_int, floating };
 
-// One row of types.def.
+// One row of types.def, which says what the columns mean.
 struct ScalarInfo {
     Scalar id;
     const char* ir;
     const char* python;
     ScalarKind kind;
     int bits;
-    const char* numpy;
+    FloatFormat format;
+    Scalar compute;
     const char* suffix;
+    const char* numpy;
+    int numpy_number;
+    const char* letter;
 
     int bytes() const { return bits / 8; }
     bool is_float() const { return kind == ScalarKind::floating; }
+    // A float of 8 or 16 bits: held as its bits, computed in `compute`.
+    bool is_small_float() const { return compute != id; }
+    // Whether NumPy shows its bits only, where the package ml_dtypes is not there.
+    bool is_bits_in_numpy() const { return is_float() && numpy[0] == 'u'; }
     bool is_int() const { return kind == ScalarKind::signed_int || kind == ScalarKind::unsigned_int; }
     bool is_signed() const { return kind == ScalarKind::signed_int || kind == ScalarKind::floating; }
 };
 
 const ScalarInfo& info(Scalar scalar);
 std::span<const ScalarInfo> all_scalars();
+// The greatest finite number. Precondition: a float.
+double largest(Scalar scalar);
+// The unsigned integer of the same size: what shows the bits.
+Scalar bits_of(Scalar scalar);
 
 enum class Kind : std::uint8_t {
     none,  // no value: the result of a function that returns nothing
@@ -147,7 +161,7 @@ inline Type f32_type() { return Type::scalar(Scalar::f32); }
 inline Type f64_type() { return Type::scalar(Scalar::f64); }
 
 // The value of one scalar constant, as written in source or folded: integers (and bool) as 64 bits two's complement,
-// floats as double (which holds every f16, bf16 and f32 exactly).
+// floats as double (which holds every narrower float exactly).
 struct Number {
     bool is_float = false;
     std::int64_t i = 0;

@@ -53,6 +53,32 @@ def test_assignment_converts_numbers_and_keeps_bits():
     assert b.list() == [4.0, 5.0, 5.0]
 
 
+@pytest.mark.parametrize("source", [wp.int64, wp.uint64])
+def test_integers_of_64_bits_are_rounded_once(source):
+    """Beside exact arithmetic: a middle of two bfloat16, and what lies beside it by less than a float64 shows."""
+
+    @wp.kernel(module="unique")
+    def convert(x: wp.array[source], y: wp.array[wp.bfloat16]):
+        i = wp.tid()
+        y[i] = wp.bfloat16(x[i])
+
+    numbers, expected = [], []
+    for power in range(17, 64 if source is wp.uint64 else 63):
+        for k in [*range(128, 255, 7), 254]:
+            low, step = k << (power - 7), 1 << (power - 7)
+            for beside in (-1, 0, 1):
+                number = low + step // 2 + beside
+                up = beside > 0 or (beside == 0 and k % 2 == 1)
+                for sign in (1, -1) if source is wp.int64 else (1,):
+                    numbers.append(sign * number)
+                    expected.append(float(sign * (low + step if up else low)))
+    x = wp.array(numbers, dtype=source)
+    y = wp.zeros(len(numbers), dtype=wp.bfloat16)
+    wp.launch(convert, dim=len(numbers), inputs=[x, y])
+    assert y.list() == expected
+    assert [float(wp.bfloat16(source(n))) for n in numbers[::5]] == expected[::5]
+
+
 @needs_ml_dtypes
 def test_numpy_has_the_dtype_of_ml_dtypes():
     import ml_dtypes

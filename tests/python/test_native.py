@@ -19,7 +19,7 @@ needs_clang = pytest.mark.skipif(
 LANES = [{}, {"lanes": 1}, {"mode": "debug"}]
 
 INTEGERS = [wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64]
-FLOATS = [wp.float16, wp.bfloat16, wp.float32, wp.float64]
+FLOATS = [wp.float8_e4m3fn, wp.float8_e5m2, wp.float16, wp.bfloat16, wp.float32, wp.float64]
 
 
 @wp.func_native("""
@@ -79,8 +79,7 @@ def test_every_scalar_type_goes_in_and_out(dtype):
     x, y = wp.array(numbers, dtype=dtype), wp.array(numbers[::-1].copy(), dtype=dtype)
     out = wp.zeros(41, dtype=dtype)
     wp.launch(make_scalar_kernel(dtype), dim=41, inputs=[x, y, out])
-    bits = [a.view(wp.uint16) if dtype is wp.bfloat16 else a for a in (x, y, out)]
-    x, y, out = (a.numpy() for a in bits)
+    x, y, out = (a.numpy() for a in (x, y, out))
     assert np.where(np.arange(41) % 3 != 0, x, y).tobytes() == out.tobytes()
 
 
@@ -258,6 +257,39 @@ def test_16_bit_floats_convert_as_numpy_and_kernels_do():
     np.testing.assert_array_equal(wide, h.astype(np.float32))
     assert np.all((brain == ours) | np.isnan(x))
     np.testing.assert_array_equal(back.view(np.uint32), brain.astype(np.uint32) << 16)
+
+
+@needs_clang
+@pytest.mark.parametrize("dtype", [wp.float8_e4m3fn, wp.float8_e5m2, wp.float16, wp.bfloat16])
+def test_small_floats_convert_as_kernels_do(dtype):
+    @wp.func_native("return x;")
+    def narrowed(x: float) -> dtype: ...
+
+    @wp.func_native("return x;")
+    def widened(x: dtype) -> float: ...
+
+    @wp.kernel(module="unique")
+    def convert(
+        x: wp.array[float], small: wp.array[dtype], ours: wp.array[dtype], wide: wp.array[float], back: wp.array[float]
+    ):
+        i = wp.tid()
+        small[i] = narrowed(x[i])
+        ours[i] = dtype(x[i])
+        wide[i] = widened(ours[i])
+        back[i] = float(ours[i])
+
+    random = np.random.default_rng(3)
+    near_one = (random.normal(0, 1, 40000) * 2.0 ** random.integers(-30, 20, 40000)).astype(np.float32)
+    bits = random.integers(0, 2**32, 20000, dtype=np.uint32)
+    x = np.concatenate([near_one, bits.view(np.float32), (bits & 0xFFF00000).view(np.float32)])
+    small, ours = wp.zeros(x.size, dtype=dtype), wp.zeros(x.size, dtype=dtype)
+    wide, back = wp.zeros(x.size, dtype=float), wp.zeros(x.size, dtype=float)
+    wp.launch(convert, dim=x.size, inputs=[wp.array(x), small, ours, wide, back])
+    as_bits = wp.uint8 if wp.types.type_size_in_bytes(dtype) == 1 else wp.uint16
+    assert np.all((small.view(as_bits).numpy() == ours.view(as_bits).numpy()) | np.isnan(x))
+    np.testing.assert_array_equal(np.isnan(wide.numpy()), np.isnan(back.numpy()))
+    np.testing.assert_array_equal(wide.numpy(), back.numpy())
+    np.testing.assert_array_equal(np.isnan(small.astype(float).numpy()), np.isnan(ours.astype(float).numpy()))
 
 
 @needs_clang

@@ -220,7 +220,7 @@ def test_attributes_of_the_users_own(made):
         made().missing
 
 
-@pytest.mark.parametrize("scalar", INTEGERS + FLOATS + ["bfloat16", "bool"])
+@pytest.mark.parametrize("scalar", INTEGERS + FLOATS + ["bfloat16", "float8_e4m3fn", "float8_e5m2", "bool"])
 def test_copies_and_pickles_of_every_scalar_type(scalar):
     dtype = getattr(wp, scalar)
     values = [dtype(1), wp.types.vector(5, dtype)(1), wp.types.matrix((2, 3), dtype)(1)]

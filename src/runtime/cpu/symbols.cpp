@@ -21,6 +21,7 @@
 #include "runtime/cpu/trail.h"
 #include "runtime/print.h"
 #include "support/error.h"
+#include "types/type.h"
 
 // The compiler's helpers, from libgcc; only the addresses are used, so that the types do not matter.
 #if defined(__x86_64__)
@@ -41,26 +42,11 @@ namespace {
 
 // bfloat16 results travel in the low half of a vector register, where a float carries its low 16 bits. libgcc has these
 // only from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
-float truncate_float_to_bfloat16(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-    const std::uint32_t rounded = is_nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    return std::bit_cast<float>(rounded & 0xffffu);
+float as_bfloat16(std::uint32_t single) {
+    return std::bit_cast<float>(small_float::narrow(single, info(Scalar::bf16).format));
 }
-
-// Rounding to float first may land on a tie that was none. Rounding to odd instead (where inexact, make the last bit 1)
-// keeps that information: Boldo and Melquiond, "When double rounding is odd", 2005.
-float truncate_double_to_bfloat16(double value) {
-    float nearest = static_cast<float>(value);
-    const bool inexact = static_cast<double>(nearest) != value && !std::isnan(value) && std::isfinite(nearest);
-    if (inexact) {
-        auto bits = std::bit_cast<std::uint32_t>(nearest);
-        const bool is_away = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
-        if (is_away) --bits;  // toward zero
-        nearest = std::bit_cast<float>(bits | 1u);
-    }
-    return truncate_float_to_bfloat16(nearest);
-}
+float truncate_float_to_bfloat16(float value) { return as_bfloat16(std::bit_cast<std::uint32_t>(value)); }
+float truncate_double_to_bfloat16(double value) { return as_bfloat16(odd_float_bits(value)); }
 
 // Without a debugger the signal would end the process, so the tracer is looked for first.
 void stop_in_debugger() {
@@ -176,7 +162,8 @@ std::unordered_map<std::string_view, void*> make_table() {
 #endif
         {"__truncsfbf2", address(truncate_float_to_bfloat16)},
         {"__truncdfbf2", address(truncate_double_to_bfloat16)},
-#define WEFT_IMPORT(symbol, signature, effects, function) {#symbol, address(checked<has_signature(signature, function)>(function))},
+#define WEFT_IMPORT(symbol, signature, effects, function) \
+    {#symbol, address(checked<has_signature(signature, function)>(function))},
 #include "binary/cpu_imports.def"
 #undef WEFT_IMPORT
     };

@@ -1,7 +1,6 @@
 #include "transform/adjoint/derivative.h"
 
 #include <functional>
-#include <limits>
 #include <numbers>
 
 #include "ir/expression.h"
@@ -28,20 +27,6 @@ Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Val
         parts.push_back(rule(scalars, E(builder, result).component(i), E(builder, d).component(i)));
     }
     return d->type.is_scalar() ? parts[0].value() : make(d->type, parts).value();
-}
-
-// The greatest finite number.
-double largest(Scalar scalar) {
-    switch (scalar) {
-        case Scalar::f64:
-            return std::numeric_limits<double>::max();
-        case Scalar::f16:
-            return 65504.0;
-        case Scalar::bf16:
-            return 0x1.fep127;
-        default:
-            return std::numeric_limits<float>::max();
-    }
 }
 
 // What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated

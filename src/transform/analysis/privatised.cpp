@@ -17,13 +17,13 @@ using ir::Value;
 
 namespace {
 
-// The atomics that may arrive in any order, as one of their kind. Not those of 16-bit floats: their sums round at every
+// The atomics that may arrive in any order, as one of their kind. Not those of small floats: their sums round at every
 // step, and few additions are exact.
 std::optional<Op> commuting_kind(const Operation& operation) {
     Type type = operation.operands.back()->type;
     if (!type.is_scalar() && !type.is_numeric_aggregate()) return std::nullopt;
     Scalar scalar = type.scalar();
-    if (scalar == Scalar::boolean || scalar == Scalar::f16 || scalar == Scalar::bf16 || !ir::applied(operation.op)) return std::nullopt;
+    if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(operation.op)) return std::nullopt;
     return operation.op == Op::atomic_sub ? Op::atomic_add : operation.op;
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -18,52 +19,84 @@ std::uint16_t bits_of(Scalar scalar, double value) {
 }
 double value_of(Scalar scalar, std::uint16_t bits) { return read_scalar(scalar, &bits).f; }
 
-// The definition of the formats, written without bit tricks.
-double reference_value(std::uint16_t bits, int exponent_bits, int fraction_bits) {
-    const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
-    const int fraction = bits & ((1 << fraction_bits) - 1);
-    const int bias = (1 << (exponent_bits - 1)) - 1;
-    const double sign = bits >> 15 ? -1.0 : 1.0;
-    if (exponent == (1 << exponent_bits) - 1) return fraction ? NAN : sign * INFINITY;
-    const double significand = (exponent ? 1.0 : 0.0) + fraction / std::pow(2.0, fraction_bits);
-    return sign * significand * std::pow(2.0, (exponent ? exponent : 1) - bias);
+// The floats of 8 and 16 bits, by their definition: IEEE 754, and the two formats of 8 bits by Micikevicius et al.,
+// "FP8 formats for deep learning", 2022.
+struct Definition {
+    Scalar scalar;
+    int exponent_bits, fraction_bits;
+    bool has_infinity;
+    std::uint16_t largest, nan;  // bits of the greatest number and of the NaN that numbers become
+
+    std::uint16_t sign() const { return static_cast<std::uint16_t>(1 << (exponent_bits + fraction_bits)); }
+    // Without bit tricks.
+    double value(std::uint16_t bits) const {
+        const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+        const int fraction = bits & ((1 << fraction_bits) - 1);
+        const int bias = (1 << (exponent_bits - 1)) - 1;
+        const double sign = bits & this->sign() ? -1.0 : 1.0;
+        const bool is_last = exponent == (1 << exponent_bits) - 1;
+        if (is_last && has_infinity) return fraction ? NAN : sign * INFINITY;
+        if (is_last && fraction == (1 << fraction_bits) - 1) return NAN;
+        const double significand = (exponent ? 1.0 : 0.0) + fraction / std::pow(2.0, fraction_bits);
+        return sign * significand * std::pow(2.0, (exponent ? exponent : 1) - bias);
+    }
+    // What is beyond the greatest number.
+    std::uint16_t overflow() const { return has_infinity ? static_cast<std::uint16_t>(largest + 1) : nan; }
+};
+constexpr Definition kSmall[] = {
+    {Scalar::f16, 5, 10, true, 0x7BFF, 0x7E00},
+    {Scalar::bf16, 8, 7, true, 0x7F7F, 0x7FC0},
+    {Scalar::f8e4m3fn, 4, 3, false, 0x7E, 0x7F},
+    {Scalar::f8e5m2, 5, 2, true, 0x7B, 0x7E},
+};
+
+TEST(Number, the_small_floats_of_the_table_are_those_that_are_tested_here) {
+    std::size_t count = 0;
+    for (const ScalarInfo& scalar : all_scalars()) count += scalar.is_small_float();
+    EXPECT_EQ(count, std::size(kSmall));
 }
 
-TEST(Number, every_16_bit_float_is_read_as_defined_and_written_back) {
-    for (std::uint32_t b = 0; b < 0x10000; ++b) {
-        const std::uint16_t bits = static_cast<std::uint16_t>(b);
-        const double half = value_of(Scalar::f16, bits), brain = value_of(Scalar::bf16, bits);
-        if (!std::isnan(half)) {
-            EXPECT_EQ(half, reference_value(bits, 5, 10));
-            EXPECT_EQ(bits_of(Scalar::f16, half), bits);
+TEST(Number, every_small_float_is_read_as_defined_and_written_back) {
+    for (const Definition& small : kSmall) {
+        SCOPED_TRACE(info(small.scalar).ir);
+        for (std::uint32_t b = 0; b < 2u * small.sign(); ++b) {
+            const std::uint16_t bits = static_cast<std::uint16_t>(b);
+            const double expected = small.value(bits), read = value_of(small.scalar, bits);
+            ASSERT_EQ(std::isnan(read), std::isnan(expected)) << bits;
+            if (std::isnan(read)) continue;
+            ASSERT_EQ(read, expected) << bits;
+            ASSERT_EQ(std::signbit(read), std::signbit(expected)) << bits;
+            ASSERT_EQ(bits_of(small.scalar, read), bits);
         }
-        if (!std::isnan(brain)) {
-            EXPECT_EQ(brain, std::bit_cast<float>(b << 16));
-            EXPECT_EQ(bits_of(Scalar::bf16, brain), bits);
-        }
+        EXPECT_EQ(bits_of(small.scalar, NAN), small.nan);
+        EXPECT_EQ(largest(small.scalar), small.value(small.largest));
     }
-    EXPECT_TRUE(std::isnan(value_of(Scalar::f16, bits_of(Scalar::f16, NAN))));
-    EXPECT_TRUE(std::isnan(value_of(Scalar::bf16, bits_of(Scalar::bf16, NAN))));
 }
 
 // Between neighbours a < b, values round to the nearer one and the midpoint to the one whose last bit is 0.
-TEST(Number, sixteen_bit_floats_round_to_nearest_even) {
-    for (const Scalar scalar : {Scalar::f16, Scalar::bf16}) {
-        const std::uint16_t last = scalar == Scalar::f16 ? 0x7BFF : 0x7F7F;
-        for (std::uint16_t bits = 0; bits < last; ++bits) {
+TEST(Number, small_floats_round_to_nearest_even) {
+    for (const Definition& small : kSmall) {
+        SCOPED_TRACE(info(small.scalar).ir);
+        const Scalar scalar = small.scalar;
+        for (std::uint16_t bits = 0; bits < small.largest; ++bits) {
             const double a = value_of(scalar, bits), b = value_of(scalar, static_cast<std::uint16_t>(bits + 1));
             const double middle = (a + b) / 2;
             ASSERT_EQ(bits_of(scalar, middle), bits % 2 ? bits + 1 : bits) << bits;
             ASSERT_EQ(bits_of(scalar, std::nextafter(middle, a)), bits) << bits;
             ASSERT_EQ(bits_of(scalar, std::nextafter(middle, b)), bits + 1) << bits;
-            ASSERT_EQ(bits_of(scalar, -middle), (bits % 2 ? bits + 1 : bits) | 0x8000) << bits;
+            ASSERT_EQ(bits_of(scalar, -middle), (bits % 2 ? bits + 1 : bits) | small.sign()) << bits;
         }
+        // Half of the next step beyond the greatest number is too much, unless that one's last bit is 0.
+        const double most = small.value(small.largest);
+        const double step = most - small.value(static_cast<std::uint16_t>(small.largest - 1));
+        EXPECT_EQ(bits_of(scalar, std::nextafter(most + step / 2, 0.0)), small.largest);
+        EXPECT_EQ(bits_of(scalar, most + step / 2), small.largest % 2 ? small.overflow() : small.largest);
+        EXPECT_EQ(bits_of(scalar, std::nextafter(most + step / 2, INFINITY)), small.overflow());
+        EXPECT_EQ(bits_of(scalar, INFINITY), small.overflow());
+        EXPECT_EQ(bits_of(scalar, -1e300), small.overflow() | small.sign());
+        EXPECT_EQ(bits_of(scalar, -1e-300), small.sign());
+        EXPECT_EQ(bits_of(scalar, 5e-324), 0);
     }
-    EXPECT_EQ(bits_of(Scalar::f16, 65519.999), 0x7BFF);
-    EXPECT_EQ(bits_of(Scalar::f16, 65520.0), 0x7C00);
-    EXPECT_EQ(bits_of(Scalar::f16, 1e300), 0x7C00);
-    EXPECT_EQ(bits_of(Scalar::f16, -1e-300), 0x8000);
-    EXPECT_EQ(bits_of(Scalar::f16, 5e-324), 0x0000);
 }
 
 TEST(Number, integers_become_floats_with_one_rounding) {

@@ -110,11 +110,12 @@ void round_into(const Array& wide, const Array& to) {
     Array packed = to.is_contiguous() ? to : empty(to.dtype, to.shape(), *to.device);
     Scalar scalar = to.dtype.scalar();
     auto* from = static_cast<const float*>(wide.view.data);
-    auto* bits = static_cast<std::uint16_t*>(packed.view.data);
+    auto* bits = static_cast<std::byte*>(packed.view.data);
+    const int size = info(scalar).bytes();
     constexpr std::int64_t kRun = 1 << 10;
     for_each_block((wide.size() + kRun - 1) / kRun, 8 * kRun, [&](std::int64_t run) {
         std::int64_t end = std::min(wide.size(), (run + 1) * kRun);
-        for (std::int64_t i = run * kRun; i < end; ++i) write_scalar(scalar, Number::real(from[i]), bits + i);
+        for (std::int64_t i = run * kRun; i < end; ++i) write_scalar(scalar, Number::real(from[i]), bits + i * size);
     });
     if (!to.is_contiguous()) copy(to, packed);
 }
@@ -125,7 +126,7 @@ void CpuPrimitives::matmul(const Array& a, const Array& b, const Array* c, const
     const CpuDevice::Access access(*a.device);
     if (d.size() == 0) return;
     Scalar scalar = d.dtype.scalar();
-    if (scalar == Scalar::f16 || scalar == Scalar::bf16) {
+    if (info(scalar).is_small_float()) {
         Array wide_a = in_single_precision(a), wide_b = in_single_precision(b);
         Array wide_d = beta != 0.0 ? in_single_precision(*c) : empty(wide_a.dtype, d.shape(), *d.device);
         matmul(wide_a, wide_b, beta != 0.0 ? &wide_d : nullptr, wide_d, alpha, beta);

@@ -2,6 +2,7 @@
 // over blocks on the pool.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -12,39 +13,39 @@
 
 namespace weft::runtime {
 
-// The 16-bit floats in memory; they convert to float and are never computed with.
-struct Half {
-    std::uint16_t bits;
+// The C++ type of a scalar in memory (bool is held as a byte of 0 or 1) and the table's facts about it.
+template <Scalar scalar>
+struct Row;
+#define WEFT_SCALAR(id, ir, python, kind, bits, c_type, float_format, computed_in, suffix, numpy, number, letter) \
+    template <>                                                                                                   \
+    struct Row<Scalar::id> {                                                                                      \
+        using ctype = c_type;                                                                                     \
+        static constexpr FloatFormat format = float_format;                                                       \
+        static constexpr bool is_small_float = Scalar::computed_in != Scalar::id;                                 \
+    };
+#include "types/types.def"
+#undef WEFT_SCALAR
+
+// A float of 8 or 16 bits in memory; it converts to float and is never computed with.
+template <Scalar kScalar>
+struct SmallFloat {
+    static constexpr Scalar scalar = kScalar;
+    static constexpr FloatFormat format = Row<kScalar>::format;
+    typename Row<kScalar>::ctype bits;
     operator float() const {
-        std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-        std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7FFF) << 13;
-        float value, scaled;
-        // Infinity and NaN keep their fraction; everything else is scaled by 2^112, which is exact for subnormals too.
-        if (rest >= 0x0F800000) {
-            rest = (rest + 0x70000000) | sign;
-            std::memcpy(&value, &rest, sizeof value);
-            return value;
-        }
-        std::memcpy(&scaled, &rest, sizeof scaled);
-        scaled *= 0x1p112f;
-        std::memcpy(&rest, &scaled, sizeof rest);
-        rest |= sign;
-        std::memcpy(&value, &rest, sizeof value);
-        return value;
+        return std::bit_cast<float>(small_float::widen(static_cast<std::uint32_t>(bits), format));
     }
 };
-struct Brain {
-    std::uint16_t bits;
-    operator float() const {
-        std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-        float value;
-        std::memcpy(&value, &wide, sizeof value);
-        return value;
-    }
-};
+template <typename T>
+inline constexpr bool kIsSmallFloat = false;
+template <Scalar scalar>
+inline constexpr bool kIsSmallFloat<SmallFloat<scalar>> = true;
+
+template <Scalar scalar>
+using InMemory = std::conditional_t<Row<scalar>::is_small_float, SmallFloat<scalar>, typename Row<scalar>::ctype>;
 
 template <typename T>
-inline constexpr bool kIsReal = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Brain>;
+inline constexpr bool kIsReal = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
 // Wraps: the arithmetic of unsigned integers.
 template <typename T>
@@ -53,42 +54,22 @@ using SumOf = std::conditional_t<kIsReal<T>, double, std::uint64_t>;
 // A number as its sum takes it: signed ones are extended with their sign.
 template <typename T>
 [[gnu::always_inline]] inline SumOf<T> widened(T value) {
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Brain>) {
+    if constexpr (kIsSmallFloat<T>) {
         return static_cast<double>(static_cast<float>(value));
     } else {
         return static_cast<SumOf<T>>(value);
     }
 }
 
-// Calls visit(T{}) with the C++ type of the scalar; bool is held as a byte of 0 or 1.
+// Calls visit(T{}) with the type InMemory of the scalar.
 template <typename Visit>
 decltype(auto) visit_scalar(Scalar scalar, Visit&& visit) {
     switch (scalar) {
-        case Scalar::boolean:
-        case Scalar::u8:
-            return visit(std::uint8_t{});
-        case Scalar::i8:
-            return visit(std::int8_t{});
-        case Scalar::i16:
-            return visit(std::int16_t{});
-        case Scalar::u16:
-            return visit(std::uint16_t{});
-        case Scalar::i32:
-            return visit(std::int32_t{});
-        case Scalar::u32:
-            return visit(std::uint32_t{});
-        case Scalar::i64:
-            return visit(std::int64_t{});
-        case Scalar::u64:
-            return visit(std::uint64_t{});
-        case Scalar::f16:
-            return visit(Half{});
-        case Scalar::bf16:
-            return visit(Brain{});
-        case Scalar::f32:
-            return visit(float{});
-        case Scalar::f64:
-            return visit(double{});
+#define WEFT_SCALAR(id, ...) \
+    case Scalar::id:         \
+        return visit(InMemory<Scalar::id>{});
+#include "types/types.def"
+#undef WEFT_SCALAR
     }
     throw InternalError("a scalar type without a C++ type");
 }

@@ -23,10 +23,8 @@ struct Column {
 
 template <typename T>
 void store(T* to, SumOf<T> sum) {
-    if constexpr (std::is_same_v<T, Half>) {
-        write_scalar(Scalar::f16, Number::real(sum), to);
-    } else if constexpr (std::is_same_v<T, Brain>) {
-        write_scalar(Scalar::bf16, Number::real(sum), to);
+    if constexpr (kIsSmallFloat<T>) {
+        write_scalar(T::scalar, Number::real(sum), to);
     } else {
         *to = static_cast<T>(sum);
     }

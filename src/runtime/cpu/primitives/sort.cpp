@@ -48,28 +48,29 @@ struct UnsignedOf<8> {
 
 // ---- keys as unsigned numbers ----
 
-// `T` is the type of the key; kInfinity are the bits of +infinity of a float.
+// `T` is the type of the key.
 template <typename T>
 struct Code {
     using Bits = typename UnsignedOf<sizeof(T)>::type;
     static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
     static constexpr bool kIsSigned = !kIsReal<T> && std::is_signed_v<T>;
-    static constexpr Bits infinity() {
-        if constexpr (std::is_same_v<T, Half>) return 0x7C00;
-        if constexpr (std::is_same_v<T, Brain>) return 0x7F80;
+    // Of a float: the greatest bits that are no NaN.
+    static constexpr Bits last_number() {
+        if constexpr (kIsSmallFloat<T>)
+            return static_cast<Bits>(T::format.has_infinity ? T::format.overflow() : T::format.largest());
         if constexpr (std::is_same_v<T, float>) return static_cast<Bits>(0x7F800000);
         return static_cast<Bits>(0x7FF0000000000000);
     }
 
     // -0 and NaNs: what decode() would not give back.
     static bool is_special(Bits bits) {
-        if constexpr (kIsReal<T>) return bits == kSign || static_cast<Bits>(bits & ~kSign) > infinity();
+        if constexpr (kIsReal<T>) return bits == kSign || static_cast<Bits>(bits & ~kSign) > last_number();
         return false;
     }
     static Bits encode(Bits bits) {
         if constexpr (kIsReal<T>) {
             if (bits == kSign) bits = 0;
-            if (static_cast<Bits>(bits & ~kSign) > infinity()) return static_cast<Bits>(~Bits{0});
+            if (static_cast<Bits>(bits & ~kSign) > last_number()) return static_cast<Bits>(~Bits{0});
             return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
         }
         return kIsSigned ? bits ^ kSign : bits;

@@ -1,0 +1,98 @@
+// Floats of 8 and 16 bits in registers: their bits and the float32 that is computed with. The rules are those of
+// types/float_format.h, written once for the host and for compiled code; here they make instructions.
+#include "codegen/emitter.h"
+#include "types/float_format.h"
+
+namespace weft::codegen {
+
+namespace {
+
+// A word of 32 bits, of one thread or of each lane, for the templates of types/float_format.h.
+struct Word {
+    llvm::IRBuilder<>* builder;
+    llvm::Value* value;
+
+    llvm::Value* constant(std::uint32_t number) const { return llvm::ConstantInt::get(value->getType(), number); }
+    Word made(llvm::Value* other) const { return {builder, other}; }
+};
+struct Flag {
+    llvm::Value* value;
+};
+
+Word number(Word like, std::uint32_t value) { return like.made(like.constant(value)); }
+Word operator+(Word a, Word b) { return a.made(a.builder->CreateAdd(a.value, b.value)); }
+Word operator|(Word a, Word b) { return a.made(a.builder->CreateOr(a.value, b.value)); }
+Word operator^(Word a, Word b) { return a.made(a.builder->CreateXor(a.value, b.value)); }
+Word operator+(Word a, std::uint32_t b) { return a + number(a, b); }
+Word operator-(Word a, std::uint32_t b) { return a.made(a.builder->CreateSub(a.value, a.constant(b))); }
+Word operator&(Word a, std::uint32_t b) { return a.made(a.builder->CreateAnd(a.value, a.constant(b))); }
+Word operator|(Word a, std::uint32_t b) { return a | number(a, b); }
+Word operator<<(Word a, int count) {
+    return a.made(a.builder->CreateShl(a.value, a.constant(static_cast<std::uint32_t>(count))));
+}
+Word operator>>(Word a, int count) {
+    return a.made(a.builder->CreateLShr(a.value, a.constant(static_cast<std::uint32_t>(count))));
+}
+Flag operator==(Word a, std::uint32_t b) { return {a.builder->CreateICmpEQ(a.value, a.constant(b))}; }
+Flag operator<(Word a, std::uint32_t b) { return {a.builder->CreateICmpULT(a.value, a.constant(b))}; }
+Flag operator>(Word a, std::uint32_t b) { return {a.builder->CreateICmpUGT(a.value, a.constant(b))}; }
+Word choose(Flag condition, Word yes, Word no) {
+    return yes.made(yes.builder->CreateSelect(condition.value, yes.value, no.value));
+}
+Word add_as_floats(Word a, Word b) {
+    llvm::Type* integer = a.value->getType();
+    llvm::Type* real = integer->getWithNewType(a.builder->getFloatTy());
+    llvm::Value* sum =
+        a.builder->CreateFAdd(a.builder->CreateBitCast(a.value, real), a.builder->CreateBitCast(b.value, real));
+    return a.made(a.builder->CreateBitCast(sum, integer));
+}
+
+}  // namespace
+
+llvm::Value* Emitter::widen_float(llvm::Value* bits, Scalar from) {
+    llvm::Type* shape = bits->getType();
+    llvm::Type* real = shape->getWithNewType(builder_.getFloatTy());
+    if (from == Scalar::f16 && machine_.half_conversions)
+        return builder_.CreateFPExt(builder_.CreateBitCast(bits, shape->getWithNewType(builder_.getHalfTy())), real);
+    const Word word{&builder_, builder_.CreateZExt(bits, shape->getWithNewType(builder_.getInt32Ty()))};
+    return builder_.CreateBitCast(small_float::widen(word, info(from).format).value, real);
+}
+
+llvm::Value* Emitter::narrow_float(llvm::Value* a, Scalar to) {
+    llvm::Type* shape = a->getType();
+    llvm::Type* bits = shape->getWithNewType(register_type(to));
+    if (to == Scalar::f16 && machine_.half_conversions)
+        return builder_.CreateBitCast(builder_.CreateFPTrunc(a, shape->getWithNewType(builder_.getHalfTy())), bits);
+    const Word word{&builder_, builder_.CreateBitCast(a, shape->getWithNewType(builder_.getInt32Ty()))};
+    return builder_.CreateTrunc(small_float::narrow(word, info(to).format).value, bits);
+}
+
+// To what the next conversion takes, so that a small float is rounded from it as from `a` itself: a float64 to a
+// float32, as odd_float_bits() has it; an integer of 64 bits to one that a float64 holds.
+llvm::Value* Emitter::round_to_odd(llvm::Value* a, bool is_signed) {
+    llvm::Type* shape = a->getType();
+    if (shape->isIntOrIntVectorTy()) {
+        constexpr std::uint64_t kLast = 0xFFFF, kHalf = 0x8000;  // more bits than a float64 lacks
+        auto constant = [&](std::uint64_t value) { return llvm::ConstantInt::get(shape, value); };
+        llvm::Value* rest = builder_.CreateICmpNE(builder_.CreateAnd(a, constant(kLast)), constant(0));
+        llvm::Value* odd = builder_.CreateOr(builder_.CreateAnd(a, constant(~kLast)),
+                                             builder_.CreateSelect(rest, constant(kHalf), constant(0)));
+        // Below 2^53, of either sign.
+        llvm::Value* moved = is_signed ? builder_.CreateAdd(a, constant(1ull << 53)) : a;
+        llvm::Value* is_short = builder_.CreateICmpULT(moved, constant(is_signed ? 1ull << 54 : 1ull << 53));
+        return builder_.CreateSelect(is_short, a, odd);
+    }
+    llvm::Type* integer = shape->getWithNewType(builder_.getInt32Ty());
+    llvm::Value* near = builder_.CreateFPTrunc(a, shape->getWithNewType(builder_.getFloatTy()));
+    llvm::Value* back = builder_.CreateFPExt(near, shape);
+    llvm::Value* bits = builder_.CreateBitCast(near, integer);
+    llvm::Value* one = llvm::ConstantInt::get(integer, 1);
+    llvm::Value* is_away = builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                                  builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a));
+    llvm::Value* toward = builder_.CreateSelect(is_away, builder_.CreateSub(bits, one), bits);
+    llvm::Value* is_inexact = builder_.CreateFCmpONE(back, a);
+    bits = builder_.CreateSelect(is_inexact, builder_.CreateOr(toward, one), bits);
+    return builder_.CreateBitCast(bits, near->getType());
+}
+
+}  // namespace weft::codegen
