@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "builtins/registry.h"
+#include "builtins/resolve.h"
 #include "ir/builder.h"
 #include "sema/environment.h"
 #include "sema/messages.h"
@@ -193,6 +194,10 @@ private:
     // ---- call/overload.cpp ----
     Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
                        const std::string& operator_sign = {});
+    Value call_resolved(const std::string& name, const builtins::Resolution& resolution,
+                        const std::vector<Actual>& arguments, Span span);
+    [[noreturn]] void refuse_call(const std::string& text, const std::vector<std::string>& refusals,
+                                  const std::vector<Actual>& arguments, Span span);
     // `a + b` by a function of the program named add; empty where there is none for these types.
     std::optional<Value> call_own_operator(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // ---- call/functions.cpp ----
@@ -266,6 +271,7 @@ private:
     static bool shows_values(const syntax::Assert& statement);
     void raise(const syntax::Raise& statement, Span span);
     Place place(const syntax::Expression& expression);
+    Place place_of_subscript(const syntax::Subscript& subscript, Span span);
     Place place_of_array(const Value& value, Span span);
     Place place_of_part(Place base, PartStep step);
     Value read(const Place& place);
@@ -399,6 +405,20 @@ private:
         bool is_guarded = false;  // a flag says whether the loop goes on
         bool saved_skip_needed = false;
         Span span;
+        // After the body: the locals at its end, what it yields, and which locals it has added (from which yield on).
+        struct Added {
+            std::string name;
+            Local local;
+            std::size_t first;
+        };
+        ir::Region* body = nullptr;
+        Scope after_body;
+        std::vector<ir::Value*> yields;
+        std::vector<Added> added;
+    };
+    struct KnownCondition {
+        std::optional<bool> truth;
+        bool asking_has_effects = false;
     };
     Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
     Flow for_loop(const syntax::For& loop, const Iterable& over, Span span);
@@ -412,6 +432,13 @@ private:
     LoopBuild begin_loop(ir::Op op, const syntax::Block& body, LoopNames names, Span span);
     void enter_region(LoopBuild& loop, ir::Region* region);
     Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow);
+    void yield_from_body(LoopBuild& loop, const Value& value, Span span);
+    void yield_carried(LoopBuild& loop);
+    void yield_added(LoopBuild& loop, bool returns);
+    std::vector<ir::Value*> append_loop(LoopBuild& loop, std::vector<ir::Value*> bounds);
+    void leave_loop(const LoopBuild& loop, const std::vector<ir::Value*>& results);
+    KnownCondition known_condition(const syntax::Expression& condition);
+    ir::Value* asked_after(ir::Value* go, const std::function<Flow(Value&)>& condition, Span span);
 
     // ---- control/return.cpp ----
     void return_statement(const syntax::Return& statement, Span span, Flow& flow);

@@ -1,6 +1,5 @@
 // Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does,
 // the message lists what there is and why each does not fit.
-#include "builtins/resolve.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -69,64 +68,71 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
     std::vector<builtins::Given> given;
     for (const Actual& a : arguments) given.push_back({a.keyword, offer(a.value)});
     const builtins::Resolution resolution = builtins::resolve(name, given);
-    if (resolution.match.ok) {
-        const builtins::Match& match = resolution.match;
-        const builtins::Entry* entry = match.entry;
-        const builtins::Signature& signature = builtins::signature(*entry);
-        if (!entry->expand) fail(span, "wp." + name + "() cannot be called here");
-
-        // Values of the matched types; left-out parameters get their default.
-        std::vector<ir::Value*> values;
-        std::vector<const Actual*> inout;
-        for (std::size_t i = 0; i < match.parameter_types.size(); ++i) {
-            const builtins::Parameter& parameter = builtins::parameter_at(signature, i);
-            const Type type = match.parameter_types[i];
-            const int slot = resolution.slots[i];
-            const Actual* actual = slot < 0 ? nullptr : &arguments[static_cast<std::size_t>(slot)];
-            if (parameter.is_static) {
-                values.push_back(nullptr);
-            } else if (!actual) {
-                const std::optional<Number> number = builtins::default_number(parameter);
-                WEFT_CHECK(number && type.is_scalar(), "a builtin's parameter has no usable default");
-                const Scalar from = number->is_float ? Scalar::f64 : Scalar::i64;
-                values.push_back(builder_.constant(type, {convert(*number, from, type.scalar())}));
-            } else {
-                values.push_back(
-                    materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
-            }
-            if (!parameter.is_inout) continue;
-            const auto* local =
-                actual && actual->expression ? std::get_if<syntax::Name>(&actual->expression->node) : nullptr;
-            if (!local || !find_local(local->id)) {
-                // A random state that is no variable, such as an array's element, stays as it is.
-                if (actual && parameter.name == "state") {
-                    inout.push_back(nullptr);
-                    continue;
-                }
-                fail(actual ? actual->span : span,
-                     "argument '" + parameter.name + "' of wp." + name +
-                         "() is changed by the call and must be a local variable",
-                     {help("assign the value to a variable first and pass that")});
-            }
-            inout.push_back(actual);
-        }
-        builder_.span = span;
-        builtins::Call call{builder_, values, match.types, match.sizes, {}};
-        ir::Value* result = entry->expand(call);
-        WEFT_CHECK(call.inout.size() == inout.size(),
-                   std::string("builtin ") + name + " did not assign its inout arguments");
-        for (std::size_t i = 0; i < inout.size(); ++i) {
-            if (!inout[i]) continue;
-            assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
-                        inout[i]->span);
-        }
-        return result ? from_ir(result) : Value{};
-    }
-
+    if (resolution.match.ok) return call_resolved(name, resolution, arguments, span);
     if (!operator_sign.empty()) {
         if (std::optional<Value> value = call_own_operator(name, arguments, span)) return *value;
     }
-    const std::vector<std::string>& refusals = resolution.refusals;
+    refuse_call(call_text(name, arguments, operator_sign), resolution.refusals, arguments, span);
+}
+
+Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::Resolution& resolution,
+                                      const std::vector<Actual>& arguments, Span span) {
+    const builtins::Match& match = resolution.match;
+    const builtins::Entry* entry = match.entry;
+    const builtins::Signature& signature = builtins::signature(*entry);
+    if (!entry->expand) fail(span, "wp." + name + "() cannot be called here");
+
+    // Values of the matched types; left-out parameters get their default.
+    std::vector<ir::Value*> values;
+    std::vector<const Actual*> inout;
+    for (std::size_t i = 0; i < match.parameter_types.size(); ++i) {
+        const builtins::Parameter& parameter = builtins::parameter_at(signature, i);
+        const Type type = match.parameter_types[i];
+        const int slot = resolution.slots[i];
+        const Actual* actual = slot < 0 ? nullptr : &arguments[static_cast<std::size_t>(slot)];
+        if (parameter.is_static) {
+            values.push_back(nullptr);
+        } else if (!actual) {
+            const std::optional<Number> number = builtins::default_number(parameter);
+            WEFT_CHECK(number && type.is_scalar(), "a builtin's parameter has no usable default");
+            const Scalar from = number->is_float ? Scalar::f64 : Scalar::i64;
+            values.push_back(builder_.constant(type, {convert(*number, from, type.scalar())}));
+        } else {
+            values.push_back(
+                materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
+        }
+        if (!parameter.is_inout) continue;
+        const auto* local =
+            actual && actual->expression ? std::get_if<syntax::Name>(&actual->expression->node) : nullptr;
+        if (!local || !find_local(local->id)) {
+            // A random state that is no variable, such as an array's element, stays as it is.
+            if (actual && parameter.name == "state") {
+                inout.push_back(nullptr);
+                continue;
+            }
+            fail(actual ? actual->span : span,
+                 "argument '" + parameter.name + "' of wp." + name +
+                     "() is changed by the call and must be a local variable",
+                 {help("assign the value to a variable first and pass that")});
+        }
+        inout.push_back(actual);
+    }
+    builder_.span = span;
+    builtins::Call call{builder_, values, match.types, match.sizes, {}};
+    ir::Value* result = entry->expand(call);
+    WEFT_CHECK(call.inout.size() == inout.size(),
+               std::string("builtin ") + name + " did not assign its inout arguments");
+    for (std::size_t i = 0; i < inout.size(); ++i) {
+        if (!inout[i]) continue;
+        assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
+                    inout[i]->span);
+    }
+    return result ? from_ir(result) : Value{};
+}
+
+// No overload takes the arguments.
+void FunctionAnalyzer::refuse_call(const std::string& text, const std::vector<std::string>& refusals,
+                                   const std::vector<Actual>& arguments, Span span) {
     std::vector<Note> notes;
     for (std::size_t i = 0; i < refusals.size() && i < kMostOverloadsShown; ++i) notes.push_back(note(refusals[i]));
     if (refusals.size() > kMostOverloadsShown) {
@@ -148,7 +154,7 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         }
         first = type;
     }
-    fail(span, call_text(name, arguments, operator_sign), std::move(notes));
+    fail(span, text, std::move(notes));
 }
 
 }  // namespace weft::sema

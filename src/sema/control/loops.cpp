@@ -158,21 +158,15 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
     }
 }
 
-// Puts the operation together after the body: scope_ is that at the body's end. Leaves the scope after the loop.
-Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow) {
-    const Scope after_body = std::move(scope_);
-    loops_.pop_back();
-    skip_needed_ = loop.saved_skip_needed;
-    scope_ = loop.before;
-    builder_.span = loop.span;
+void FunctionAnalyzer::yield_from_body(LoopBuild& loop, const Value& value, Span span) {
+    ir::Builder::Inside inside(builder_, *loop.body);
+    flatten(value, span, loop.yields);
+}
 
-    std::vector<ir::Value*> yields;
-    const auto yield = [&](const Value& value, Span span) {
-        ir::Builder::Inside inside(builder_, *body);
-        flatten(value, span, yields);
-    };
+// What the carried locals are at the end of the body: of the type that they had before the loop.
+void FunctionAnalyzer::yield_carried(LoopBuild& loop) {
     for (const auto& carried : loop.carried) {
-        Local after = after_body.at(carried.name);
+        Local after = loop.after_body.at(carried.name);
         if (after.state == Local::State::assigned)
             after.value = adapt(after.value, type_of(carried.before.value), after.assigned).value_or(after.value);
         const std::string name = "'" + carried.name + "'";
@@ -188,45 +182,33 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
                        "wp." +
                        type_of(after.value).python_name() + "(...)")});
         }
-        yield(after.value, after.assigned);
+        yield_from_body(loop, after.value, after.assigned);
     }
     for (const std::string& name : loop.names.assigned) {
         const auto was = loop.before.find(name);
-        const auto is = after_body.find(name);
-        if (was == loop.before.end() || is == after_body.end() || was->second.state != Local::State::assigned) continue;
+        const auto is = loop.after_body.find(name);
+        if (was == loop.before.end() || is == loop.after_body.end() || was->second.state != Local::State::assigned)
+            continue;
         if (can_be_carried(was->second.value) || loop.names.rebound.contains(name)) continue;
         if (!identical(was->second.value, is->second.value))
             fail(is->second.assigned, "'" + name + "' " + kCannotCarry);
     }
+}
 
-    // The flag of a while loop stands right after the carried locals: its condition reads it.
-    const bool is_for = loop.operation->op == ir::Op::for_;
-    const auto carry_go = [&] {
-        if (!loop.is_guarded) return;
-        yield(after_body.at(kGo).value, loop.span);
-        loop.inits.push_back(builder_.boolean(true));
-    };
-    if (!is_for) carry_go();
-
-    // What the body has added. Each starts as zero, for where the body never runs.
-    struct Added {
-        std::string name;
-        Local local;
-        std::size_t first;
-    };
-    std::vector<Added> added;
+// What the body has added. Each starts as zero, for where the body never runs.
+void FunctionAnalyzer::yield_added(LoopBuild& loop, bool returns) {
     const auto add = [&](const std::string& name, const Local& local) {
-        const std::size_t first = yields.size();
-        yield(local.value, local.assigned);
+        const std::size_t first = loop.yields.size();
+        yield_from_body(loop, local.value, local.assigned);
         const std::string shown = name[0] == '$' ? name.substr(1) : name;
-        for (std::size_t i = first; i < yields.size(); ++i) {
-            for (ir::Region* region : loop.argument_regions) function_.add_argument(region, yields[i]->type, shown);
-            loop.inits.push_back(builder_.zero(yields[i]->type));
+        for (std::size_t i = first; i < loop.yields.size(); ++i) {
+            const Type type = loop.yields[i]->type;
+            for (ir::Region* region : loop.argument_regions) function_.add_argument(region, type, shown);
+            loop.inits.push_back(builder_.zero(type));
         }
-        added.push_back({name, local, first});
+        loop.added.push_back({name, local, first});
     };
-    const bool returns = (flow & kReturns) != 0;
-    for (const auto& [name, local] : after_body) {
+    for (const auto& [name, local] : loop.after_body) {
         if (name == kReturned || name == kResult) {
             if (!returns) continue;
             if (!can_be_carried(local.value))
@@ -240,31 +222,34 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         if (was != loop.before.end() && was->second.state == Local::State::assigned) continue;
         if (can_be_carried(local.value) && is_needed(name)) add(name, local);
     }
-    if (is_for) {
-        if (loop.is_guarded) function_.add_argument(body, bool_type(), "go");
-        carry_go();
-    }
+}
 
+// The operation, now that all that it carries is known. Gives its results.
+std::vector<ir::Value*> FunctionAnalyzer::append_loop(LoopBuild& loop, std::vector<ir::Value*> bounds) {
     {
-        ir::Builder::Inside inside(builder_, *body);
-        builder_.yield(yields);
+        ir::Builder::Inside inside(builder_, *loop.body);
+        builder_.yield(loop.yields);
     }
     ir::Operation* operation = loop.operation;
+    const bool is_for = operation->op == ir::Op::for_;
     operation->operands = std::move(bounds);
     operation->operands.insert(operation->operands.end(), loop.inits.begin(), loop.inits.end());
     operation->guarded = is_for && loop.is_guarded;
     std::vector<ir::Value*> results;
     for (std::size_t i = 0; i < loop.inits.size(); ++i) {
-        const ir::Value* argument = body->arguments[i + (is_for ? 1 : 0)];
+        const ir::Value* argument = loop.body->arguments[i + (is_for ? 1 : 0)];
         results.push_back(function_.add_result(operation, argument->type, argument->name));
     }
     operation->parent = &builder_.region();
     builder_.region().operations.push_back(operation);
+    return results;
+}
 
-    // The scope afterwards.
+// The locals after the loop, of which some are among its results.
+void FunctionAnalyzer::leave_loop(const LoopBuild& loop, const std::vector<ir::Value*>& results) {
     std::size_t next = 0;
     for (const auto& carried : loop.carried) {
-        Local local = after_body.at(carried.name);
+        Local local = loop.after_body.at(carried.name);
         local.value = rebuild(carried.before.value, results, next);
         scope_.insert_or_assign(carried.name, std::move(local));
     }
@@ -273,34 +258,59 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         const bool existed = was != loop.before.end() && was->second.state == Local::State::assigned;
         Local& local = scope_[name];
         if (existed && (can_be_carried(was->second.value) || !loop.names.rebound.contains(name))) continue;
-        const auto is = after_body.find(name);
-        if (!existed && is != after_body.end()) local = is->second;
+        const auto is = loop.after_body.find(name);
+        if (!existed && is != loop.after_body.end()) local = is->second;
         if (local.state == Local::State::conflict) continue;
         local.state = existed ? Local::State::unusable : Local::State::maybe;
         local.reason = existed ? kCannotCarry : "";
-        local.assigned = is == after_body.end() ? loop.span : is->second.assigned;
+        local.assigned = is == loop.after_body.end() ? loop.span : is->second.assigned;
     }
     ir::Value* returned = nullptr;
-    for (const Added& a : added) {
-        std::size_t at = a.first;
-        Local local = a.local;
-        local.value = rebuild(a.local.value, results, at);
-        if (a.name == kReturned)
+    for (const LoopBuild::Added& added : loop.added) {
+        std::size_t at = added.first;
+        Local local = added.local;
+        local.value = rebuild(added.local.value, results, at);
+        if (added.name == kReturned)
             returned = local.value.ir;
         else
-            scope_.insert_or_assign(a.name, std::move(local));
+            scope_.insert_or_assign(added.name, std::move(local));
     }
-    if (returned) {
-        Local skip;
-        skip.value = Value::runtime(returned);
-        scope_.insert_or_assign(kSkip, skip);
-        if (!loops_.empty()) {
-            scope_.insert_or_assign(kReturned, skip);
-            Local go;
-            go.value = Value::runtime(builder_.unary(ir::Op::invert, returned));
-            scope_.insert_or_assign(kGo, std::move(go));
-        }
+    if (!returned) return;
+    Local skip;
+    skip.value = Value::runtime(returned);
+    scope_.insert_or_assign(kSkip, skip);
+    if (loops_.empty()) return;
+    scope_.insert_or_assign(kReturned, skip);
+    Local go;
+    go.value = Value::runtime(builder_.unary(ir::Op::invert, returned));
+    scope_.insert_or_assign(kGo, std::move(go));
+}
+
+// Puts the operation together after the body: scope_ is that at the body's end. Leaves the scope after the loop.
+Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow) {
+    loop.body = body;
+    loop.after_body = std::move(scope_);
+    loops_.pop_back();
+    skip_needed_ = loop.saved_skip_needed;
+    scope_ = loop.before;
+    builder_.span = loop.span;
+
+    const auto carry_go = [&] {
+        if (!loop.is_guarded) return;
+        yield_from_body(loop, loop.after_body.at(kGo).value, loop.span);
+        loop.inits.push_back(builder_.boolean(true));
+    };
+    yield_carried(loop);
+    // The flag of a while loop stands right after the carried locals: its condition reads it. That of a for loop is
+    // last.
+    const bool is_for = loop.operation->op == ir::Op::for_;
+    if (!is_for) carry_go();
+    yield_added(loop, (flow & kReturns) != 0);
+    if (is_for) {
+        if (loop.is_guarded) function_.add_argument(body, bool_type(), "go");
+        carry_go();
     }
+    leave_loop(loop, append_loop(loop, std::move(bounds)));
     return kFalls | (flow & kReturns);
 }
 
@@ -394,6 +404,35 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
     return finish_loop(build, body, {counted.lo, counted.hi, counted.step}, flow);
 }
 
+// Whether a condition is known at compile time. It is looked at aside, as the IR of it goes to a place that depends on
+// the answer.
+FunctionAnalyzer::KnownCondition FunctionAnalyzer::known_condition(const syntax::Expression& condition) {
+    KnownCondition known;
+    const Scope saved = scope_;
+    ir::Region* aside = function_.new_region(nullptr);
+    ir::Builder::Inside inside(builder_, *aside);
+    known.truth = constant_truth(expression(condition));
+    for (const ir::Operation* operation : aside->operations) known.asking_has_effects |= ir::has_effects(*operation);
+    scope_ = saved;
+    return known;
+}
+
+// `go and condition`; without a flag, the condition.
+ir::Value* FunctionAnalyzer::asked_after(ir::Value* go, const std::function<Flow(Value&)>& condition, Span span) {
+    Value result;
+    if (!go) {
+        condition(result);
+        return result.ir;
+    }
+    const auto stopped = [](Value& r) {
+        r = Value::boolean(false);
+        return kFalls;
+    };
+    branch(go, span, condition, stopped, &result);
+    ir::Value* flat = flatten_branch(builder_, builder_.region());
+    return flat ? flat : result.ir;
+}
+
 // While loops come in three forms:
 //   while c:      →  while (carried…) { yield c } { body }
 //   with a flag   →  while (carried…, %go = true) { yield %go and c } { body }
@@ -403,7 +442,6 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     LoopNames names = loop_names(loop.body, nullptr, loop.condition.get());
     const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
-    const Span condition_span = loop.condition->span;
     start_from_zero(names, [&] {
         expression(*loop.condition);
         run({Work{&loop.body}});
@@ -416,51 +454,23 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     enter_region(build, head);
     ir::Value* head_go = build.is_guarded ? function_.add_argument(head, bool_type(), "go") : nullptr;
 
-    // Known at compile time? Looked at aside, as the IR of the condition goes to a place that depends on the answer.
-    std::optional<bool> known;
-    bool asking_has_effects = false;
-    {
-        const Scope saved = scope_;
-        ir::Region* aside = function_.new_region(nullptr);
-        ir::Builder::Inside inside(builder_, *aside);
-        known = constant_truth(expression(*loop.condition));
-        for (const ir::Operation* operation : aside->operations) asking_has_effects |= ir::has_effects(*operation);
-        scope_ = saved;
-    }
-    if (known == false) {
+    const KnownCondition known = known_condition(*loop.condition);
+    if (known.truth == false) {
         loops_.pop_back();
         skip_needed_ = build.saved_skip_needed;
         scope_ = build.before;
-        if (asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // which is done once
+        if (known.asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // which is done once
         return kFalls;
     }
     const auto condition = [&](Value& result) {
         const Value value = expression(*loop.condition);
-        result = Value::runtime(truth(value, condition_span));
+        result = Value::runtime(truth(value, loop.condition->span));
         return kFalls;
     };
     {
         ir::Builder::Inside inside(builder_, *head);
-        ir::Value* goes_on = head_go;
-        if (!by_condition.empty() || (known && head_go && !asking_has_effects)) {
-            goes_on = head_go;
-        } else if (head_go) {
-            Value result;
-            branch(
-                head_go, condition_span, condition,
-                [](Value& r) {
-                    r = Value::boolean(false);
-                    return kFalls;
-                },
-                &result);
-            ir::Value* flat = flatten_branch(builder_, builder_.region());
-            goes_on = flat ? flat : result.ir;
-        } else {
-            Value result;
-            condition(result);
-            goes_on = result.ir;
-        }
-        builder_.yield({goes_on});
+        const bool asks = by_condition.empty() && !(known.truth && head_go && !known.asking_has_effects);
+        builder_.yield({asks ? asked_after(head_go, condition, loop.condition->span) : head_go});
     }
     enter_region(build, body);
     if (build.is_guarded) function_.add_argument(body, bool_type(), "go");
@@ -473,14 +483,14 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
             Value checked;
             condition(checked);
             flow = branch(
-                checked.ir, condition_span, [&](Value&) { return run({Work{&loop.body}}); },
+                checked.ir, loop.condition->span, [&](Value&) { return run({Work{&loop.body}}); },
                 [&](Value&) {
                     leave(true, false);
                     return kBreaks;
                 });
         }
     }
-    const bool is_endless = known.value_or(false);
+    const bool is_endless = known.truth.value_or(false);
     const Flow result = finish_loop(build, body, {}, flow);
     // Without a break, `while True` is only left by return.
     return is_endless && !(flow & kBreaks) && (flow & kReturns) ? kReturns : result;

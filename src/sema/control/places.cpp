@@ -41,60 +41,8 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
         }
         return place_of_part(std::move(base), *step);
     }
-    if (const auto* subscript = std::get_if<syntax::Subscript>(&expression_node.node)) {
-        if (const std::optional<Binding> fixed = static_binding(*subscript->object)) reject_adjoint(*fixed, span);
-        Place base = place(*subscript->object);
-        if (base.type.is_array()) {
-            // Either the array itself is the place so far, or a view that waits for more indices.
-            Value array;
-            if (is_memory(base) && base.steps.empty()) {
-                array.kind = Value::Kind::runtime;
-                array.ir = base.array;
-                array.pending = base.indices;
-                array.type = base.type;
-            } else {
-                array = read(base);
-            }
-            Place result;
-            if (has_slice(subscript->indices)) return place_of_array(array_slice(array, subscript->indices), span);
-            result.indices = array_indices(array, subscript->indices);
-            result.array = array.ir;
-            result.span = span;
-            const int left = array.type.ndim() - static_cast<int>(subscript->indices.size());
-            result.type = left > 0 ? Type::array(array.type.element(), left) : array.type.element();
-            return result;
-        }
-        if (is_indexed(base.type)) {
-            if (static_cast<int>(subscript->indices.size()) < indexed_type(base.type).ndim() &&
-                !has_slice(subscript->indices)) {
-                Place row;
-                row.value = indexed_row(read(base), subscript->indices, span);
-                row.type = type_of(*row.value);
-                row.span = span;
-                return row;
-            }
-            IndexedElement element = indexed_element(read(base), subscript->indices, span);
-            Place result;
-            result.array = element.array;
-            result.indices = std::move(element.indices);
-            result.type = element.array->type.element();
-            result.span = span;
-            return result;
-        }
-        if (base.type.is_numeric_aggregate()) {
-            Place result = place_of_part(std::move(base), part_subscript(base.type, subscript->indices, span));
-            result.span = span;
-            return result;
-        }
-        const Value object = read(base);
-        if (object.is_tuple() && !base.name.empty()) return place_of_element(std::move(base), object, *subscript, span);
-        if (object.is_tuple()) {  // of arrays: pair[0][i] = ...
-            const Value element = subscript_of(object, subscript->indices, span);
-            if (type_of(element).is_array()) return place_of_array(element, span);
-        }
-        fail(span, "elements of " + describe(object) + " cannot be assigned",
-             {help("elements of arrays and lists and components of vectors and matrices can")});
-    }
+    if (const auto* subscript = std::get_if<syntax::Subscript>(&expression_node.node))
+        return place_of_subscript(*subscript, span);
     // What computes an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
     if (std::holds_alternative<syntax::Call>(expression_node.node) ||
         std::holds_alternative<syntax::IfExpression>(expression_node.node)) {
@@ -103,6 +51,61 @@ Place FunctionAnalyzer::place(const syntax::Expression& expression_node) {
     }
     fail(span, "this cannot be assigned", {help("assign to a variable, an array element, a component or a field")},
          ErrorCategory::syntax);
+}
+
+Place FunctionAnalyzer::place_of_subscript(const syntax::Subscript& subscript, Span span) {
+    if (const std::optional<Binding> fixed = static_binding(*subscript.object)) reject_adjoint(*fixed, span);
+    Place base = place(*subscript.object);
+    if (base.type.is_array()) {
+        // Either the array itself is the place so far, or a view that waits for more indices.
+        Value array;
+        if (is_memory(base) && base.steps.empty()) {
+            array.kind = Value::Kind::runtime;
+            array.ir = base.array;
+            array.pending = base.indices;
+            array.type = base.type;
+        } else {
+            array = read(base);
+        }
+        Place result;
+        if (has_slice(subscript.indices)) return place_of_array(array_slice(array, subscript.indices), span);
+        result.indices = array_indices(array, subscript.indices);
+        result.array = array.ir;
+        result.span = span;
+        const int left = array.type.ndim() - static_cast<int>(subscript.indices.size());
+        result.type = left > 0 ? Type::array(array.type.element(), left) : array.type.element();
+        return result;
+    }
+    if (is_indexed(base.type)) {
+        if (static_cast<int>(subscript.indices.size()) < indexed_type(base.type).ndim() &&
+            !has_slice(subscript.indices)) {
+            Place row;
+            row.value = indexed_row(read(base), subscript.indices, span);
+            row.type = type_of(*row.value);
+            row.span = span;
+            return row;
+        }
+        IndexedElement element = indexed_element(read(base), subscript.indices, span);
+        Place result;
+        result.array = element.array;
+        result.indices = std::move(element.indices);
+        result.type = element.array->type.element();
+        result.span = span;
+        return result;
+    }
+    if (base.type.is_numeric_aggregate()) {
+        Place result = place_of_part(std::move(base), part_subscript(base.type, subscript.indices, span));
+        result.span = span;
+        return result;
+    }
+    const Value object = read(base);
+    if (object.is_tuple() && !base.name.empty()) return place_of_element(std::move(base), object, subscript, span);
+    if (object.is_tuple()) {  // of arrays: pair[0][i] = ...
+        const Value element = subscript_of(object, subscript.indices, span);
+        if (type_of(element).is_array()) return place_of_array(element, span);
+    }
+    fail(span, "elements of " + describe(object) + " cannot be assigned",
+         {help("elements of arrays and lists and components of vectors and matrices can")});
 }
 
 Place FunctionAnalyzer::place_of_array(const Value& value, Span span) {
