@@ -1,5 +1,5 @@
-// Calls a builtin and computes the IR it expands to, in double precision: slow and plain, independent of the passes and
-// of code generation. Values are flat lists of numbers; integers wrap to their width.
+// Calls a builtin and runs the IR that it expands to (ir/interpreter.h): slow and plain, independent of the passes and
+// of code generation. Values are flat lists of numbers.
 #pragma once
 
 #include <string_view>

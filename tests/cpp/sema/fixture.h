@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "builtins/registry.h"
-#include "sema/interpreter.h"
+#include "ir/interpreter.h"
 #include "sema/tree_builder.h"
 #include "support/error.h"
 
 namespace weft::sema::test {
+
+using ir::testing::Datum;
+using ir::testing::Interpreter;
+using ir::testing::Memory;
 
 inline const Type i32 = i32_type();
 inline const Type f32 = f32_type();
@@ -42,15 +46,15 @@ inline std::string error_of(const std::shared_ptr<FunctionSource>& source) {
 }
 
 // Runs a kernel whose only array parameter, the first, takes the results; further parameters are int scalars.
-inline std::vector<double> run(const std::shared_ptr<FunctionSource>& source, std::vector<double> out,
+inline std::vector<double> run(const std::shared_ptr<FunctionSource>& source, const std::vector<double>& out,
                                const std::vector<double>& scalars = {}, Interpreter* with = nullptr) {
     const auto module = analyzed(source);
-    Memory memory{{static_cast<int>(out.size())}, std::move(out)};
-    std::vector<Datum> arguments = {Datum{{}, &memory}};
-    for (const double s : scalars) arguments.push_back(Datum{{s}});
+    Memory memory{{static_cast<int>(out.size())}, out};
+    std::vector<Datum> arguments = {&memory};
+    for (const double s : scalars) arguments.emplace_back(s);
     Interpreter fresh;
     (with ? *with : fresh).run(*module->functions[0], arguments);
-    return memory.data;
+    return memory.numbers();
 }
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

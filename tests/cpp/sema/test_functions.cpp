@@ -113,8 +113,8 @@ TEST(Functions, ViewsAndFunctionsAreArguments) {
         analyzed(function("use", {{"a", floats2}}, block(do_(call("fill", sub("a", 1), "twice"))), globals));
     Memory a{{2, 2}, {1, 2, 3, 4}};
     Interpreter interpreter;
-    interpreter.run(*module->functions[0], {Datum{{}, &a}});
-    EXPECT_EQ(a.data, (std::vector<double>{1, 2, 6, 4}));
+    interpreter.run(*module->functions[0], {&a});
+    EXPECT_EQ(a.numbers(), (std::vector<double>{1, 2, 6, 4}));
 }
 
 TEST(Functions, NothingCannotBeUsedAsAValue) {

@@ -181,11 +181,11 @@ TEST(RandomPrograms, ComputeWhatTheirTreeSays) {
             walk.names = {{"a", a}, {"b", b}, {"c", c}};
             ASSERT_EQ(walk.run(f->tree->body), TreeWalk::Exit::returns);
             Memory out{{1}, {-1}};
-            const auto number = [](long n) { return Datum{{static_cast<double>(n)}}; };
+            const auto number = [](long n) { return Datum(static_cast<double>(n)); };
             Interpreter interpreter;
-            interpreter.run(*module->functions[0], {Datum{{}, &out}, number(a), number(b), number(c)});
-            ASSERT_EQ(static_cast<long>(out.data[0]), walk.result) << "seed " << seed << " trial " << trial << "\n"
-                                                                   << ir::print(*module);
+            interpreter.run(*module->functions[0], {&out, number(a), number(b), number(c)});
+            ASSERT_EQ(static_cast<long>(out.numbers()[0]), walk.result) << "seed " << seed << " trial " << trial << "\n"
+                                                                        << ir::print(*module);
         }
     }
 }

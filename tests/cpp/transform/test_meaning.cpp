@@ -3,12 +3,17 @@
 
 #include <bit>
 
-#include "evaluator.h"
+#include "ir/interpreter.h"
 #include "random_kernel.h"
 #include "transform/pipeline.h"
 
 namespace weft::transform {
 namespace {
+
+using ir::testing::Interpreter;
+using ir::testing::Memory;
+
+constexpr int kMostSteps = 20000;  // of the loops of these programs
 
 struct Outcome {
     bool finished = false;
@@ -23,27 +28,25 @@ void append_bits(std::string& out, const Number& number) {
 }
 
 Outcome outcome(const ir::Function& kernel, bool aliasing) {
-    Memory a, b;
-    for (int i = 0; i < 5; ++i) {
-        a.elements.push_back({Number::real(i * 0.5)});
-        b.elements.push_back({Number::real(1 - i)});
-    }
+    Memory a{{5}, {0.0, 0.5, 1.0, 1.5, 2.0}}, b{{5}, {1, 0, -1, -2, -3}};
+    a.wraps = b.wraps = true;
     Outcome result;
-    Evaluator evaluator;
+    Interpreter interpreter(kMostSteps);
     try {
         for (int thread = 0; thread < 4; ++thread) {
-            evaluator.run(
-                kernel,
-                {{{}, &a}, {{}, aliasing ? &a : &b}, {{Number::real(1.5)}, nullptr}, {{Number::integer(2)}, nullptr}},
-                thread);
+            interpreter.thread = {thread, 0};
+            interpreter.run(kernel, {&a, aliasing ? &a : &b, 1.5, 2.0});
         }
-    } catch (const Evaluator::TooLong&) {
+    } catch (const Interpreter::TooLong&) {
         return result;
     }
     result.finished = true;
     for (const Memory* memory : {&a, &b})
-        for (const auto& element : memory->elements) append_bits(result.text, element[0]);
-    result.text += evaluator.printed;
+        for (const Number& number : memory->data) append_bits(result.text, number);
+    for (const Interpreter::Printed& line : interpreter.printed) {
+        result.text += line.format;
+        for (const Number& number : line.numbers) append_bits(result.text, number);
+    }
     return result;
 }
 
