@@ -29,6 +29,15 @@ def test_an_include_is_judged_by_the_table(tool, file, include, complaint):
         assert complaint in found[0]
 
 
+def test_a_room_of_the_table_that_is_not_there_is_named(tool, tmp_path):
+    check_layers = tool("check_layers")
+    for room in check_layers.TABLE:
+        (tmp_path / room).mkdir()
+    assert list(check_layers.missing_rooms(tmp_path)) == []
+    (tmp_path / "jit").rmdir()
+    assert ["'jit'" in line for line in check_layers.missing_rooms(tmp_path)] == [True]
+
+
 def test_a_complaint_names_file_and_line(tool):
     found = list(tool("check_layers").complaints(Path("src/ir/ir.h"), '\n\n#include "jit/jit.h"\n'))
     assert found[0].startswith("src/ir/ir.h:3: ")
