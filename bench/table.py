@@ -67,7 +67,7 @@ THROUGHPUT_RATIOS = (
     ("/peer", "weft", "peer"),
     ("/NumPy", "weft", "numpy"),
 )
-# Gradients: the forward run and the way back may need this many forward runs; then what the others may be.
+# Gradients: the forward run and the backward pass may need this many forward runs; then what the others may be.
 BOTH_AT_MOST = {"elementwise": 3.0, "stencil": 3.0, "rollout": 4.0, "recurrence": 4.0, "jacobi": 4.0, "pairs": 4.0}
 GRADIENT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "jax", "torch", "peer")
 GRADIENT_RATIOS = (

@@ -1,12 +1,14 @@
 """Writes docs/reference/functions.md (the builtin table) and docs/reference/runtime.md (all other public names of
-`warp`, with their docstrings). Part of `make docs`; the pages are not committed.
+`warp`, with their docstrings).
 
-python tools/gen_reference.py
+python tools/gen_reference.py            writes the pages
+python tools/gen_reference.py --check    fails where they are not what it would write
 """
 
 import ast
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import warp as wp
@@ -240,11 +242,17 @@ def runtime_page():
 
 
 def main():
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in {"functions.md": reference_page(), "runtime.md": runtime_page()}.items():
-        (FOLDER / name).write_text(text)
-        print(f"docs/reference/{name}: written")
+    pages = {FOLDER / "functions.md": reference_page(), FOLDER / "runtime.md": runtime_page()}
+    if sys.argv[1:] == ["--check"]:
+        stale = [page for page, text in pages.items() if not page.exists() or page.read_text() != text]
+        for page in stale:
+            print(f"docs/reference/{page.name} is not what the sources say: python tools/gen_reference.py")
+        return 1 if stale else 0
+    for page, text in pages.items():
+        page.write_text(text)
+        print(f"docs/reference/{page.name}: written")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

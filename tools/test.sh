@@ -14,10 +14,13 @@ step() {
     "$@" || failed+=("$name")
 }
 
+sources() { git ls-files -z --cached --others --exclude-standard -- '*.cpp' '*.h'; }
+
 step "layers" python tools/check_layers.py
+step "clang-format" xargs -0 clang-format --dry-run --Werror < <(sources)
 step "ruff" ruff check --quiet .
 step "ruff format" ruff format --check --quiet .
-step "reference" python tools/gen_reference.py
+step "reference" python tools/gen_reference.py --check
 step "documents" python tools/check_docs.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
 # Arrays, launches and gradients again, on a device whose memory the host cannot touch.

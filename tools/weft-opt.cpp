@@ -5,10 +5,9 @@
 //     differ weft-opt --bless file.ir...      writes it there
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `uniformity`
-// prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient, `adjoint:4`
-// keeps the state of at most 4 iterations of a loop;
-// `opaque` inlines all calls but those of functions with derivatives of their own. `own:overlap` is `own` where arrays
-// may overlap.
+// prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient,
+// `adjoint:4` keeps the state of at most 4 iterations of a loop; `opaque` inlines all calls but those of functions with
+// derivatives of their own. `own:overlap` is `own` where arrays may overlap.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -161,13 +160,13 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (!function->is_kernel) continue;
                 transform::AdjointOptions options;
                 options.gradients.assign(function->parameters().size(), transform::Gradient::used);
-                if (pass != "adjoint") options.trail_slots = std::atoi(pass.c_str() + std::strlen("adjoint:"));
+                if (pass != "adjoint") options.stack_slots = std::atoi(pass.c_str() + std::strlen("adjoint:"));
                 function = transform::adjoint(*function, options);
             }
         } else if (pass == "jvp") {
             for (auto& function : module->functions) {
                 transform::JvpOptions options;
-                options.active.assign(function->parameters().size() - function->extras.size(), true);
+                options.active.assign(function->parameters().size() - function->implicit_parameters.size(), true);
                 function = transform::jvp(*function, options);
             }
         } else if (pass == "uniformity") {

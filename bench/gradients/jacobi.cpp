@@ -1,5 +1,5 @@
-// Jacobi steps of a sparse system with a unit diagonal, and the gradient by matrix and right-hand side. The way back
-// goes through the transposed matrix, which was made beforehand, so that no two threads meet.
+// Jacobi steps of a sparse system with a unit diagonal, and the gradient by matrix and right-hand side. The backward
+// pass goes through the transposed matrix, which was made beforehand, so that no two threads meet.
 #include <algorithm>
 
 #include "../throughput/loops.h"

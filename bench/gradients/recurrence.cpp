@@ -1,5 +1,5 @@
 // s = s + dt sin(p s) - drag s³, many steps, and the gradient by s and p. Blocks of 32, a lane for each; the states of
-// a block are kept for the way back.
+// a block are kept for the backward pass.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,5 +1,5 @@
 // 100 steps of particles in a field, and the gradient by their start. Blocks of 16 particles, a lane for each: the
-// states of a block stay in the first cache, those of all steps are kept for the way back in the second.
+// states of a block stay in the first cache, those of all steps are kept for the backward pass in the second.
 #include <algorithm>
 
 #include "../throughput/loops.h"

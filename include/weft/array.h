@@ -114,8 +114,8 @@ public:
         return static_cast<Part*>(address());
     }
 
-    // Gives the array a gradient of zeros, which weft::Tape adds to (tape.h), where it has none: an array of the same shape
-    // and strides. Copies of this Array have it too, and so have views that are made from now on.
+    // Gives the array a gradient of zeros, which weft::Tape adds to (tape.h), where it has none: an array of the same
+    // shape and strides. Copies of this Array have it too, and so have views that are made from now on.
     void require_gradient() const;
     Array gradient() const;  // Array() where there is none
 

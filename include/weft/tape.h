@@ -9,10 +9,10 @@
 //     tape.backward(loss);
 //     float* slope = x.gradient().data<float>();
 //
-// What a launch on the tape overwrites and an earlier one needs is copied; what the program itself writes to arrays between
-// recording and going back is not seen. Arrays in structs take part by the gradients of their views, with the contents that
-// they have when the tape goes back. Several threads may go back at once, each with a tape of its own, also into one
-// gradient. What is wrong with a call is thrown as std::invalid_argument.
+// What a launch on the tape overwrites and an earlier one needs is copied; what the program itself writes to arrays
+// between recording and going back is not seen. Arrays in structs take part by the gradients of their views, with the
+// contents that they have when the tape goes back. Several threads may go back at once, each with a tape of its own,
+// also into one gradient. What is wrong with a call is thrown as std::invalid_argument.
 #pragma once
 
 #include <cstddef>
@@ -32,24 +32,25 @@ public:
     Tape& operator=(Tape&&) noexcept;
     ~Tape();
 
-    // Records a launch and runs it, as Kernel::launch does. Throws where an array that is written, or read, has a gradient
-    // and the file has no adjoint of the kernel.
+    // Records a launch and runs it, as Kernel::launch does. Throws where an array that is written, or read, has a
+    // gradient and the file has no adjoint of the kernel.
     void launch(const Kernel& kernel, std::span<const std::int64_t> dim, std::span<const Argument> arguments);
-    void launch(const Kernel& kernel, std::initializer_list<std::int64_t> dim, std::initializer_list<Argument> arguments) {
+    void launch(const Kernel& kernel, std::initializer_list<std::int64_t> dim,
+                std::initializer_list<Argument> arguments) {
         launch(kernel, std::span(dim.begin(), dim.size()), std::span(arguments.begin(), arguments.size()));
     }
     void launch(const Kernel& kernel, std::int64_t dim, std::initializer_list<Argument> arguments) {
         launch(kernel, std::span(&dim, 1), std::span(arguments.begin(), arguments.size()));
     }
 
-    // Goes back through all launches, from the gradients that arrays hold, and adds to those of the arrays that were read.
-    // The gradient of an array that a launch overwrote is used up on the way: zero afterwards.
+    // Goes back through all launches, from the gradients that arrays hold, and adds to those of the arrays that were
+    // read. The gradient of an array that a launch overwrote is used up on the way: zero afterwards.
     void backward();
     // The same from a loss, an array of one floating-point number whose gradient is set to 1.
     void backward(const Array& loss);
 
-    void zero();   // sets the gradients of all arrays on the tape to zero
-    void reset();  // and forgets what was recorded
+    void zero();               // sets the gradients of all arrays on the tape to zero
+    void reset();              // and forgets what was recorded
     std::size_t size() const;  // launches on it
 
 private:

@@ -68,10 +68,10 @@ from warp._weft import (
 from warp import config, types
 from warp.builtins import print_builtins
 from warp.constants import *
-from warp.decorators import constant, func, func_grad, func_native, func_replay, kernel, overload
-from warp.devices import DeviceLike, ScopedDevice
-from warp.inspection import inspect
-from warp.modules import (
+from warp._kernels.decorators import constant, func, func_grad, func_native, func_replay, kernel, overload
+from warp._devices.devices import DeviceLike, ScopedDevice
+from warp._kernels.inspection import inspect
+from warp._kernels.modules import (
     Module,
     ModuleBuildOptions,
     clear_lto_cache,
@@ -83,8 +83,8 @@ from warp.modules import (
     load_module,
     set_module_options,
 )
-from warp.structs import struct
-from warp.timer import ScopedTimer
+from warp._kernels.structs import struct
+from warp._support.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
 
 __version__ = config.version
@@ -104,30 +104,30 @@ _MODULES = ("autograd", "context", "geometry", "optim", "render", "sparse", "uti
 _LATER = {
     name: module
     for module, names in {
-        "warp.cuda": """ScopedMempool ScopedMempoolAccess ScopedPeerAccess can_access get_cuda_driver_version
+        "warp._devices.cuda": """ScopedMempool ScopedMempoolAccess ScopedPeerAccess can_access get_cuda_driver_version
             get_cuda_max_cluster_dim get_cuda_supported_archs get_cuda_toolkit_version get_mempool_release_threshold
             get_mempool_used_mem_current get_mempool_used_mem_high get_suggested_block_size
             is_conditional_graph_supported is_mempool_access_enabled is_mempool_access_supported is_mempool_enabled
             is_mempool_supported is_peer_access_enabled is_peer_access_supported map_cuda_device
             set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled
             unmap_cuda_device""",
-        "warp.diagnostics": "print_diagnostics",
-        "warp.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
+        "warp._support.diagnostics": "print_diagnostics",
+        "warp._devices.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
             TextureResourceFlags""",
         "warp.errors": "WarpDeterminismError",
-        "warp.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
+        "warp._devices.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
             capture_launch capture_while""",
-        "warp.arrays": "fixedarray from_ptr transform_expand",
-        "warp.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
-        "warp.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
-        "warp.mapping": "map",
-        "warp.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
-        "warp.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
+        "warp._arrays.arrays": "fixedarray from_ptr transform_expand",
+        "warp._arrays.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
+        "warp._support.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
+        "warp._arrays.mapping": "map",
+        "warp._arrays.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
+        "warp._devices.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
             synchronize_event synchronize_stream wait_event wait_stream""",
-        "warp.tangents": "jvp",
-        "warp.references": "ref",
-        "warp.tape": "Tape",
-        "warp.timer": "TimingResult timing_begin timing_end timing_print",
+        "warp._gradients.tangents": "jvp",
+        "warp._kernels.references": "ref",
+        "warp._gradients.tape": "Tape",
+        "warp._support.timer": "TimingResult timing_begin timing_end timing_print",
         "warp.types": "Float Int Scalar",
     }.items()
     for name in names.split()

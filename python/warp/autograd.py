@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warp import _weft
-from warp._weft import Kernel, array
-from warp.hessians import hvp
-from warp.jacobians import (
+from warp._gradients.hessians import hvp
+from warp._gradients.jacobians import (
     Result,
     Subject,
     differences,
@@ -29,7 +28,8 @@ from warp.jacobians import (
     selected,
     subject_of,
 )
-from warp.tape import Tape
+from warp._gradients.tape import Tape
+from warp._weft import Kernel, array
 
 __all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
 

@@ -60,8 +60,8 @@ more, some are kept as checkpoints and what lies between is computed again: the 
 few more runs through the loop."""
 
 gradient_log_bytes: int = 1 << 30
-"""Bytes that a tape may keep of one launch for the results of atomics in loops, which the way back needs. A launch that
-needs more raises."""
+"""Bytes that a tape may keep of one launch for the results of atomics in loops, which the backward pass needs. A launch
+that needs more raises."""
 
 cpu_threads: int | None = None
 """Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU."""
@@ -174,7 +174,7 @@ def _warn_of_misspelling(name: str) -> None:
 
     near = difflib.get_close_matches(name, _OPTIONS, n=2, cutoff=0.8)
     if near:
-        from warp import logger
+        from warp._support import logger
 
         message = f"wp.config.{name} is no option of Weft; did you mean {' or '.join(near)}? It is kept as it is."
         logger.log_warning(message, stacklevel=3)

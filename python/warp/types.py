@@ -155,7 +155,7 @@ def type_is_struct(t: Any) -> bool:
 
 def type_is_array(t: Any) -> bool:
     """Whether ``t`` is a class of arrays: ``wp.array``, ``wp.indexedarray``, ``wp.fixedarray``, or one derived."""
-    if getattr(t, "__name__", "") == "fixedarray" and t.__module__ == "warp.arrays":
+    if getattr(t, "__name__", "") == "fixedarray" and t.__module__ == "warp._arrays.arrays":
         return True
     return isinstance(t, type) and (issubclass(t, array) or _is_indexed(t))
 
@@ -166,7 +166,7 @@ def type_is_tile(t: Any) -> bool:
 
 
 def _is_indexed(dtype: Any) -> bool:
-    return getattr(dtype, "__module__", None) == "warp.indexed"
+    return getattr(dtype, "__module__", None) == "warp._arrays.indexed"
 
 
 def is_array(x: Any) -> bool:

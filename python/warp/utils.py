@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from warp import _weft
-from warp._weft import UserFunction as Function
-from warp._weft import array, primitives
-from warp.graph_coloring import (
+from warp._arrays.mapping import function_of
+from warp._gradients.recording import Part, is_smooth, recorded
+from warp._kernels.modules import Module, module_named
+from warp._support.graph_coloring import (
     GraphColoringAlgorithm,
     graph_coloring_assign,
     graph_coloring_balance,
     graph_coloring_get_groups,
 )
-from warp.mapping import function_of
-from warp.modules import Module, module_named
-from warp.recording import Part, is_smooth, recorded
+from warp._weft import UserFunction as Function
+from warp._weft import array, primitives
 from warp.types import (
     _is_number,
     type_components,
@@ -127,7 +127,7 @@ def _reduced(
     out: array | None,
     reduce: Callable[..., Any],
 ) -> Any:
-    """What array_sum and array_inner share: the axis, the shape of the result, where it goes, and the way back.
+    """What array_sum and array_inner share: the axis, the shape of the result, where it goes, and the backward pass.
 
     ``reduce(*arrays, axis, out)`` sums the products of the elements of arrays like those that are read.
     """
@@ -332,7 +332,7 @@ def _gathered(name: str, written: array, chosen: Any) -> Part:
 
 
 def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[array, array], None]) -> None:
-    """``sort(keys, values)`` in place, with the way back: gradients go where their pairs came from."""
+    """``sort(keys, values)`` in place, with the backward pass: gradients go where their pairs came from."""
     pairs = [one[:count] for one in (keys, values)]
 
     def run() -> array | None:
@@ -545,7 +545,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     Raises:
         UsageError: an argument is no such array, or the numbers are not as many.
     """
-    from warp.mapping import _make, launch_map
+    from warp._arrays.mapping import _make, launch_map
 
     api = "array_cast()"
     for name, value in (("in_array", in_array), ("out_array", out_array)):

@@ -56,7 +56,8 @@ public:
         write_blob(serialize(adjoint.code));
         write(adjoint.added);
         std::vector<std::uint8_t> flags;
-        for (const auto& [before, after] : adjoint.reads) flags.push_back(static_cast<std::uint8_t>(before | after << 1));
+        for (const auto& [before, after] : adjoint.reads)
+            flags.push_back(static_cast<std::uint8_t>(before | after << 1));
         write(flags);
     }
 };
@@ -81,7 +82,8 @@ public:
         read(kernel.no_adjoint);
         if (kernel.adjoints.size() != 0 && kernel.adjoints.size() != 2) fail("a kernel has one adjoint");
         for (const BundledAdjoint& adjoint : kernel.adjoints)
-            if (adjoint.reads.size() != kernel.parameters.size()) fail("an adjoint has other parameters than its kernel");
+            if (adjoint.reads.size() != kernel.parameters.size())
+                fail("an adjoint has other parameters than its kernel");
     }
     void read(BundledAdjoint::Added& added) {
         read(added.type);

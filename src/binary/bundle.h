@@ -18,7 +18,7 @@ struct BundledParameter {
 
 // The adjoint of a kernel, for gradients of all its arrays of floats.
 struct BundledAdjoint {
-    // A parameter behind those of the kernel: what the launch shows in it (ir::Extra), of which of these.
+    // A parameter behind those of the kernel: what the launch shows in it (ir::ImplicitParameter), of which of these.
     struct Added {
         Type type;
         std::uint8_t kind = 0;
@@ -37,8 +37,8 @@ struct BundledAdjoint {
 struct BundledKernel {
     std::string name;
     std::vector<BundledParameter> parameters;
-    Binary dense;    // for arrays with packed rows that do not overlap
-    Binary general;  // for all others
+    Binary dense;                          // for arrays with packed rows that do not overlap
+    Binary general;                        // for all others
     std::vector<BundledAdjoint> adjoints;  // none, or the same two
     std::string no_adjoint;                // why there are none
 };

@@ -125,9 +125,9 @@ void Emitter::emit_local_array(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
-// Trails lie interleaved as local arrays do, on a stack of their own that each worker has: what is taken last is
-// released first. All lanes get as much as the longest of them needs.
-void Emitter::emit_trail(const Operation& operation) {
+// Stacks of threads lie interleaved as local arrays do, on a stack of their own that each worker has: what is taken
+// last is released first. All lanes get as much as the longest of them needs.
+void Emitter::emit_stack(const Operation& operation) {
     const Type type = operation.result()->type, element = type.element();
     const std::int64_t size = element.size_bytes();
     Leaf count = lift({&leaf(operation.operands[0])},
@@ -135,7 +135,7 @@ void Emitter::emit_trail(const Operation& operation) {
     llvm::Value* most = count.scalar;
     if (operation.operands.size() > 1) {  // as many as there is room for
         const auto [memory, rows] = take_long_scratch(operation, size * lanes_);
-        return set_trail(operation, memory, rows);
+        return set_stack(operation, memory, rows);
     }
     if (count.varying()) {
         llvm::Value *counts = count.vector, *none = llvm::Constant::getNullValue(counts->getType());
@@ -143,12 +143,12 @@ void Emitter::emit_trail(const Operation& operation) {
         most = builder_.CreateIntMaxReduce(counts, /*IsSigned=*/true);
     }
     llvm::Value* memory = take_scratch(operation, builder_.CreateMul(most, i64(size * lanes_)));
-    if (!first_trail_) first_trail_ = memory;
-    set_trail(operation, memory, most);
+    if (!first_stack_) first_stack_ = memory;
+    set_stack(operation, memory, most);
 }
 
-void Emitter::set_trail(const Operation& operation, llvm::Value* memory, llvm::Value* most) {
-    has_trails_ = true;
+void Emitter::set_stack(const Operation& operation, llvm::Value* memory, llvm::Value* most) {
+    has_stacks_ = true;
     const Type type = operation.result()->type;
     const std::int64_t size = type.element().size_bytes();
     LaneValue result{type, {}, {}};

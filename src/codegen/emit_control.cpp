@@ -388,7 +388,8 @@ void Emitter::emit_either_way(const Operation& loop, const transform::LoopSigns&
 
 void Emitter::emit_for(const Operation& operation) {
     const ir::Region& body = operation.body();
-    const Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
+    const Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]),
+               &by = leaf(operation.operands[2]);
     const bool same_trip_count = by.uniform() && !from.varying() && !to.varying() && from.step == to.step;
     const bool is_masked = !same_trip_count || (operation.guarded && varying(body.arguments.back()));
     is_masked ? emit_masked_for(operation) : emit_uniform_for(operation);

@@ -74,14 +74,14 @@ void Emitter::load_arguments(llvm::Value* arguments) {
 }
 
 void Emitter::emit_region(const ir::Region& region) {
-    llvm::Value* const outer_trail = std::exchange(first_trail_, nullptr);
+    llvm::Value* const outer_stack = std::exchange(first_stack_, nullptr);
     for (const ir::Operation* operation : region.operations) {
         if (options_.line_info) set_location(operation->span);
         if (operation->op == ir::Op::load || ir::writes(operation->op)) guard_null(*operation);
         emit_operation(*operation);
     }
-    if (first_trail_) release_scratch(first_trail_);
-    first_trail_ = outer_trail;
+    if (first_stack_) release_scratch(first_stack_);
+    first_stack_ = outer_stack;
 }
 
 void Emitter::emit_operation(const ir::Operation& operation) {
@@ -143,8 +143,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return set(operation.result(), zero_value(operation.result()->type, false));
         case Op::local_array:
             return emit_local_array(operation);
-        case Op::trail:
-            return emit_trail(operation);
+        case Op::stack:
+            return emit_stack(operation);
         case Op::array_at:
             return emit_array_at(operation);
         case Op::overlay:

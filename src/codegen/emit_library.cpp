@@ -1,11 +1,11 @@
 // Calls of library functions (ir::LibraryFunction).
 //
-// A function of the device library that runs in lanes gets each operand and the result by a pointer to their components,
-// each in all lanes (devlib/lanes.h). Inlined, nothing of that is left.
+// A function of the device library that runs in lanes gets each operand and the result by a pointer to their
+// components, each in all lanes (devlib/lanes.h). Inlined, nothing of that is left.
 //
-// Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an array
-// as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a pointer that
-// comes first.
+// Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an
+// array as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a
+// pointer that comes first.
 #include <algorithm>
 
 #include "codegen/emitter.h"

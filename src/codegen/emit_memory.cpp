@@ -326,8 +326,8 @@ std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const 
         if (leaf(before).step < 0)
             lowest = builder_.CreateAdd(
                 lowest, llvm::ConstantInt::getSigned(lowest->getType(), leaf(before).step * (lanes_ - 1)));
-        none = builder_.CreateAnd(none,
-                                  builder_.CreateICmpSGE(lowest, llvm::Constant::getNullValue(lowest->getType())));
+        none =
+            builder_.CreateAnd(none, builder_.CreateICmpSGE(lowest, llvm::Constant::getNullValue(lowest->getType())));
     }
     const auto from_start = [&] {
         for (const auto& [index, before] : written) value(index) = value(before);
@@ -348,8 +348,8 @@ void Emitter::emit_load(const Operation& operation) {
         if (emit_load_of_neighbours(operation)) return;
         if (counts_from_end_in_few(operation.operands[0], indices)) {
             LaneValue loaded[2];
-            const auto [first, second] = emit_without_end(
-                operation, indices, [&] { loaded[0] = load(); }, [&] { loaded[1] = load(); });
+            const auto [first, second] =
+                emit_without_end(operation, indices, [&] { loaded[0] = load(); }, [&] { loaded[1] = load(); });
             return set(operation.result(), merge(type, true, loaded[0], first, loaded[1], second));
         }
         return set(operation.result(), load());

@@ -124,8 +124,8 @@ Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Le
         return lift({&a, &b}, [&](Values v) { return binary(operation.op, scalar, v[0], v[1]); });
 
     Leaf leaf = Leaf::of_linear(binary(operation.op, scalar, a.scalar, b.scalar), step_of(result));
-    bool has_twin = (a.wide || b.wide) && (scalar == Scalar::i32 || scalar == Scalar::i64);
-    if (has_twin && operation.op != Op::shl && !options_.debug)
+    bool has_wide = (a.wide || b.wide) && (scalar == Scalar::i32 || scalar == Scalar::i64);
+    if (has_wide && operation.op != Op::shl && !options_.debug)
         leaf.wide = binary(operation.op, Scalar::i64, wide(a, scalar), wide(b, scalar));
     return leaf;
 }

@@ -250,8 +250,8 @@ protected:
     // ---- emit_arrays.cpp ----
     void emit_slice(const ir::Operation& operation);
     void emit_local_array(const ir::Operation& operation);
-    void emit_trail(const ir::Operation& operation);
-    void set_trail(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
+    void emit_stack(const ir::Operation& operation);
+    void set_stack(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
     void emit_address(const ir::Operation& operation);
     void emit_array_at(const ir::Operation& operation);
     void emit_overlay(const ir::Operation& operation);
@@ -351,8 +351,8 @@ protected:
     llvm::Function* function_ = nullptr;
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
-    llvm::Value* first_trail_ = nullptr;  // of the region being emitted
-    bool has_trails_ = false, has_atomics_ = false;
+    llvm::Value* first_stack_ = nullptr;  // of the region being emitted
+    bool has_stacks_ = false, has_atomics_ = false;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;
     const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused

@@ -20,7 +20,7 @@ bool Emitter::may_be_null(const ir::Value* root) const {
     if (!definition) return origin->region == &kernel_.body ? plan_.parameters_may_be_null : plan_.others_may_be_null;
     switch (definition->op) {
         case Op::local_array:
-        case Op::trail:
+        case Op::stack:
             return false;
         case Op::load:
         case Op::null:

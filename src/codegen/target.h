@@ -63,7 +63,7 @@ protected:
     virtual std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar, llvm::Value*) { return {}; }
 
     // ---- memory of a thread ----
-    // Its size is known when it runs only (ir::Op::trail). What is taken last is released first, down to `first`.
+    // Its size is known when it runs only (ir::Op::stack). What is taken last is released first, down to `first`.
     virtual llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) = 0;
     virtual void release_scratch(llvm::Value* first) = 0;
     // As much as there is room for, once for each operation and worker: (memory, number of rows).

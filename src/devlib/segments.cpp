@@ -6,9 +6,9 @@
 //     a s - b t + c = 0        a = d1.d1   b = d1.d2   c = d1.r
 //    -b s + e t - f = 0        e = d2.d2   f = d2.r    r = p1 - p2
 //
-// or at an end of a segment, where one of the two is given (C. Ericson, Real-Time Collision Detection, 5.1.9). A segment
-// whose squared length is at most epsilon counts as its first point. Derivatives go through the equations that hold,
-// with what is given as constant.
+// or at an end of a segment, where one of the two is given (C. Ericson, Real-Time Collision Detection, 5.1.9). A
+// segment whose squared length is at most epsilon counts as its first point. Derivatives go through the equations that
+// hold, with what is given as constant.
 #include "devlib/lanes.h"
 
 namespace weft::devlib {
@@ -97,7 +97,8 @@ void closest_tangent(T* result, const T* p1, const T* q1, const T* p2, const T* 
 
 // From the adjoint of the result to those of the four points and of epsilon, one after the other.
 template <typename T, int W>
-void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* q2, const T* epsilon, const T* adjoint) {
+void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* q2, const T* epsilon,
+                     const T* adjoint) {
     using V = Lanes<T, W>;
     const Segments<T, W> at(p1, q1, p2, q2, epsilon);
     const V two = all<T, W>(2);
@@ -119,8 +120,8 @@ void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* 
 }  // namespace
 
 #define WEFT_DEFINE(type, name, width)                                                                                 \
-    extern "C" void weft_lib_closest_edge_edge_##name##_w##width(type* result, const type* p1, const type* q1,         \
-                                                                 const type* p2, const type* q2, const type* epsilon) { \
+    extern "C" void weft_lib_closest_edge_edge_##name##_w##width(                                                      \
+        type* result, const type* p1, const type* q1, const type* p2, const type* q2, const type* epsilon) {           \
         closest<type, width>(result, p1, q1, p2, q2, epsilon);                                                         \
     }                                                                                                                  \
     extern "C" void weft_lib_closest_edge_edge_tangent_##name##_w##width(                                              \
@@ -128,9 +129,9 @@ void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* 
         const type* dp1, const type* dq1, const type* dp2, const type* dq2, const type*) {                             \
         closest_tangent<type, width>(result, p1, q1, p2, q2, epsilon, dp1, dq1, dp2, dq2);                             \
     }                                                                                                                  \
-    extern "C" void weft_lib_closest_edge_edge_adjoint_##name##_w##width(                                              \
-        type* result, const type* p1, const type* q1, const type* p2, const type* q2, const type* epsilon,             \
-        const type* adjoint) {                                                                                         \
+    extern "C" void weft_lib_closest_edge_edge_adjoint_##name##_w##width(type* result, const type* p1, const type* q1, \
+                                                                         const type* p2, const type* q2,               \
+                                                                         const type* epsilon, const type* adjoint) {   \
         closest_adjoint<type, width>(result, p1, q1, p2, q2, epsilon, adjoint);                                        \
     }
 #define WEFT_DEFINE_BOTH(width) WEFT_DEFINE(float, f32, width) WEFT_DEFINE(double, f64, width)

@@ -123,7 +123,7 @@ std::optional<program::CompiledKernel> adjoint_of(const BundledKernel& kernel, B
     const std::string name = adjoint.code.kernels.front().name;
     program::KernelFacts facts(std::move(types), adjoint.code.kernels.front().effects);
     for (const auto& [type, kind, of] : adjoint.added)
-        facts.extras.push_back({static_cast<ir::Extra::Kind>(kind), of});
+        facts.implicit_parameters.push_back({static_cast<ir::ImplicitParameter::Kind>(kind), of});
     for (const auto& [before, after] : adjoint.reads) facts.contents.push_back({.before = before, .after = after});
     return program::prepare(runtime::load(std::move(adjoint.code)), name, std::move(facts));
 }

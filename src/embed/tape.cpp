@@ -6,9 +6,9 @@
 
 #include "embed/access.h"
 #include "embed/guarded.h"
-#include "program/extras.h"
 #include "program/gradient_claim.h"
 #include "program/grid.h"
+#include "program/implicit_parameters.h"
 #include "program/run.h"
 #include "program/tape.h"
 
@@ -32,14 +32,15 @@ public:
             return program::view_at(block_.data(), place.offset).grad != nullptr;
         });
         if (has_gradients_ && !kernel_->dense_adjoint)
-            throw UsageError("Tape::launch()", "kernel '" + kernel_->name +
-                                                   "' has an argument with a gradient, and the file has no adjoint of it: " +
-                                                   kernel_->no_adjoint);
+            throw UsageError(
+                "Tape::launch()",
+                "kernel '" + kernel_->name +
+                    "' has an argument with a gradient, and the file has no adjoint of it: " + kernel_->no_adjoint);
     }
 
     // Which of its two adjoints will run is known when it does: what either reads is kept.
     void record(program::TapeMemory& memory) override {
-        const auto reads = [&](std::size_t i, bool transform::Contents::*when) {
+        const auto reads = [&](std::size_t i, bool transform::Contents::* when) {
             return has_gradients_ && arrays_[i].of &&
                    (kernel_->dense_adjoint->contents[i].*when || kernel_->general_adjoint->contents[i].*when);
         };
@@ -66,7 +67,8 @@ public:
     }
 
     void go_back() const {
-        const bool has_gradients = std::ranges::any_of(arrays_, [](const Given& one) { return one.of && one.of->requires_grad; });
+        const bool has_gradients =
+            std::ranges::any_of(arrays_, [](const Given& one) { return one.of && one.of->requires_grad; });
         if (has_gradients && !has_gradients_)
             throw UsageError("Tape::backward()", "an argument of kernel '" + kernel_->name +
                                                      "' got its gradient after it was recorded. help: call "
@@ -107,22 +109,24 @@ private:
     };
 
     // The arguments, and what the compiler's own parameters show besides.
-    static std::vector<std::byte> with_extras(const program::CompiledKernel& adjoint, const std::vector<std::byte>& before,
-                                              std::vector<std::byte> after) {
+    static std::vector<std::byte> with_implicit_parameters(const program::CompiledKernel& adjoint,
+                                                           const std::vector<std::byte>& before,
+                                                           std::vector<std::byte> after) {
         std::vector<std::byte> block = before;
         block.resize(static_cast<std::size_t>(adjoint.layout.size_bytes));
         after.resize(block.size());
-        program::point_extras(adjoint, block.data(), after.data(), std::vector<ArrayView>(adjoint.extras.size()));
+        program::point_implicit_parameters(adjoint, block.data(), after.data(),
+                                           std::vector<ArrayView>(adjoint.implicit_parameters.size()));
         return block;
     }
 
     void run(const std::vector<std::byte>& before, const std::vector<std::byte>& after) const {
         const program::CompiledKernel* adjoint = &*kernel_->dense_adjoint;
-        std::vector<std::byte> block = with_extras(*adjoint, before, after);
+        std::vector<std::byte> block = with_implicit_parameters(*adjoint, before, after);
         if (program::has_null(kernel_->dense.arrays, block.data()) ||
             program::arrangement(*adjoint, block.data(), /*with_gradients=*/true).index() != 0) {
             adjoint = &*kernel_->general_adjoint;
-            block = with_extras(*adjoint, before, after);
+            block = with_implicit_parameters(*adjoint, before, after);
         }
         const program::GradientClaim claim(program::gradients_in(*adjoint, block.data()));
         runtime::Device& device = runtime::host_device();
@@ -185,7 +189,8 @@ void Tape::backward(const Array& loss) {
                                                                : std::string("no array")) +
                                                      ", expected an array of one floating-point number");
         if (!variable->requires_grad)
-            throw UsageError("Tape::backward()", "the loss has no gradient. help: loss.require_gradient() before it is recorded");
+            throw UsageError("Tape::backward()",
+                             "the loss has no gradient. help: loss.require_gradient() before it is recorded");
         std::vector<std::byte> one(static_cast<std::size_t>(variable->array.dtype.size_bytes()));
         write_scalar(variable->array.dtype.scalar(),
                      convert(Number::real(1.0), Scalar::f64, variable->array.dtype.scalar()), one.data());

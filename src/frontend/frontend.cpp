@@ -378,7 +378,7 @@ void bind_frontend(nb::module_& m) {
         });
 
     nb::class_<Builtin, KernelFunction>(m, "Builtin", nb::dynamic_attr(), nb::type_slots(kBuiltinSlots),
-                        "A function of the builtin table, such as wp.dot.")
+                                        "A function of the builtin table, such as wp.dot.")
         .def(
             "__init__",
             [](nb::pointer_and_handle<Builtin> self, std::string name, const std::string& documentation) {
@@ -389,10 +389,14 @@ void bind_frontend(nb::module_& m) {
             nb::arg("name"), nb::arg("doc") = "")
         .def_ro("name", &Builtin::name)
         .def_ro("key", &Builtin::name, "Its name.")
-        .def("is_builtin", [](const Builtin&) { return true; }, "Whether it is one of Weft's own.")
-        .def_prop_ro("func", [](const Builtin&) { return nb::none(); }, "None: it has no Python function.")
-        .def_prop_ro("module", [](const Builtin&) { return nb::none(); }, "None: it belongs to every module.")
-        .def_prop_ro("defaults", [](const Builtin&) { return nb::dict(); }, "None that Python could read: empty.")
+        .def(
+            "is_builtin", [](const Builtin&) { return true; }, "Whether it is one of Weft's own.")
+        .def_prop_ro(
+            "func", [](const Builtin&) { return nb::none(); }, "None: it has no Python function.")
+        .def_prop_ro(
+            "module", [](const Builtin&) { return nb::none(); }, "None: it belongs to every module.")
+        .def_prop_ro(
+            "defaults", [](const Builtin&) { return nb::dict(); }, "None that Python could read: empty.")
         .def("__repr__", [](const Builtin& self) { return "<warp builtin " + self.name + ">"; })
         .def("__reduce__", [](const Builtin& self) {
             return nb::make_tuple(nb::module_::import_("warp._weft").attr("builtin"), nb::make_tuple(self.name));

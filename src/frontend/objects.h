@@ -1,6 +1,6 @@
 // What frontend asks about Python objects whose classes belong to bindings/: which type a class stands for, what a
 // typed value holds. The functions are declared here, by the room that needs them, and defined in
-// bindings/frontend_objects.cpp, because bindings/ includes frontend/ and not the other way round.
+// bindings/kernels/frontend_objects.cpp, because bindings/ includes frontend/ and not the other way round.
 #pragma once
 
 #include <nanobind/nanobind.h>

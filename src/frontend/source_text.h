@@ -20,8 +20,8 @@ struct ParsedFunction {
 // Throws UsageError where Python has no source for the function, CompileError where it does not parse.
 ParsedFunction parse_function(nb::handle python_function);
 
-// Keeps the lines of the function's file with it, as they are now: the file may change, or be gone, when the function is
-// parsed.
+// Keeps the lines of the function's file with it, as they are now: the file may change, or be gone, when the function
+// is parsed.
 void keep_lines(nb::handle python_function);
 
 // Keeps a source that nobody else will hold alive until the next call: an error about to be thrown points into it, and

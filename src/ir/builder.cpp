@@ -208,7 +208,7 @@ Value* Builder::local_array(Type array, std::vector<std::int64_t> shape) {
     return simple(*this, Op::local_array, {}, array, std::move(shape));
 }
 
-Value* Builder::trail(Type array, Value* count) { return simple(*this, Op::trail, {count}, array); }
+Value* Builder::stack(Type array, Value* count) { return simple(*this, Op::stack, {count}, array); }
 
 Value* Builder::loaded(Value* array, std::vector<Value*> indices, Value* value) {
     return simple(*this, Op::loaded, joined(array, indices, {value}));

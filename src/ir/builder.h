@@ -74,7 +74,7 @@ public:
     Value* slice(Value* array, int axis, Value* start, Value* count = nullptr);  // without a count the axis goes
     Value* null(Type array);
     Value* local_array(Type array, std::vector<std::int64_t> shape);
-    Value* trail(Type array, Value* count);
+    Value* stack(Type array, Value* count);
     Value* loaded(Value* array, std::vector<Value*> indices, Value* value);
     Value* address(Value* array);
     Value* array_at(Type array, Value* address, std::vector<Value*> extents);

@@ -26,7 +26,7 @@ Value* Copier::append_parameter(const Value* parameter) {
 
 void Copier::append_parameters() {
     for (const Value* parameter : source_.parameters()) append_parameter(parameter);
-    made_->extras = source_.extras;
+    made_->implicit_parameters = source_.implicit_parameters;
 }
 
 Operation* Copier::append_copy(const Operation& operation) {

@@ -16,7 +16,7 @@ bool has_effects(const Operation& operation) {
         case Op::store:
         case Op::note_finite:
         case Op::call:
-        case Op::trail:
+        case Op::stack:
         case Op::local_array:  // each is an array of its own, zero where it is made: neither moved nor merged
             return true;
         case Op::call_library:

@@ -15,8 +15,7 @@ Value* counted_from_end(Builder& b, Value* index, const std::function<Value*()>&
 
 void count_from_end(Builder& b, Value* array, std::vector<Value*>& indices) {
     for (std::size_t axis = 0; axis < indices.size(); ++axis)
-        indices[axis] =
-            counted_from_end(b, indices[axis], [&] { return b.dim(array, static_cast<int>(axis)); });
+        indices[axis] = counted_from_end(b, indices[axis], [&] { return b.dim(array, static_cast<int>(axis)); });
 }
 
 const Value* extent_of(const Value* index) {

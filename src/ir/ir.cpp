@@ -101,7 +101,7 @@ const Region* region_of(const Value* value) { return value->definition ? value->
 
 bool is_of_thread(const Value* array) {
     const Operation* made = root_of(array)->definition;
-    return made && (made->op == Op::local_array || made->op == Op::trail);
+    return made && (made->op == Op::local_array || made->op == Op::stack);
 }
 
 const Value* root_of(const Value* array) {

@@ -105,8 +105,8 @@ struct NativeSnippet {
 // in C++, whose `symbol` is its name, for people.
 //
 // Its derivatives are functions of the library too. The adjoint takes the operands and the adjoint of the result, and
-// gives a tuple of the adjoints of those operands that have one (ir::is_smooth()), in their order. The tangent takes the
-// operands and the tangents of these, and gives the tangent of the result.
+// gives a tuple of the adjoints of those operands that have one (ir::is_smooth()), in their order. The tangent takes
+// the operands and the tangents of these, and gives the tangent of the result.
 struct LibraryFunction {
     std::string symbol;
     bool pure = true;  // no effects, result depends on the operands and on what it reads through them
@@ -114,8 +114,8 @@ struct LibraryFunction {
     std::string adjoint = {}, tangent = {};  // symbols; empty: the derivative is not known
     // Numbers of the operands through which it reaches memory: arrays, and handles of what the runtime has built.
     std::vector<int> reads = {}, writes = {};
-    bool in_lanes = false;    // devlib/lanes.h: one function for each number of lanes; otherwise one thread at a time
-    bool is_uniform = true;   // where its operands are the same in all lanes, the result is
+    bool in_lanes = false;   // devlib/lanes.h: one function for each number of lanes; otherwise one thread at a time
+    bool is_uniform = true;  // where its operands are the same in all lanes, the result is
 
     bool reaches_memory() const { return !reads.empty() || !writes.empty(); }
     bool operator==(const LibraryFunction&) const = default;
@@ -163,7 +163,7 @@ struct Region {
 };
 
 // A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.
-struct Extra {
+struct ImplicitParameter {
     enum class Kind : std::uint8_t {
         copy,    // a copy made for the launch, which nobody looks at afterwards
         after,   // of an adjoint: the array as it was after the launch that the adjoint belongs to
@@ -179,10 +179,10 @@ struct Extra {
 struct Function {
     std::string name;
     bool is_kernel = false;
-    bool is_adjoint = false;    // the launch promises that gradients overlap no other array and no other gradient
-    int tid_rank = 0;           // how many coordinates tid() gives here: 0 (never called) to 4
-    Region body;                // its arguments are the parameters
-    std::vector<Extra> extras;  // one for each of the last parameters
+    bool is_adjoint = false;  // the launch promises that gradients overlap no other array and no other gradient
+    int tid_rank = 0;         // how many coordinates tid() gives here: 0 (never called) to 4
+    Region body;              // its arguments are the parameters
+    std::vector<ImplicitParameter> implicit_parameters;  // one for each of the last parameters
     // Of which parameters threads write elements as their own: right where different indices are different elements.
     std::vector<int> own_parameters;
     Type result;  // none for kernels; a tuple where several values are returned
@@ -201,13 +201,14 @@ struct Function {
     std::vector<Value*>& parameters() { return body.arguments; }
     const std::vector<Value*>& parameters() const { return body.arguments; }
     // Null for parameters of the user's, and values that are no parameters.
-    const Extra* extra(const Value* value) const {
-        const std::size_t own = parameters().size() - extras.size(), at = static_cast<std::size_t>(value->index);
-        return value->region == &body && at >= own ? &extras[at - own] : nullptr;
+    const ImplicitParameter* implicit(const Value* value) const {
+        const std::size_t own = parameters().size() - implicit_parameters.size(),
+                          at = static_cast<std::size_t>(value->index);
+        return value->region == &body && at >= own ? &implicit_parameters[at - own] : nullptr;
     }
     bool is_copy(const Value* value) const {
-        const Extra* found = extra(value);
-        return found && found->kind == Extra::Kind::copy;
+        const ImplicitParameter* found = implicit(value);
+        return found && found->kind == ImplicitParameter::Kind::copy;
     }
 
     // Above every value's id: the size of a table indexed by id.
@@ -248,7 +249,7 @@ const Region* region_of(const Value* value);
 // The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
 // memory, a struct or a branch.
 const Value* root_of(const Value* array);
-// Whether it lies in memory that each thread has to itself: a local array, a trail, or a part of one.
+// Whether it lies in memory that each thread has to itself: a local array, a stack, or a part of one.
 bool is_of_thread(const Value* array);
 // The same, and further to the struct that an array is a field of.
 const Value* origin_of(const Value* array);

@@ -155,10 +155,14 @@ private:
             expect(':');
             Value* value = function->add_argument(&function->body, type());
             bind(values, parameter, value);
-            if (accept_word("copy")) function->extras.push_back({Extra::Kind::copy, static_cast<int>(integer())});
-            if (accept_word("record")) function->extras.push_back({Extra::Kind::record, static_cast<int>(integer())});
-            if (accept_word("log")) function->extras.push_back({Extra::Kind::log, static_cast<int>(integer())});
-            if (accept_word("after")) function->extras.push_back({Extra::Kind::after, static_cast<int>(integer())});
+            if (accept_word("copy"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::copy, static_cast<int>(integer())});
+            if (accept_word("record"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::record, static_cast<int>(integer())});
+            if (accept_word("log"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::log, static_cast<int>(integer())});
+            if (accept_word("after"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::after, static_cast<int>(integer())});
         }
         expect(')');
         if (accept('-')) {

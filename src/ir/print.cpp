@@ -109,12 +109,12 @@ public:
             use(parameter);
             out_ += ": ";
             type(parameter->type);
-            if (const Extra* extra = function.extra(parameter)) {
-                out_ += extra->kind == Extra::Kind::copy    ? " copy "
-                        : extra->kind == Extra::Kind::after ? " after "
-                        : extra->kind == Extra::Kind::log   ? " log "
-                                                            : " record ";
-                integer(extra->of);
+            if (const ImplicitParameter* implicit = function.implicit(parameter)) {
+                out_ += implicit->kind == ImplicitParameter::Kind::copy    ? " copy "
+                        : implicit->kind == ImplicitParameter::Kind::after ? " after "
+                        : implicit->kind == ImplicitParameter::Kind::log   ? " log "
+                                                                           : " record ";
+                integer(implicit->of);
             }
         }
         out_ += ')';

@@ -404,7 +404,7 @@ Type Rules::result() const {
                 if (extent < 1) fail("the extent " + std::to_string(extent) + ", expected at least 1");
             }
             return stated_;
-        case Op::trail:
+        case Op::stack:
             if (count() != 2) expect_count(1);
             expect(type(0).is_int() && type(count() - 1).is_int() && stated_.is_array() && stated_.ndim() == 1,
                    "an integer count, and another one where fewer elements will do, for an array of one dimension");

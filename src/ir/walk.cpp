@@ -104,7 +104,7 @@ std::unique_ptr<Module> clone(const Module& module) {
         to.is_kernel = from->is_kernel;
         to.is_adjoint = from->is_adjoint;
         to.tid_rank = from->tid_rank;
-        to.extras = from->extras;
+        to.implicit_parameters = from->implicit_parameters;
         to.own_parameters = from->own_parameters;
         to.result = from->result;
         to.span = from->span;
@@ -114,7 +114,8 @@ std::unique_ptr<Module> clone(const Module& module) {
         to.reverse_of = functions.at(from->reverse_of);
         ValueMap map(*from);
         clone_into(to.body, to, from->body, map);
-        for_each_operation(to.body, [&](Operation& operation) { operation.function = functions.at(operation.function); });
+        for_each_operation(to.body,
+                           [&](Operation& operation) { operation.function = functions.at(operation.function); });
     }
     return copy;
 }

@@ -81,7 +81,8 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map);
 // Appends copies of the operations of `from` (without its terminator) to `to`.
 void clone_operations(Function& into, const Region& from, Region& to, ValueMap& map);
 
-// A copy of the whole module, whose functions call each other as those of `module` do. Nothing may be inlined in it yet.
+// A copy of the whole module, whose functions call each other as those of `module` do. Nothing may be inlined in it
+// yet.
 std::unique_ptr<Module> clone(const Module& module);
 
 }  // namespace weft::ir

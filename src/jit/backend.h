@@ -21,8 +21,8 @@ public:
 
     // What emission depends on. Throws UsageError where LLVM does not know the processor.
     virtual codegen::TargetInfo describe(const Target& target) const = 0;
-    // LLVM's passes over one lowered module. Level 0 leaves it alone, 1 tidies it, 2 adds what works on loops and memory,
-    // 3 adds unrolling. Sets triple, data layout and attributes of functions first.
+    // LLVM's passes over one lowered module. Level 0 leaves it alone, 1 tidies it, 2 adds what works on loops and
+    // memory, 3 adds unrolling. Sets triple, data layout and attributes of functions first.
     virtual void optimize(llvm::Module& module, const Target& target, int level) const = 0;
     // The code of an optimised module as a Binary holds it, and as text.
     virtual std::vector<std::byte> emit(llvm::Module& module, const Target& target, int level) const = 0;

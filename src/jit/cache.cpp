@@ -101,7 +101,7 @@ Cache::Cache(std::filesystem::path folder, std::uint64_t limit_bytes)
     : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
 std::string Cache::problem() const {
-    struct stat status {};
+    struct stat status{};
     if (::stat(folder_.c_str(), &status) != 0) return "";
     if (status.st_uid != ::geteuid() && status.st_uid != 0) return "belongs to another user, who could put code there";
     if (status.st_mode & (S_IWGRP | S_IWOTH)) return "can be written by others, who could put code there";

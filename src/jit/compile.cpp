@@ -18,8 +18,7 @@ namespace {
 codegen::Lowered lower(const ir::Module& module, const Backend& target, const Options& options,
                        llvm::LLVMContext& context) {
     const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen));
-    codegen::Lowered lowered =
-        codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+    codegen::Lowered lowered = codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
     link_devlib(*lowered.module, options.target.kind);
     return lowered;
 }

@@ -24,7 +24,8 @@ constexpr unsigned kMostInlined = 600;
 std::vector<std::string> missing_functions(const llvm::Module& module) {
     std::vector<std::string> missing;
     for (const llvm::Function& function : module)
-        if (function.isDeclaration() && function.getName().starts_with(kPrefix)) missing.push_back(function.getName().str());
+        if (function.isDeclaration() && function.getName().starts_with(kPrefix))
+            missing.push_back(function.getName().str());
     return missing;
 }
 
@@ -59,8 +60,8 @@ void inline_calls_of(llvm::Function& function) {
     for (llvm::CallInst* call : calls) {
         llvm::InlineFunctionInfo info;
         const llvm::InlineResult result = llvm::InlineFunction(*call, info);
-        WEFT_CHECK(result.isSuccess(), std::string("a function of the device library cannot be inlined: ") +
-                                           result.getFailureReason());
+        WEFT_CHECK(result.isSuccess(),
+                   std::string("a function of the device library cannot be inlined: ") + result.getFailureReason());
     }
     if (function.use_empty()) function.eraseFromParent();
 }

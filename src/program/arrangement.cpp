@@ -17,8 +17,7 @@ Extent extent(const ArrayView& view, const ArrayPlace& place) {
         (reach < 0 ? low : high) += reach;
     }
     if (view.data == nullptr) return {};
-    return {reinterpret_cast<const std::byte*>(low),
-            reinterpret_cast<const std::byte*>(high + place.element_bytes)};
+    return {reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(high + place.element_bytes)};
 }
 
 namespace {
@@ -103,7 +102,8 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::s
     };
     for (const ArrayPlace& place : kernel.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);
-        if (parameter >= kernel.effects.size()) break;  // extras: copies, which are apart, and what is read only
+        if (parameter >= kernel.effects.size())
+            break;  // implicit parameters: copies, which are apart, and what is read only
         const ArrayView& view = view_at(block, place.offset);
         add(view, place, kernel.effects[parameter].writes);
         if (!kWithGradients || !view.grad) continue;
@@ -138,8 +138,8 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block) {
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
     const bool writes = std::ranges::any_of(kernel.effects, &ParameterEffects::writes);
     return {.strided = needs_strided(kernel, block),
-            .overlapping = with_gradients ? gradients_overlap(kernel, block)
-                                          : writes && has_shared_memory<false>(kernel, block),
+            .overlapping =
+                with_gradients ? gradients_overlap(kernel, block) : writes && has_shared_memory<false>(kernel, block),
             .repeating = repeats_elements(kernel, block)};
 }
 

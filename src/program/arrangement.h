@@ -20,8 +20,8 @@ struct Arrangement {
     std::size_t index() const { return strided | overlapping << 1 | repeating << 2; }
 };
 
-// Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another array
-// or gradient, or by one gradient twice: arrangement(kernel, block, true).overlapping.
+// Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another
+// array or gradient, or by one gradient twice: arrangement(kernel, block, true).overlapping.
 bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 
 // Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or

@@ -1,6 +1,6 @@
 // All that has been made of one analysed kernel: its lowered forms and their machine code. Kernels that one `def` made
-// more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that ran, also
-// where the names that the kernel uses mean something else by now.
+// more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that ran,
+// also where the names that the kernel uses mean something else by now.
 #pragma once
 
 #include <memory>

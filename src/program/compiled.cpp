@@ -132,7 +132,8 @@ Compiled as_asked(Compiled compiled, const LoweredKernel& lowered, const CodeOpt
 
 }  // namespace
 
-CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name, KernelFacts facts) {
+CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name,
+                       KernelFacts facts) {
     CompiledKernel kernel{std::move(facts)};
     kernel.loaded = &executable->kernel(name);
     kernel.description = kernel.loaded->description();
@@ -149,7 +150,8 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.debug = lowering.debug;
     result.codegen.fast_math = code.fast_math;
     result.codegen.line_info = code.line_info;
-    result.codegen.lanes = lowering.finite || code.serial ? 1 : code.lanes;  // a fault names the thread of a lane only there
+    result.codegen.lanes =
+        lowering.finite || code.serial ? 1 : code.lanes;  // a fault names the thread of a lane only there
     result.codegen.short_rows = code.short_rows;
     result.codegen.dense = code.dense;
     result.codegen.noalias = lowering.noalias;

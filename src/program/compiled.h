@@ -21,7 +21,7 @@ struct CompiledKernel : KernelFacts {
     std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
     std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
     std::vector<runtime::PrivateGradient> private_gradients;
-    bool serial = false;                       // one thread after the other
+    bool serial = false;  // one thread after the other
     double compile_ms = 0.0;
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };

@@ -122,7 +122,7 @@ std::string indexed_name(const CompiledKernel& kernel, const Fault& fault) {
     return path_of(*operation.operands[0], operation.inlined);
 }
 
-Culprit culprit(const CompiledKernel& kernel, const Fault& not_finite) {
+Writer writer(const CompiledKernel& kernel, const Fault& not_finite) {
     const Operation& operation = faulty_operation(kernel, not_finite);
     return {operation.span, thread_text(not_finite, kernel.description.tid_rank), notes_of(operation, nullptr)};
 }

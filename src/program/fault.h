@@ -14,12 +14,12 @@ namespace weft::program {
 [[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block);
 
 // Who wrote what is not finite: where, in which thread, and the calls that led there.
-struct Culprit {
+struct Writer {
     Span span;
     std::string thread;
     std::vector<Note> notes;
 };
-Culprit culprit(const CompiledKernel& kernel, const Fault& not_finite);
+Writer writer(const CompiledKernel& kernel, const Fault& not_finite);
 
 // The array or value that an index was out of range for, as its function calls it; "" where it has no name.
 std::string indexed_name(const CompiledKernel& kernel, const Fault& fault);

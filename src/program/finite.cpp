@@ -72,7 +72,7 @@ void FiniteCheck::watch(std::string name, const Array& array) {
 }
 
 void FiniteCheck::check(const std::string& api, const std::string& subject, const std::string& what,
-                        const std::optional<Culprit>& first) const {
+                        const std::optional<Writer>& first) const {
     for (const Watched& watched : watched_) {
         std::vector<Part> parts;
         add_parts(watched.array.dtype, 0, "", parts);
@@ -98,9 +98,9 @@ void FiniteCheck::check(const std::string& api, const std::string& subject, cons
     }
 }
 
-std::optional<Culprit> culprit_of(const CompiledKernel& compiled, const Fault& not_finite) {
+std::optional<Writer> writer_of(const CompiledKernel& compiled, const Fault& not_finite) {
     if (!not_finite.claimed) return std::nullopt;
-    return culprit(compiled, not_finite);
+    return writer(compiled, not_finite);
 }
 
 }  // namespace weft::program

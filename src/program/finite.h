@@ -21,7 +21,7 @@ public:
     // Throws UsageError of `api`; `subject` is "kernel 'step'", `what` "" or "the gradient of ". Where it is known who
     // wrote such a number first, it says so.
     void check(const std::string& api, const std::string& subject, const std::string& what,
-               const std::optional<Culprit>& first = {}) const;
+               const std::optional<Writer>& first = {}) const;
 
 private:
     struct Watched {
@@ -33,6 +33,6 @@ private:
 };
 
 // Nobody where the kernel noted nothing.
-std::optional<Culprit> culprit_of(const CompiledKernel& compiled, const Fault& not_finite);
+std::optional<Writer> writer_of(const CompiledKernel& compiled, const Fault& not_finite);
 
 }  // namespace weft::program

@@ -25,10 +25,10 @@ struct Claims {
     bool is_free(const std::vector<Extent>& memory, std::thread::id thread) const {
         return std::ranges::none_of(held, [&](const Held& one) {
             return one.thread != thread && std::ranges::any_of(*one.memory, [&](const Extent& theirs) {
-                return std::ranges::any_of(memory, [&](const Extent& ours) {
-                    return ours.begin < theirs.end && theirs.begin < ours.end;
-                });
-            });
+                       return std::ranges::any_of(memory, [&](const Extent& ours) {
+                           return ours.begin < theirs.end && theirs.begin < ours.end;
+                       });
+                   });
         });
     }
 };

@@ -5,8 +5,8 @@
 
 #include "codegen/codegen.h"
 #include "jit/cache.h"
-#include "program/host.h"
 #include "program/grid.h"
+#include "program/host.h"
 #include "program/reuse.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -35,12 +35,11 @@ void log_compile(const CompiledKernel& compiled) {
         if (!is_logged(LogLevel::warning)) return;
         const std::filesystem::path folder = jit::cache_folder(settings().cache_folder);
         const std::string problem = jit::Cache(folder).problem();
-        host().log(LogLevel::warning,
-                   "the folder of the kernel cache, " + folder.string() + ", " +
-                       (problem.empty() ? "cannot be written" : problem) +
-                       ": every process compiles its kernels anew. help: " +
-                       (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
-                       "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+        host().log(LogLevel::warning, "the folder of the kernel cache, " + folder.string() + ", " +
+                                          (problem.empty() ? "cannot be written" : problem) +
+                                          ": every process compiles its kernels anew. help: " +
+                                          (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
+                                          "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
     }
 }
 
@@ -123,7 +122,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.shares = code_options.lanes <= 1 && !variant.nulls;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
-    lowering.trail_bytes = settings().gradient_loop_bytes;
+    lowering.stack_bytes = settings().gradient_loop_bytes;
     return result;
 }
 

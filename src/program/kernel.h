@@ -5,8 +5,8 @@
 // with that is known what its parameters are and which of them it writes; and how the arrays of a launch lie in memory
 // (Arrangement), which is looked at then, decides about the code. So nothing is compiled that no launch needs.
 //
-// Not for several threads at once: the caller has a lock (of Python, the GIL). It is given up while code is made, so that
-// another thread may ask meanwhile; what has been handed out stays valid as long as the kernel lives.
+// Not for several threads at once: the caller has a lock (of Python, the GIL). It is given up while code is made, so
+// that another thread may ask meanwhile; what has been handed out stays valid as long as the kernel lives.
 #pragma once
 
 #include <array>

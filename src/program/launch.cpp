@@ -30,7 +30,7 @@ void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Devic
     if (!check) return run(compiled, device.default_stream(), block, grid);
     Fault not_finite{};
     run(compiled, device.default_stream(), block, grid, &not_finite);
-    check->check("launch()", "kernel '" + kernel.name() + "'", "", culprit_of(compiled, not_finite));
+    check->check("launch()", "kernel '" + kernel.name() + "'", "", writer_of(compiled, not_finite));
 }
 
 const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, std::span<const std::int64_t> dims,
@@ -41,7 +41,7 @@ const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, 
     const CompiledKernel& compiled = kernel.choose(variant, block);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
-    point_extras(compiled, larger.data(), block, views_of(records));
+    point_implicit_parameters(compiled, larger.data(), block, views_of(records));
     launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
     close_records(kernel.name(), compiled, records);
     return compiled;
@@ -63,19 +63,20 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
     for (std::size_t i = 0; what.tangents && i < types.size(); ++i) {
         const std::int64_t to = facts.layout.offsets[types.size() + i], from = kernel.layout().offsets[i];
         const auto size = static_cast<std::size_t>(types[i].size_bytes());
-        for (std::vector<std::byte>* each : {&block, &after}) std::memcpy(each->data() + to, what.tangents + from, size);
+        for (std::vector<std::byte>* each : {&block, &after})
+            std::memcpy(each->data() + to, what.tangents + from, size);
     }
     // Without records there is nothing to point to; who runs the kernel has found that out.
     std::vector<ArrayView> records = views_of(what.records);
-    if (records.empty()) records.resize(facts.extras.size());
-    point_extras(facts, block.data(), after.data(), records);
+    if (records.empty()) records.resize(facts.implicit_parameters.size());
+    point_implicit_parameters(facts, block.data(), after.data(), records);
     return block;
 }
 
 void check_records(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
     if (!what.records.empty()) return;
-    const auto needs = [](const ir::Extra& extra) { return extra.is_recorded() && extra.of >= 0; };
-    if (std::ranges::none_of(facts.extras, needs)) return;
+    const auto needs = [](const ir::ImplicitParameter& implicit) { return implicit.is_recorded() && implicit.of >= 0; };
+    if (std::ranges::none_of(facts.implicit_parameters, needs)) return;
     throw UsageError("launch()", "the adjoint of kernel '" + kernel.name() +
                                      "' needs what the atomics of the launch gave, which only a tape keeps. help: "
                                      "launch it in 'with tape:' and call tape.backward()");
@@ -85,12 +86,12 @@ void check_records(const Kernel& kernel, const DerivedLaunch& what, const Kernel
 // have.
 void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
     const int own = static_cast<int>(adjoint.effects.size());
-    for (const ir::Extra& extra : adjoint.extras) {
-        if (extra.kind != ir::Extra::Kind::after || extra.of < own) continue;
+    for (const ir::ImplicitParameter& implicit : adjoint.implicit_parameters) {
+        if (implicit.kind != ir::ImplicitParameter::Kind::after || implicit.of < own) continue;
         throw UsageError("hvp()", "kernel '" + kernel.name() +
                                       "' has no second derivative here: a derivative that was written for a function "
                                       "of it looks at '" +
-                                      kernel.parameter_name(static_cast<std::size_t>(extra.of - own)) +
+                                      kernel.parameter_name(static_cast<std::size_t>(implicit.of - own)) +
                                       "' as it is after the launch. help: pass numbers to that function in place of "
                                       "the array");
     }
@@ -138,7 +139,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (variant.records) close_records(kernel.name(), compiled, what.records);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",
-                     what.of_adjoint() ? "the gradient of " : "", culprit_of(compiled, not_finite));
+                     what.of_adjoint() ? "the gradient of " : "", writer_of(compiled, not_finite));
     return compiled;
 }
 
@@ -149,8 +150,8 @@ bool needs_launch(Kernel& kernel, const DerivedLaunch& what) {
     const Arrangement arranged = arrangement(*facts, block.data(), what.of_adjoint());
     if (arranged.index() != 0) facts = &kernel.facts(variant, arranged, what.derivation);
     if (what.of_adjoint()) check_after(kernel, *facts);
-    return std::ranges::any_of(facts->extras, [](const ir::Extra& extra) {
-        return extra.of >= 0 && extra.kind != ir::Extra::Kind::copy;
+    return std::ranges::any_of(facts->implicit_parameters, [](const ir::ImplicitParameter& implicit) {
+        return implicit.of >= 0 && implicit.kind != ir::ImplicitParameter::Kind::copy;
     });
 }
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "program/extras.h"
 #include "program/finite.h"
+#include "program/implicit_parameters.h"
 #include "program/kernel.h"
 #include "program/records.h"
 #include "program/run.h"

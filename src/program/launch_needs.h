@@ -29,8 +29,8 @@ struct LaunchNeeds {
 
     std::vector<transform::Contents> contents;  // that the adjoint looks at
     std::vector<bool> writes, writes_within;    // the launch: the array; arrays that lie in its elements
-    // The axes of the grid of which the array has to have the extents, so that the launch overwrites all of it, and does
-    // nothing else with it; empty where it does something else.
+    // The axes of the grid of which the array has to have the extents, so that the launch overwrites all of it, and
+    // does nothing else with it; empty where it does something else.
     std::vector<std::vector<int>> overwritten;
     std::vector<transform::Gradient> gradients;  // that the adjoint is for
     std::vector<KernelFacts::Record> records;    // what the launch has to keep of its atomics

@@ -43,26 +43,28 @@ void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter
     }
 }
 
-std::vector<ir::Extra> used_extras(const ir::Function& kernel) {
+std::vector<ir::ImplicitParameter> used_implicit_parameters(const ir::Function& kernel) {
     std::vector<bool> used(static_cast<std::size_t>(kernel.value_count()), false);
     ir::for_each_operation(kernel.body, [&](const ir::Operation& operation) {
         for (const ir::Value* operand : operation.operands) used[static_cast<std::size_t>(operand->id)] = true;
     });
-    std::vector<ir::Extra> extras = kernel.extras;
-    const std::size_t own = kernel.parameters().size() - extras.size();
-    for (std::size_t i = 0; i < extras.size(); ++i)
-        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) extras[i].of = -1;
-    return extras;
+    std::vector<ir::ImplicitParameter> implicit_parameters = kernel.implicit_parameters;
+    const std::size_t own = kernel.parameters().size() - implicit_parameters.size();
+    for (std::size_t i = 0; i < implicit_parameters.size(); ++i)
+        if (!used[static_cast<std::size_t>(kernel.parameters()[own + i]->id)]) implicit_parameters[i].of = -1;
+    return implicit_parameters;
 }
 
-std::vector<KernelFacts::Record> records_of(const ir::Function& adjoint, const std::vector<ir::Extra>& extras) {
+std::vector<KernelFacts::Record> records_of(const ir::Function& adjoint,
+                                            const std::vector<ir::ImplicitParameter>& implicit_parameters) {
     std::vector<KernelFacts::Record> records;
     bool any_used = false;
-    const std::size_t own = adjoint.parameters().size() - extras.size();
-    for (std::size_t i = 0; i < extras.size(); ++i) {
-        if (!extras[i].is_recorded()) continue;
-        records.push_back({adjoint.parameters()[own + i]->type.element(), extras[i].kind == ir::Extra::Kind::log});
-        any_used |= extras[i].of >= 0;
+    const std::size_t own = adjoint.parameters().size() - implicit_parameters.size();
+    for (std::size_t i = 0; i < implicit_parameters.size(); ++i) {
+        if (!implicit_parameters[i].is_recorded()) continue;
+        records.push_back({adjoint.parameters()[own + i]->type.element(),
+                           implicit_parameters[i].kind == ir::ImplicitParameter::Kind::log});
+        any_used |= implicit_parameters[i].of >= 0;
     }
     if (!any_used) records.clear();
     return records;
@@ -72,7 +74,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     transform::PipelineOptions pipeline;
     pipeline.launch_rank = options.launch_rank;
     if (!options.gradients.empty())
-        pipeline.adjoint = {options.gradients, options.noalias, options.trail_bytes, options.tangents.empty() ? 0 : 1};
+        pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1};
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.record = options.record;
     pipeline.noalias = options.noalias;
@@ -87,7 +89,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
 
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types) {
     std::vector<ArrayPlace> places;
-    for (std::size_t i = 0; i < types.size(); ++i) 
+    for (std::size_t i = 0; i < types.size(); ++i)
         add_arrays(types[i], layout.offsets[i], static_cast<int>(i), /*is_parameter=*/true, places);
     return places;
 }
@@ -129,10 +131,10 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     lowered.tid_rank = kernel.tid_rank;
     lowered.overwritten = std::move(overwritten);
     lowered.own_parameters = kernel.own_parameters;
-    lowered.extras = used_extras(kernel);
+    lowered.implicit_parameters = used_implicit_parameters(kernel);
     if (!options.gradients.empty() && options.tangents.empty()) {
         lowered.contents = transform::contents_read(kernel);
-        lowered.records = records_of(kernel, lowered.extras);
+        lowered.records = records_of(kernel, lowered.implicit_parameters);
         lowered.scattered = transform::scattered_gradients(kernel);
     }
     lowered.module = std::move(module);

@@ -1,5 +1,5 @@
-// A kernel after the passes, before there is machine code: what launches have to know of it, and the IR that the code is
-// made from. The listing, the adjoint and the launch all come this way.
+// A kernel after the passes, before there is machine code: what launches have to know of it, and the IR that the code
+// is made from. The listing, the adjoint and the launch all come this way.
 #pragma once
 
 #include <memory>
@@ -47,9 +47,9 @@ struct KernelFacts {
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     int tid_rank = 0;
-    std::vector<std::vector<int>> overwritten;  // transform::overwritten(), of the kernel itself
-    std::vector<int> own_parameters;            // ir::Function::own_parameters
-    std::vector<ir::Extra> extras;              // the last parameters; -1 for one that is not used
+    std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
+    std::vector<int> own_parameters;                         // ir::Function::own_parameters
+    std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
 
     // Of adjoints without tangents.
     std::vector<transform::Contents> contents;  // which it looks at, by parameter
@@ -61,7 +61,7 @@ struct KernelFacts {
     std::vector<transform::Scattered> scattered;
 
     // How many of the parameters are the user's.
-    std::size_t own_count() const { return parameter_types.size() - extras.size(); }
+    std::size_t own_count() const { return parameter_types.size() - implicit_parameters.size(); }
 };
 
 struct LoweredKernel : KernelFacts {

@@ -25,7 +25,7 @@ struct LoweringOptions {
     bool shares = false;   // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
-    std::int64_t trail_bytes = transform::AdjointOptions().trail_bytes;
+    std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
 

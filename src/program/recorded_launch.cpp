@@ -52,7 +52,8 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
         const ArrayPlace& place = kernel_->arrays()[i];
         if (!arrays_[i].array || !place.is_parameter) continue;
-        arguments[static_cast<std::size_t>(place.parameter)] = kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
+        arguments[static_cast<std::size_t>(place.parameter)] =
+            kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
     }
     return launch_needs(*kernel_, facts, dims_.span(), block, arguments);
 }
@@ -67,12 +68,15 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
                                                      "records keeps. help: launch it inside of 'with tape:'");
     }
     const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
-    records = open_records(needs_->records, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))}, *device_);
+    records =
+        open_records(needs_->records, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))}, *device_);
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
     const std::vector<ArrayPlace>& places = kernel_->arrays();
-    const auto contents = [&](std::size_t i) { return needs_->contents[static_cast<std::size_t>(places[i].parameter)]; };
+    const auto contents = [&](std::size_t i) {
+        return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
+    };
     for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
         if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.need(*arrays_[i].array);
     for (Nested& nested : nested_) {
@@ -107,7 +111,8 @@ int RecordedLaunch::overwritten(const Variable& array) const {
     const Grid grid = make_grid(dims_.span(), rank, kernel_->name());
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
         const int parameter = kernel_->arrays()[i].parameter;
-        if (arrays_[i].array == &array && overwrites(*needs_, static_cast<std::size_t>(parameter), array.array.view, grid))
+        if (arrays_[i].array == &array &&
+            overwrites(*needs_, static_cast<std::size_t>(parameter), array.array.view, grid))
             return parameter;
     }
     return -1;
@@ -271,8 +276,8 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
 void RecordedLaunch::too_late(const std::string& why) const {
     throw UsageError("Tape.backward()",
                      "an argument of " + text() +
-                         " got its gradient after it was recorded, and the way back cannot be run any more: " + why +
-                         ". help: make the arrays with requires_grad=True before they are recorded");
+                         " got its gradient after it was recorded, and the backward pass cannot be run any more: " +
+                         why + ". help: make the arrays with requires_grad=True before they are recorded");
 }
 
 }  // namespace weft::program

@@ -66,8 +66,9 @@ public:
     RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block, std::span<const std::int64_t> dims,
                    std::vector<Argument> arrays);
 
-    // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for launch_needs().
-    // `is_seen`: the launch will be made with the records that are opened here; otherwise it must not need any.
+    // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for
+    // launch_needs(). `is_seen`: the launch will be made with the records that are opened here; otherwise it must not
+    // need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
@@ -91,7 +92,7 @@ public:
     // Its arguments, with the gradients that arrays have now.
     std::vector<std::byte> block() const;
     std::span<const std::pair<std::size_t, NeedPtr>> after() const { return after_; }  // with the parameter
-    std::vector<runtime::Array> records;  // what its atomics gave
+    std::vector<runtime::Array> records;                                               // what its atomics returned
 
 protected:
     // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments

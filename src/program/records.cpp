@@ -45,9 +45,9 @@ std::vector<runtime::Array> open_records(const std::vector<KernelFacts::Record>&
 
 void close_records(const std::string& name, const CompiledKernel& compiled, std::span<runtime::Array> records) {
     std::int64_t used = -1, threads = 0;
-    for (const ir::Extra& extra : compiled.extras) {
-        if (extra.kind != ir::Extra::Kind::log) continue;
-        const auto at = static_cast<std::size_t>(extra.of);
+    for (const ir::ImplicitParameter& implicit : compiled.implicit_parameters) {
+        if (implicit.kind != ir::ImplicitParameter::Kind::log) continue;
+        const auto at = static_cast<std::size_t>(implicit.of);
         runtime::Array& log = records[at];
         if (used < 0) {
             std::int64_t heads[1 + kMaxDims];

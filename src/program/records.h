@@ -1,5 +1,5 @@
 // What a recorded launch keeps of its atomics, for the adjoint (transform/adjoint/record.h): arrays in the order of the
-// kernel's extras.
+// kernel's implicit parameters.
 #pragma once
 
 #include <span>

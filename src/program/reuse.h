@@ -2,9 +2,9 @@
 //
 // What sema makes of a kernel is decided by its tree, its parameters' types, the options, and by the answers to its
 // questions about names: nothing else reaches it. So the analyses of one tree form a decision tree: each node is a
-// question, each edge an answer, each leaf an analysed kernel with its code. A kernel that is asked the same questions and gives the
-// same answers gets the code at the leaf, without being analysed. The next question depends on nothing but the answers
-// so far, so this is a proof and no heuristic.
+// question, each edge an answer, each leaf an analysed kernel with its code. A kernel that is asked the same questions
+// and gives the same answers gets the code at the leaf, without being analysed. The next question depends on nothing
+// but the answers so far, so this is a proof and no heuristic.
 //
 // Calls must not overlap: the bindings make them while they hold the GIL.
 #pragma once
@@ -56,7 +56,8 @@ struct Question {
 std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& options);
 
 // Null where no kernel of this tree and key has given the same answers.
-std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel, const std::string& key);
+std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel,
+                                      const std::string& key);
 
 // Notes the questions of one analysis.
 class Recording {

@@ -22,7 +22,7 @@ struct Settings {
     bool legacy_scalar_return_types = false;  // builtins called from Python give plain numbers
     bool deterministic = false;               // sums of floats by atomics are the same in every run
     bool serial = serial_by_environment();    // one thread after the other, in the order of the grid
-    int log_level = 20;                       // config.log_level: bindings/log.h
+    int log_level = 20;                       // config.log_level: bindings/python/log.h
     std::optional<int> optimization_level;    // not set: 3, and 0 in debug mode
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;

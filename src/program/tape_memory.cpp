@@ -58,7 +58,8 @@ TapeMemory::Memory& TapeMemory::memory_of(const runtime::BufferPtr& buffer) {
 }
 
 void TapeMemory::wait(Memory& memory, NeedPtr need) {
-    const auto at = std::ranges::upper_bound(memory.waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
+    const auto at =
+        std::ranges::upper_bound(memory.waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
     memory.longest = std::max(memory.longest, need->end - need->begin);
     memory.waiting.insert(at, need);
     added_.push_back(std::move(need));
@@ -88,9 +89,8 @@ void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
         const Need& start = **needs[first];
         std::size_t last = first + 1;
         bool is_one = true;
-        for (const std::byte* end = start.end; last < needs.size() && (*needs[last])->buffer == start.buffer &&
-                                               (*needs[last])->begin < end;
-             ++last) {
+        for (const std::byte* end = start.end;
+             last < needs.size() && (*needs[last])->buffer == start.buffer && (*needs[last])->begin < end; ++last) {
             end = std::max(end, (*needs[last])->end);
             is_one &= needs[last]->get() == &start;
         }
@@ -159,7 +159,8 @@ void TapeMemory::write(const Variable& to, bool counts) {
         if ((*need)->copy) continue;
         if ((*need)->together) {
             std::vector<NeedPtr> group;
-            for (const std::vector<NeedPtr>* from : std::initializer_list<const std::vector<NeedPtr>*>{&memory.waiting, &taken})
+            for (const std::vector<NeedPtr>* from :
+                 std::initializer_list<const std::vector<NeedPtr>*>{&memory.waiting, &taken})
                 for (const NeedPtr& one : *from)
                     if (one->together == (*need)->together) group.push_back(one);
             keep(group);
@@ -213,10 +214,11 @@ void TapeMemory::check_versions() const {
     for (const auto& [buffer, memory] : memories_) {
         if (memory.kept_shape.empty() || memory.waiting.empty()) continue;
         if (!memory.expected || memory.expected == buffer->version) continue;
-        throw UsageError("Tape.backward()",
-                         "an array of shape " + memory.kept_shape +
-                             ", of which the tape had to keep earlier contents and needs the last ones too, was written "
-                             "outside of the tape since; recorded and present values would mix. help: record again");
+        throw UsageError(
+            "Tape.backward()",
+            "an array of shape " + memory.kept_shape +
+                ", of which the tape had to keep earlier contents and needs the last ones too, was written "
+                "outside of the tape since; recorded and present values would mix. help: record again");
     }
 }
 

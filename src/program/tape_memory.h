@@ -57,8 +57,8 @@ public:
     // The entry has failed: it needs nothing, and has not counted its writes.
     void forget_entry();
 
-    // Throws UsageError of Tape.backward() where memory of which contents were kept, and of which others are still to be
-    // read, was written by something that is not on the tape.
+    // Throws UsageError of Tape.backward() where memory of which contents were kept, and of which others are still to
+    // be read, was written by something that is not on the tape.
     void check_versions() const;
 
     struct Kept {
@@ -92,8 +92,8 @@ private:
 
     std::unordered_map<runtime::Buffer*, Memory> memories_;
     std::uint64_t entry_ = 0;
-    bool may_overlap_ = false;          // two needs of this entry lie in one memory
-    std::vector<NeedPtr> added_;        // by this entry
+    bool may_overlap_ = false;    // two needs of this entry lie in one memory
+    std::vector<NeedPtr> added_;  // by this entry
     std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;  // by this entry, with what was expected
     Kept kept_;
 };

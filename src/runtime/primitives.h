@@ -4,8 +4,8 @@
 // Every result is the same for any number of threads. Floats are added in double precision, pairwise over blocks of a
 // fixed size; integers and bools in 64 bits, wrapping.
 //
-// These functions check nothing: their callers (bindings/array_primitives.cpp) do. All arrays of a call are on one
-// device.
+// These functions check nothing: their callers (bindings/arrays/array_primitives.cpp) do. All arrays of a call are on
+// one device.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ public:
 private:
     // Memory that the user sees: neither the kernel's own nor what the compiler added.
     bool is_users(const Value* array) const {
-        return !ir::is_of_thread(array) && !kernel_.extra(ir::root_of(array));
+        return !ir::is_of_thread(array) && !kernel_.implicit(ir::root_of(array));
     }
 
     void note(const Operation& write) {

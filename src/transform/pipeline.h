@@ -13,7 +13,7 @@
 //     gradients   gradients that users wrote reach arrays                 adjoint/functions.h  share_gradients()
 //     jvp         it carries tangents                                     jvp/jvp.h         jvp()
 //     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
-//     storage     large vectors that are indexed at run time lie in memory                  keep_large_values_in_memory()
+//     storage     large vectors that are indexed at run time lie in memory keep_large_values_in_memory()
 //
 // The analyses that codegen needs afterwards are those of analysis/plan.h.
 #pragma once
@@ -47,8 +47,8 @@ void simplify(ir::Function& function);
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
 // Makes atomics of local arrays what they are: a load and a store.
 void split_local_atomics(ir::Function& function);
-// The same for all that threads have to themselves (analysis/own_elements.h), or of that what the kernel reads too; true where
-// there was any. Function::own_parameters gets their arrays.
+// The same for all that threads have to themselves (analysis/own_elements.h), or of that what the kernel reads too;
+// true where there was any. Function::own_parameters gets their arrays.
 enum class Own { all, read_too };
 bool split_own_atomics(ir::Function& kernel, bool noalias, Own which);
 
@@ -78,7 +78,7 @@ struct PipelineOptions {
     bool distinct = true;       // different indices are different elements, in all arrays
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
-    bool shares = false;        // large kernels may call functions (shared_functions.h); not where there are derivatives
+    bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

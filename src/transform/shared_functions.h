@@ -1,8 +1,8 @@
 // Which functions of a large kernel stay functions.
 //
-// Calls are inlined, so that all of a kernel runs on lanes and is optimised as one. A kernel that calls its functions from
-// many places may grow to several times its text, and its time to compile with it. Such a kernel gets one lane anyway;
-// in scalar code a call is a call.
+// Calls are inlined, so that all of a kernel runs on lanes and is optimised as one. A kernel that calls its functions
+// from many places may grow to several times its text, and its time to compile with it. Such a kernel gets one lane
+// anyway; in scalar code a call is a call.
 #pragma once
 
 #include <unordered_set>

@@ -36,8 +36,7 @@ private:
         for (std::size_t i = 0; i < operation.regions.size(); ++i) {
             const std::size_t before = bounds_.mark();
             if (operation.op == Op::if_) bounds_.assume(operation.operands[0], i == 0);
-            if (operation.op == Op::while_ && i == 1)
-                bounds_.assume(operation.body(0).terminator()->operands[0], true);
+            if (operation.op == Op::while_ && i == 1) bounds_.assume(operation.body(0).terminator()->operands[0], true);
             visit(operation.body(i));
             bounds_.rewind(before);
         }

@@ -62,7 +62,7 @@ TypePattern TypePattern::exactly(Type type) {
 }
 
 Type indexed_type(Type type) {
-    const bool is_indexed = type.is_struct() && type.struct_key().starts_with("warp.indexed:");
+    const bool is_indexed = type.is_struct() && type.struct_key().starts_with("warp._arrays.indexed:");
     return is_indexed ? type.fields()[0].type : Type();
 }
 

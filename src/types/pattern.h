@@ -51,7 +51,8 @@ struct TypePattern {
     bool operator==(const TypePattern&) const = default;
 };
 
-// The array that the struct of an indexedarray (python/warp/indexed.py) chooses elements of; none for other types.
+// The array that the struct of an indexedarray (python/warp/_arrays/indexed.py) chooses elements of; none for other
+// types.
 Type indexed_type(Type type);
 
 // What type variables stand for so far.

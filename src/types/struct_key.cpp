@@ -50,7 +50,7 @@ Type indexed_struct(Type array) {
         field.type = Type::array(Type::scalar(Scalar::i32), 1);
         fields.push_back(std::move(field));
     }
-    std::string key = struct_key("warp.indexed", name, fields);
+    std::string key = struct_key("warp._arrays.indexed", name, fields);
     return Type::structure(std::move(name), std::move(key), std::move(fields));
 }
 

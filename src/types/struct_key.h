@@ -11,8 +11,8 @@ namespace weft {
 // "module:qualname:" and a digest of the names, types and defaults of the fields.
 std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields);
 
-// The struct of an indexedarray (python/warp/indexed.py): "data", and "indices0" and so on for each of its axes.
-// Precondition: an array type.
+// The struct of an indexedarray (python/warp/_arrays/indexed.py): "data", and "indices0" and so on for each of its
+// axes. Precondition: an array type.
 Type indexed_struct(Type array);
 
 }  // namespace weft

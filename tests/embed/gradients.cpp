@@ -1,5 +1,5 @@
-// Gradients in a C++ program: launches of the kernels of slopes.py on a tape, against closed forms and differences. Exits
-// with the number of failed checks.
+// Gradients in a C++ program: launches of the kernels of slopes.py on a tape, against closed forms and differences.
+// Exits with the number of failed checks.
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -75,7 +75,8 @@ void closed_form(const weft::Program& program) {
 }
 
 // A simulation in place: what each step overwrites, the tape keeps.
-double simulate(const weft::Program& program, const std::vector<double>& start, weft::Tape* tape, weft::Array* at_start) {
+double simulate(const weft::Program& program, const std::vector<double>& start, weft::Tape* tape,
+                weft::Array* at_start) {
     const int count = static_cast<int>(start.size());
     const weft::Array x = with_gradient(start), v = with_gradient(waves(count, 2.1)), loss = with_gradient({0.0});
     weft::Tape unused;
@@ -115,7 +116,8 @@ void differences(const weft::Program& program) {
 void views(const weft::Program& program) {
     const weft::Array wide = weft::Array::of(waves(20, 0.4));
     wide.require_gradient();
-    const weft::Array every_second = wide.slice(0, 0, 10, 2), back = wide.slice(0, 19, 10, -2), loss = with_gradient({0.0});
+    const weft::Array every_second = wide.slice(0, 0, 10, 2), back = wide.slice(0, 19, 10, -2),
+                      loss = with_gradient({0.0});
     weft::Tape tape;
     tape.launch(program.kernel("weighted"), 10, {every_second, back, loss});
     tape.launch(program.kernel("weighted"), 20, {wide, wide, loss});
@@ -124,7 +126,8 @@ void views(const weft::Program& program) {
     for (int i = 0; i < 20; ++i) {
         const double other = x[19 - i];
         const double first = i % 2 == 0 ? other * other : 2.0 * x[i] * other;
-        check_near(wide.gradient().data<double>()[i], first + 3.0 * x[i] * x[i], 1e-14, "views at " + std::to_string(i));
+        check_near(wide.gradient().data<double>()[i], first + 3.0 * x[i] * x[i], 1e-14,
+                   "views at " + std::to_string(i));
     }
 }
 

@@ -52,7 +52,7 @@ def orbits(counts):
         ([1_000_000], [700, 1_000_000]),
     ],
 )
-def test_checkpoints_give_the_bits_of_complete_trails(room, counts, sizes):
+def test_checkpoints_give_the_bits_of_complete_stacks(room, counts, sizes):
     room(PLENTY)
     expected = orbits(counts)
     assert np.isfinite(expected[0]).all()

@@ -1,4 +1,4 @@
-"""Arrays that a branch chooses: what their elements were has to be there on the way back, whichever array it was."""
+"""Arrays that a branch chooses: what their elements were has to be there in the backward pass, whichever it was."""
 
 import numpy as np
 import pytest

@@ -126,7 +126,7 @@ def long_loop(x: wp.array[wp.float64], n: int, y: wp.array[wp.float64]):
 
 
 @pytest.mark.parametrize("count", [3, 100, 3000])
-def test_checkpoints_give_the_bits_of_complete_trails(count):
+def test_checkpoints_give_the_bits_of_complete_stacks(count):
     x, v = RNG.standard_normal((2, 5))
 
     def product(room):

@@ -731,7 +731,7 @@ def test_several_losses_of_one_recording():
 
 
 def test_a_tape_inside_of_what_another_tape_calls():
-    """The inner solve is differentiated by its own tape, on the way back of the outer one."""
+    """The inner solve is differentiated by its own tape, in the backward pass of the outer one."""
     a, x, y = doubles([3.0], requires_grad=True), doubles([0.0], requires_grad=True), doubles([0.0], requires_grad=True)
 
     @wp.kernel

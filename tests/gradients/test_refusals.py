@@ -134,7 +134,7 @@ def test_an_extreme_in_an_array_of_a_struct_is_not_followed_to_the_end_of_the_la
     check(of_a_struct)
 
 
-# ---- values that the way back cannot have again ----
+# ---- values that the backward pass cannot have again ----
 
 
 def test_a_loop_that_changes_which_array_it_reads():

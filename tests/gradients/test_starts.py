@@ -1,4 +1,4 @@
-"""Where a tape starts from on its way back: losses, given gradients, gradients that are there already, or none."""
+"""Where a tape starts from in its backward pass: losses, given gradients, gradients that are there already, or none."""
 
 import numpy as np
 import pytest

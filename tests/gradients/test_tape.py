@@ -81,7 +81,7 @@ def test_gradients_add_up_until_they_are_zeroed():
     tape.backward(grads={y: seed})
     np.testing.assert_array_equal(tape.gradients[a].numpy(), [4.0, 32.0])
     assert tape.adjoints[a] is a.grad and tape.get_adjoint(a) is a.grad
-    for one in (c, y):  # what the way back has used up
+    for one in (c, y):  # what the backward pass has used up
         one.grad.fill_(7.0)
     assert all(one.grad.numpy().all() for one in (a, b, c, y))
     tape.zero()

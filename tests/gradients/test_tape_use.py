@@ -80,7 +80,7 @@ def test_a_function_on_a_tape_may_run_another_tape_but_not_its_own():
         wp.launch(multiply, dim=1, inputs=[u, u, v])
 
     def by_hand():
-        with wp.Tape() as made:  # none records on the way back
+        with wp.Tape() as made:  # none records in the backward pass
             wp.launch(multiply, dim=1, inputs=[u, u, v])
         made.backward(grads={v: y.grad})
         x.grad.assign(u.grad)
@@ -92,9 +92,9 @@ def test_a_function_on_a_tape_may_run_another_tape_but_not_its_own():
     assert len(inner.launches) == 1
     again = wp.Tape()
     again.record_func(lambda: again.backward(y), [])
-    with pytest.raises(RuntimeError, match="on its way back already"):
+    with pytest.raises(RuntimeError, match="in its backward pass already"):
         again.backward(y)
-    with pytest.raises(RuntimeError, match="on its way back already"):  # and not stuck in that state
+    with pytest.raises(RuntimeError, match="in its backward pass already"):  # and not stuck in that state
         again.backward(y)
 
 

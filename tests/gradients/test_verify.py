@@ -173,7 +173,7 @@ def test_the_way_back_of_operations_and_functions_is_looked_at_too():
     a, b, d = doubles([[1e200]]), doubles([[1.0]]), doubles([[0.0]])
     with wp.Tape() as tape:
         wp.matmul(a, b, d, d)
-    message = r"the way back of matmul\(\) has made the gradient of 'b'\[0, 0\] inf .*it was 0.0"
+    message = r"the backward pass of matmul\(\) has made the gradient of 'b'\[0, 0\] inf .*it was 0.0"
     with pytest.raises(RuntimeError, match=message):
         tape.backward(grads={d: doubles([[1e200]])})
 

@@ -98,6 +98,7 @@ def run(pytester, program, *options):
     """The tests in `program`, run as those of Weft are."""
     (pytester.path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     pytester.makeconftest((ROOT / "tests/conftest.py").read_text())
+    (pytester.path / "protected").symlink_to(ROOT / "tests/protected")
     pytester.makepyfile(program)
     return pytester.runpytest_subprocess(pytester.path, "-p", "no:cacheprovider", *options)
 

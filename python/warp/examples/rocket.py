@@ -160,7 +160,7 @@ def landing(paths: np.ndarray) -> tuple[float, float, float]:
 
 
 def draw_flights(plt, axis, paths: np.ndarray, title: str) -> None:
-    """Trails that brighten with time, and rockets along them."""
+    """Stacks that brighten with time, and rockets along them."""
     from matplotlib.collections import LineCollection
 
     colours = plt.get_cmap("turbo")(np.linspace(0.08, 0.92, len(paths)))

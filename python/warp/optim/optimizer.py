@@ -12,8 +12,8 @@ from typing import Any
 
 import warp as wp
 from warp import _weft
+from warp._gradients.jacobians import Unrecorded
 from warp._weft import array, usage_error
-from warp.jacobians import Unrecorded
 
 TOGETHER = 4  # parameters of one launch
 _NUMBERS = {wp.float16: 1, wp.float32: 1, wp.vec3: 3}  # of an element

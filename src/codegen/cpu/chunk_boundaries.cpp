@@ -80,7 +80,7 @@ void CpuEmitter::add_within_chunk(const Operation& operation) {
 // Adds to the elements of all lanes at once, where no two lanes have the same one: at one distance from each other, or,
 // as the indices turn out, neighbours. False where the lanes have to be taken one by one.
 bool CpuEmitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
-                           const std::function<void()>& otherwise) {
+                              const std::function<void()>& otherwise) {
     const ir::Value* array = operation.operands[0];
     const ir::Value* added = operation.operands.back();
     std::vector<LeafType> leaves = leaf_types(added->type);

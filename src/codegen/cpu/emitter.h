@@ -147,13 +147,13 @@ protected:
 
     const CpuMachine& cpu_;
     int thread_loops_ = 0;
-    std::map<int, llvm::AllocaInst*> copies_;        // by scope_key(); -1: of any other memory
-    llvm::AllocaInst* index_slots_ = nullptr;        // the indices of a gather
+    std::map<int, llvm::AllocaInst*> copies_;  // by scope_key(); -1: of any other memory
+    llvm::AllocaInst* index_slots_ = nullptr;  // the indices of a gather
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    llvm::Value* middle_[2] = {};             // along the first axis: between these no other chunk is met
-    llvm::Value* own_[2] = {};                // elements between these are of no other chunk
-    std::set<MemoryRoot> private_memories_;   // that nobody else accesses where code is written at present
-    double cost_alone_ = 0.0;                 // CpuEntry::cost_alone
+    llvm::Value* middle_[2] = {};            // along the first axis: between these no other chunk is met
+    llvm::Value* own_[2] = {};               // elements between these are of no other chunk
+    std::set<MemoryRoot> private_memories_;  // that nobody else accesses where code is written at present
+    double cost_alone_ = 0.0;                // CpuEntry::cost_alone
 };
 
 }  // namespace weft::codegen

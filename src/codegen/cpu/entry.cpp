@@ -70,7 +70,7 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
     emit_chunk(begin, end);
     builder_.CreateBr(done);
     builder_.SetInsertPoint(done);
-    if (has_trails_) call_runtime(Import::weft_trail_trim, {});
+    if (has_stacks_) call_runtime(Import::weft_stack_trim, {});
     builder_.CreateRetVoid();
     function_->addFnAttr(kThreadLoops, std::to_string(thread_loops_));
     if (debug_) debug_->finalize();

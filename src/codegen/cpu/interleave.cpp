@@ -27,7 +27,7 @@ struct Place {
 }  // namespace
 
 bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
-                          std::int64_t element_bytes) const {
+                             std::int64_t element_bytes) const {
     if (lanes_ == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
     int count = static_cast<int>(leaves.size());

@@ -126,7 +126,8 @@ bool is_chain_of_functions(const ir::Function& kernel) {
 // short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
 // of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
 // little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
-// kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by them.
+// kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by
+// them.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8;
     const ir::Function& kernel = *plan.function;

@@ -10,7 +10,7 @@
 namespace weft::codegen {
 
 struct LaneChoice {
-    int lanes;         // a power of two
+    int lanes;             // a power of two
     std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
 };
 // `short_rows`: Options::short_rows.

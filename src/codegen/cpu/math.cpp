@@ -68,7 +68,7 @@ llvm::Value* CpuEmitter::math_call(const std::string& symbol, bool is_double, Va
 
 // What `call`, which takes and gives full registers, makes of all lanes.
 CpuEmitter::Registers CpuEmitter::in_registers(bool is_double, Values operands,
-                                         const std::function<Registers(Values)>& call) {
+                                               const std::function<Registers(Values)>& call) {
     const int width = cpu_.math_bits / (is_double ? 64 : 32);
     if (!operands[0]->getType()->isVectorTy()) {
         Registers filled;

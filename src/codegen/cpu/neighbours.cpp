@@ -70,7 +70,7 @@ void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
 }
 
 void CpuEmitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
-                           llvm::Value* is_middle) {
+                              llvm::Value* is_middle) {
     const std::vector<ir::Value*>& operands = highest.add->operands;
     const Type type = operands.back()->type;
     const Scalar scalar = type.scalar();

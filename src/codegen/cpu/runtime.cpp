@@ -1,6 +1,6 @@
 // What code for CPUs asks the runtime for: memory of a worker that outlasts loops, faults, prints.
 //
-// Trails lie on a stack of their own that each worker has: what is taken last is released first.
+// They lie on a stack that each worker has: what is taken last is released first.
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
 
@@ -16,10 +16,10 @@ llvm::CallInst* CpuEmitter::call_runtime(Import import, Values arguments) {
 }
 
 llvm::Value* CpuEmitter::take_scratch(const Operation&, llvm::Value* bytes) {
-    return call_runtime(Import::weft_trail_take, {bytes});
+    return call_runtime(Import::weft_stack_take, {bytes});
 }
 
-void CpuEmitter::release_scratch(llvm::Value* first) { call_runtime(Import::weft_trail_release, {first}); }
+void CpuEmitter::release_scratch(llvm::Value* first) { call_runtime(Import::weft_stack_release, {first}); }
 
 // It is written over by the next threads.
 std::pair<llvm::Value*, llvm::Value*> CpuEmitter::take_long_scratch(const Operation& operation,
@@ -27,10 +27,10 @@ std::pair<llvm::Value*, llvm::Value*> CpuEmitter::take_long_scratch(const Operat
     std::int64_t number = 0, found = -1;
     ir::for_each_operation(kernel_.body, [&](const Operation& other) {
         if (&other == &operation) found = number;
-        number += other.op == ir::Op::trail && other.operands.size() > 1;
+        number += other.op == ir::Op::stack && other.operands.size() > 1;
     });
     llvm::Value* rows = stack_slot(builder_.getInt64Ty(), llvm::Align(8));
-    llvm::Value* memory = call_runtime(Import::weft_long_trail, {i64(found), i64(row_bytes), rows});
+    llvm::Value* memory = call_runtime(Import::weft_long_stack, {i64(found), i64(row_bytes), rows});
     return {memory, builder_.CreateLoad(builder_.getInt64Ty(), rows)};
 }
 

@@ -1,7 +1,7 @@
 // Launches that meet: those with atomics, from all threads of the program.
 //
-// An atomic costs as much as ten plain additions. A short launch that runs in one piece while no other with atomics does
-// has nobody to share with, and adds plainly. Others that begin meanwhile wait for its end, which is near.
+// An atomic costs as much as ten plain additions. A short launch that runs in one piece while no other with atomics
+// does has nobody to share with, and adds plainly. Others that begin meanwhile wait for its end, which is near.
 #pragma once
 
 namespace weft::runtime {

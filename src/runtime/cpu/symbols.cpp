@@ -18,7 +18,7 @@
 
 #include "runtime/cpu/copy_lanes.h"
 #include "runtime/cpu/fault.h"
-#include "runtime/cpu/trail.h"
+#include "runtime/cpu/stack.h"
 #include "runtime/print.h"
 #include "support/error.h"
 #include "types/type.h"

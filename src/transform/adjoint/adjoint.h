@@ -5,9 +5,9 @@
 //
 //   straight line    each operation hands the adjoint of its result on to its operands, last one first
 //   if               an if of the same condition; the chosen arm is replayed inside and reversed
-//   for, while       the replay counts the iterations and keeps what they start with on a trail; the reverse runs from
-//                    the last iteration to the first, each replayed inside from what the trail holds, and reversed;
-//                    where a trail has no room for all iterations, it holds checkpoints (checkpoints.cpp)
+//   for, while       the replay counts the iterations and keeps what they start with on a stack; the reverse runs from
+//                    the last iteration to the first, each replayed inside from what the stack holds, and reversed;
+//                    where a stack has no room for all iterations, it holds checkpoints (checkpoints.cpp)
 //   load             adds to the element's gradient
 //   store            takes the element's gradient, and leaves zero: what was there before had no part in what followed
 //   atomic           adds: as a store that takes nothing away
@@ -37,11 +37,12 @@ enum class Gradient : std::uint8_t {
 struct AdjointOptions {
     std::vector<Gradient> gradients;                   // by parameter; of those that are no arrays it says nothing
     bool noalias = true;                               // array parameters do not overlap, nor their gradients
-    std::int64_t trail_bytes = std::int64_t{1} << 24;  // what the trails of one loop may take of one thread
-    int again = 0;                                     // how often the adjoint will be differentiated itself
-    // For targets whose threads have no stack that grows: how many iterations of one loop may keep what they start with,
-    // in arrays of that size; at least 2. What no constant bounds is an error then. Empty: `trail_bytes` alone counts.
-    std::optional<std::int64_t> trail_slots = {};
+    std::int64_t stack_bytes = std::int64_t{1} << 24;  // what the stacks of one loop may take of one thread
+    int order = 0;                                     // how often the adjoint will be differentiated itself
+    // For targets whose threads have no stack that grows: how many iterations of one loop may keep what they start
+    // with, in arrays of that size; at least 2. What no constant bounds is an error then. Empty: `stack_bytes` alone
+    // counts.
+    std::optional<std::int64_t> stack_slots = {};
 };
 
 // The adjoint of `kernel` (calls inlined, simplified), not simplified. Throws CompileError, at the user's line, where

@@ -71,8 +71,7 @@ void Reverser::reverse_library_call(const Operation& call, Value* d) {
     adjoint->adjoint.clear();
     adjoint->tangent.clear();
     const bool is_one = types.size() == 1;
-    Value* adjoints =
-        b_.call_library(std::move(adjoint), is_one ? types[0] : Type::tuple(types), std::move(arguments));
+    Value* adjoints = b_.call_library(std::move(adjoint), is_one ? types[0] : Type::tuple(types), std::move(arguments));
     for (std::size_t i = 0; i < smooth.size(); ++i)
         accumulate(smooth[i], is_one ? adjoints : b_.extract(adjoints, {static_cast<std::int64_t>(i)}));
 }
@@ -119,7 +118,7 @@ Value* Reverser::as_after(const Operation& use, const Value* array) {
             Value*& parameter = after_[root];
             if (!parameter) {
                 parameter = made_->add_argument(&made_->body, root->type, root->name);
-                made_->extras.push_back({ir::Extra::Kind::after, root->index});
+                made_->implicit_parameters.push_back({ir::ImplicitParameter::Kind::after, root->index});
             }
             return parameter;
         }

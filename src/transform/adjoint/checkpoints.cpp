@@ -1,6 +1,6 @@
 // What the iterations of a loop start with.
 //
-// A trail with a place for each iteration holds them all. Where a thread runs more iterations than there are places,
+// A stack with a place for each iteration holds them all. Where a thread runs more iterations than there are places,
 // the places become a stack of checkpoints: iteration 0 lies at its bottom, and the way to the iteration that is asked
 // for is run again from the last checkpoint before it, leaving checkpoints for the iterations that come next. Where
 // they stand is Griewank's binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run
@@ -50,9 +50,9 @@ Value* next_distance(ir::Builder& b, Value* length, Value* places) {
 
 }  // namespace
 
-// Trails for the carried values of a loop that runs recorded.count times. What is an array stays one; of those that
+// Stacks for the carried values of a loop that runs recorded.count times. What is an array stays one; of those that
 // change from iteration to iteration nothing can be kept.
-void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
+void Reverser::open_stacks(const Operation& operation, Recorded& recorded) {
     const Type counting = recorded.count->type;
     std::int64_t bytes = 0;  // of one iteration, with its number
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
@@ -60,39 +60,40 @@ void Reverser::open_trails(const Operation& operation, Recorded& recorded) {
     Value* size = recorded.count;
     const std::int64_t places = bytes > 0 ? places_for(operation, bytes + counting.size_bytes(), counting) : 0;
     const std::optional<std::int64_t> known = ir::known_trips(operation);
-    const bool may_be_more = (counting.size_bytes() >= 4 || options_.trail_slots) && known.value_or(places + 1) > places;
+    const bool may_be_more =
+        (counting.size_bytes() >= 4 || options_.stack_slots) && known.value_or(places + 1) > places;
     if (bytes > 0 && may_be_more) {
         recorded.places = places;
         Value* all = b_.integer(places, counting);
         recorded.is_complete = b_.compare(Op::cmp_le, recorded.count, all);
         size = b_.binary(Op::min, recorded.count, all);
         Value* numbers = b_.select(recorded.is_complete, b_.integer(1, counting), all);
-        recorded.iterations = trail(counting, numbers, places);
+        recorded.iterations = stack(counting, numbers, places);
         b_.store(recorded.iterations, {b_.integer(0)}, b_.integer(0, counting));
     }
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Type type = operation.operands[i]->type;
         const std::int64_t most = may_be_more ? places : std::max<std::int64_t>(known.value_or(1), 1);
-        recorded.trails.push_back(ir::holds_array(type) ? nullptr : trail(type, size, most));
+        recorded.stacks.push_back(ir::holds_array(type) ? nullptr : stack(type, size, most));
     }
 }
 
 // How many iterations may keep their state, of `bytes` each.
 std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Type counting) const {
-    const std::int64_t places = std::max(kFewestPlaces, options_.trail_bytes / bytes);
-    if (!options_.trail_slots) return places;
-    if (*options_.trail_slots < kFewestPlaces)
+    const std::int64_t places = std::max(kFewestPlaces, options_.stack_bytes / bytes);
+    if (!options_.stack_slots) return places;
+    if (*options_.stack_slots < kFewestPlaces)
         fail(loop, "what each iteration of this loop starts with has to be kept, and there is room for " +
-                       std::to_string(*options_.trail_slots) + " of them in a thread; it takes " +
+                       std::to_string(*options_.stack_slots) + " of them in a thread; it takes " +
                        std::to_string(kFewestPlaces));
     const std::int64_t largest = (std::int64_t{1} << std::min<std::int64_t>(8 * counting.size_bytes() - 1, 62)) - 1;
-    return std::min({places, *options_.trail_slots, largest});
+    return std::min({places, *options_.stack_slots, largest});
 }
 
 // Memory for `count` elements, which are at most `most`: of that size where the thread has no stack that grows.
-Value* Reverser::trail(Type element, Value* count, std::int64_t most) {
+Value* Reverser::stack(Type element, Value* count, std::int64_t most) {
     const Type type = Type::array(element, 1);
-    if (!options_.trail_slots) return b_.trail(type, count);
+    if (!options_.stack_slots) return b_.stack(type, count);
     Value* array = b_.local_array(type, {most});
     array->definition->unset = true;  // written before it is read
     return array;
@@ -103,19 +104,19 @@ Value* Reverser::trail(Type element, Value* count, std::int64_t most) {
 void Reverser::record_state(const Operation& operation, const Recorded& recorded, Value* t) {
     Value* place = recorded.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(recorded.places - 1, t->type)) : t;
     const std::size_t first = ir::carried_arguments(operation);
-    for (std::size_t i = 0; i < recorded.trails.size(); ++i)
-        if (recorded.trails[i]) b_.store(recorded.trails[i], {place}, copy(body_of(operation).arguments[first + i]));
+    for (std::size_t i = 0; i < recorded.stacks.size(); ++i)
+        if (recorded.stacks[i]) b_.store(recorded.stacks[i], {place}, copy(body_of(operation).arguments[first + i]));
 }
 
 std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorded& recorded, Value* t, Value*& newest) {
     const auto loads = [&](Value* place) {
         std::vector<Value*> state;
-        for (Value* trail : recorded.trails) state.push_back(b_.load(trail, {place}));
+        for (Value* stack : recorded.stacks) state.push_back(b_.load(stack, {place}));
         return state;
     };
     if (!recorded.has_checkpoints()) return loads(t);
     std::vector<Type> types;
-    for (const Value* trail : recorded.trails) types.push_back(trail->type.element());
+    for (const Value* stack : recorded.stacks) types.push_back(stack->type.element());
     types.push_back(newest->type);
     Operation* made = b_.if_(recorded.is_complete, types);
     made->likely = true;
@@ -160,7 +161,7 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Recor
             ir::Builder::Inside kept(b_, keep->body(0));
             Value* place = b_.binary(Op::add, now[1], b_.integer(1));
             b_.store(recorded.iterations, {place}, at);
-            for (std::size_t i = 0; i < next.size(); ++i) b_.store(recorded.trails[i], {place}, next[i]);
+            for (std::size_t i = 0; i < next.size(); ++i) b_.store(recorded.stacks[i], {place}, next[i]);
             b_.yield({place});
         }
         {

@@ -2,16 +2,16 @@
 //
 // before:  %s = for %k = %lo to %hi step 1 carry (%c = %a) { %n = mul %c, %x; yield %n }
 //
-// replay:  %trail = trail %count
-//          %s = for %t = 0 to %count step 1 carry (%c = %a) { store %trail[%t], %c; %n = mul %c, %x; yield %n }
+// replay:  %stack = stack %count
+//          %s = for %t = 0 to %count step 1 carry (%c = %a) { store %stack[%t], %c; %n = mul %c, %x; yield %n }
 // reverse: %da, %dx = for %t = %count - 1 to -1 step -1 carry (%d = %ds, %e = %dx0) {
-//              %c = load %trail[%t]
+//              %c = load %stack[%t]
 //              yield (mul %d, %x), (add %e, (mul %d, %c))
 //          }
 //
 // A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted; where
-// it runs a few times at most, there is room for these, and it counts while it fills the trails. One
-// that runs more often than its trails have room for keeps some states only (checkpoints.cpp).
+// it runs a few times at most, there is room for these, and it counts while it fills the stacks. One
+// that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
 #include "ir/loops.h"
@@ -68,7 +68,7 @@ void Reverser::replay_loop(const Operation& operation) {
     const std::optional<std::int64_t> most = ir::known_trips(operation);
     if (operation.guarded && most && *most <= kMostUncounted) {
         recorded.count = b_.integer(*most, operation.operands[0]->type);
-        open_trails(operation, recorded);
+        open_stacks(operation, recorded);
         const auto recording = [&](const Region& region, const std::vector<Value*>& count) {
             // The counter is the same in all lanes, unlike the count of each.
             Value *at = b_.binary(Op::sub, copy(region.arguments[0]), copy(operation.operands[0])),
@@ -87,7 +87,7 @@ void Reverser::replay_loop(const Operation& operation) {
     std::vector<Value*> start;
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         start.push_back(copy(operation.operands[i]));
-    open_trails(operation, recorded);
+    open_stacks(operation, recorded);
     const Region& body = body_of(operation);
     Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
     {
@@ -100,7 +100,7 @@ void Reverser::replay_loop(const Operation& operation) {
         replay(body, /*record=*/false);
         b_.yield(copies(body.terminator()->operands));
     }
-    // The run that counted has the results too, so that where no trail is needed this one is not.
+    // The run that counted has the results too, so that where no stack is needed this one is not.
     for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i)
         map_.set(operation.results[i], made->result(i));
     recorded_[&operation] = std::move(recorded);
@@ -172,7 +172,7 @@ void Reverser::reverse_loop(const Operation& operation) {
     const Recorded recorded = recorded_.at(&operation);
     const Type counting = recorded.count->type;
     if (recorded.has_checkpoints()) start.push_back(b_.integer(0));
-    // Down to 0, where all threads end together: lanes that start apart still read one row of the trail. Unsigned
+    // Down to 0, where all threads end together: lanes that start apart still read one row of the stack. Unsigned
     // numbers cannot end below 0.
     const bool counts_down = info(counting.scalar()).is_signed();
     Value *zero = b_.integer(0, counting), *one = b_.integer(1, counting);
@@ -188,8 +188,8 @@ void Reverser::reverse_loop(const Operation& operation) {
     {
         ir::Builder::Inside inside(b_, to);
         Value* t = counts_down ? to.arguments[0] : b_.binary(Op::sub, last, to.arguments[0]);
-        for (std::size_t i = 0; i < recorded.trails.size(); ++i) {
-            if (recorded.trails[i]) continue;
+        for (std::size_t i = 0; i < recorded.stacks.size(); ++i) {
+            if (recorded.stacks[i]) continue;
             fail(operation, "the loop changes which array " + name_of(*body.arguments[arguments + i]) + " is");
         }
         Value* newest = recorded.has_checkpoints() ? to.arguments.back() : nullptr;

@@ -32,17 +32,17 @@ Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Val
 // What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated
 // again it is no constant, but has the derivative slope by x; the slope itself moves where the second derivative counts
 // too.
-E nothing(E x, const std::function<E()>& slope, int again) {
-    if (again == 0) return x.zero();
+E nothing(E x, const std::function<E()>& slope, int order) {
+    if (order == 0) return x.zero();
     const E limit = x.number(largest(x.type().scalar())), finite = min(max(slope(), -limit), limit);
-    return x * (again == 1 ? unary(Op::detach, finite) : finite);
+    return x * (order == 1 ? unary(Op::detach, finite) : finite);
 }
 
 // The rule, linear in d, whose factor may be infinite where d is zero.
-Rule guarded(Rule rule, int again) {
-    return [rule = std::move(rule), again](std::span<const E> operands, E r, E d) {
+Rule guarded(Rule rule, int order) {
+    return [rule = std::move(rule), order](std::span<const E> operands, E r, E d) {
         const auto slope = [&] { return rule(operands, r, d.number(1.0)); };
-        return select(compare(Op::cmp_eq, d, d.zero()), nothing(d, slope, again), rule(operands, r, d));
+        return select(compare(Op::cmp_eq, d, d.zero()), nothing(d, slope, order), rule(operands, r, d));
     };
 }
 
@@ -70,12 +70,12 @@ Value* sum(ir::Builder& b, Value* left, Value* right) {
 }
 
 Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operands, Value* result, std::size_t which,
-                     Value* derivative, int again) {
+                     Value* derivative, int order) {
     const E d(builder, derivative), r(builder, result);
     const auto operand = [&](std::size_t i) { return E(builder, operands[i]); };
     const E x = operand(0);
     const auto scalars = [&](const Rule& rule) { return by_components(builder, operands, result, derivative, rule); };
-    const auto guarded_scalars = [&](const Rule& rule) { return scalars(guarded(rule, again)); };
+    const auto guarded_scalars = [&](const Rule& rule) { return scalars(guarded(rule, order)); };
     const auto number = [&](double value) {
         return x.type().is_scalar() ? x.number(value) : splat(x.type(), x.number(value));
     };
@@ -155,9 +155,9 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             });
         case Op::pow:
             if (which == 0) {
-                return guarded_scalars([again](Operands o, E, E g) {
+                return guarded_scalars([order](Operands o, E, E g) {
                     const auto slope = [&] { return g * pow(o[0], o[1].number(-1.0)); };
-                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, again),
+                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, order),
                                   g * o[1] * pow(o[0], o[1] - 1.0));
                 });
             }

@@ -16,6 +16,6 @@ ir::Value* sum(ir::Builder& builder, ir::Value* a, ir::Value* b);
 // contributes nothing. What comes out will be differentiated `again` so often, by d too: where d is zero, and its own
 // derivative is not, that counts.
 ir::Value* times_partial(ir::Builder& builder, ir::Op op, std::span<ir::Value* const> operands, ir::Value* result,
-                         std::size_t which, ir::Value* d, int again = 0);
+                         std::size_t which, ir::Value* d, int order = 0);
 
 }  // namespace weft::transform

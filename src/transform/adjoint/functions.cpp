@@ -22,7 +22,7 @@ namespace {
 [[noreturn]] void fail(const Operation& operation, const Function& function, const std::string& what) {
     throw CompileError(operation.span, "function '" + function.name + "' has no gradient: " + what,
                        {{Note::Kind::help,
-                         "write what the way back needs: its values again (@wp.func_replay), or its gradient "
+                         "write what the backward pass needs: its values again (@wp.func_replay), or its gradient "
                          "(@wp.func_grad)",
                          {}}});
 }
@@ -56,7 +56,7 @@ void remove(ir::Module& module, const Function& function) {
 }
 
 // The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
-void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, int again) {
+void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, int order) {
     Function& copy = add_copy(module, of, "");
     inline_into(module, copy, Calls::opaque);
     simplify(copy);
@@ -64,7 +64,7 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
-    options.again = again;
+    options.order = order;
     refuse_unknown(copy);
     const std::unique_ptr<Function> made = Reverser(copy, 0, options).run();
     copy_body(*made, gradient);
@@ -86,18 +86,18 @@ int nesting(const Function& gradient) {
 }
 
 // Gradients that the function calls have to be there before it is reversed.
-void write(ir::Module& module, Function& gradient, Gradient arrays, int again) {
+void write(ir::Module& module, Function& gradient, Gradient arrays, int order) {
     const auto write_called = [&](const auto& self, const Function& function) -> void {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
             if (operation.op != Op::call) return;
             if (is_unwritten(*operation.function))
-                write(module, *operation.function, Gradient::none, again + 1);
+                write(module, *operation.function, Gradient::none, order + 1);
             else
                 self(self, *operation.function);
         });
     };
     write_called(write_called, *gradient.reverse_of);
-    write_reverse(module, *gradient.reverse_of, gradient, arrays, again);
+    write_reverse(module, *gradient.reverse_of, gradient, arrays, order);
 }
 
 // Takes away all that is no computation of values.
@@ -217,9 +217,9 @@ void share_gradients(Function& adjoint, Region& region) {
         for (Region* inner : operation->regions) share_gradients(adjoint, *inner);
         if (operation->op == Op::grad_of) {
             const Value* root = ir::root_of(operation->operands[0]);
-            const ir::Extra* extra = root->definition ? nullptr : adjoint.extra(root);
-            if (extra && extra->kind == ir::Extra::Kind::after) {
-                Value* argument = adjoint.parameters()[static_cast<std::size_t>(extra->of)];
+            const ir::ImplicitParameter* implicit = root->definition ? nullptr : adjoint.implicit(root);
+            if (implicit && implicit->kind == ir::ImplicitParameter::Kind::after) {
+                Value* argument = adjoint.parameters()[static_cast<std::size_t>(implicit->of)];
                 operation->operands[0] = same_part(adjoint, operation->operands[0], argument, operations, &region);
             }
         }
@@ -232,7 +232,7 @@ void share_gradients(Function& adjoint, Region& region) {
 
 void share_gradients(Function& adjoint) { share_gradients(adjoint, adjoint.body); }
 
-void write_gradients(ir::Module& module, int again) {
+void write_gradients(ir::Module& module, int order) {
     // The outermost first: they know how often the inner ones will be differentiated.
     std::vector<std::pair<int, Function*>> unwritten;
     for (const auto& function : module.functions)
@@ -240,10 +240,10 @@ void write_gradients(ir::Module& module, int again) {
     std::stable_sort(unwritten.begin(), unwritten.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [depth, function] : unwritten)
-        if (is_unwritten(*function)) write(module, *function, Gradient::none, again);
+        if (is_unwritten(*function)) write(module, *function, Gradient::none, order);
 }
 
-void prepare_opaque(ir::Module& module, int again) {
+void prepare_opaque(ir::Module& module, int order) {
     std::vector<Function*> opaque;
     for (const auto& function : module.functions)
         if (function->has_own_derivative()) opaque.push_back(function.get());
@@ -263,7 +263,7 @@ void prepare_opaque(ir::Module& module, int again) {
             else if (!result.is_none())
                 gradient.add_argument(&gradient.body, result);
             if (can_be_reached(*function))
-                write(module, gradient, Gradient::used, again);
+                write(module, gradient, Gradient::used, order);
             else
                 write_zeros(gradient);
             function->gradient = &gradient;

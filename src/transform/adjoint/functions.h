@@ -9,14 +9,14 @@ namespace weft::transform {
 
 // Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of). What calls them will
 // be differentiated `again` so often.
-void write_gradients(ir::Module& module, int again = 0);
+void write_gradients(ir::Module& module, int order = 0);
 
 // Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
 // more than compute values, a replay that does not.
-void prepare_opaque(ir::Module& module, int again = 0);
+void prepare_opaque(ir::Module& module, int order = 0);
 
 // Where gradients that users wrote have been inlined into an adjoint: they are given arrays as they are after the
-// launch (ir::Extra::Kind::after), whose gradients are those of the arguments.
+// launch (ir::ImplicitParameter::Kind::after), whose gradients are those of the arguments.
 //
 // before:  %g = grad_of %v.after       after:  %g = grad_of %v
 void share_gradients(ir::Function& adjoint);

@@ -41,13 +41,13 @@ Gradient Reverser::gradient_of(const Value* array) const {
         switch (root->definition->op) {
             case Op::null:
             case Op::array_at:
-            case Op::trail:
+            case Op::stack:
                 return Gradient::none;
             default:
                 return Gradient::used;
         }
     }
-    if (source_.extra(root)) return Gradient::none;
+    if (source_.implicit(root)) return Gradient::none;
     if (root->region == &source_.body && root->type.is_array())
         return options_.gradients[static_cast<std::size_t>(root->index)];
     return Gradient::used;
@@ -141,7 +141,7 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
 // Runs `body`, which gives values of these types, where the array has a gradient; zeros otherwise.
 std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::vector<Type>& types,
                                                const std::function<std::vector<Value*>(Value* gradient)>& body) {
-    // The copy of a local array, made anew on the way back, holds its gradient.
+    // The copy of a local array, made anew in the backward pass, holds its gradient.
     const Value* root = ir::root_of(array);
     if (root->definition && root->definition->op == Op::local_array) return body(copy(array));
     Value* gradient = b_.grad_of(copy(array));
@@ -195,7 +195,7 @@ void Reverser::reverse_atomic(const Operation& operation) {
 }
 
 // The gradient of an extreme belongs to the thread that offered just what the array ends up with; of several, to the
-// one that comes first on the way back. Where the array had that number before, it stays there.
+// one that comes first in the backward pass. Where the array had that number before, it stays there.
 void Reverser::reverse_extreme(const Operation& operation) {
     const Value *array = operation.operands[0], *value = operation.operands.back();
     if (!is_active(value)) return;
@@ -238,14 +238,14 @@ void Reverser::reverse_extreme(const Operation& operation) {
 }
 
 std::vector<Contents> contents_read(const ir::Function& adjoint) {
-    const std::size_t own = adjoint.parameters().size() - adjoint.extras.size();
+    const std::size_t own = adjoint.parameters().size() - adjoint.implicit_parameters.size();
     std::vector<Contents> read(own);
     const auto mark = [&](const Value* parameter) {
-        const ir::Extra* extra = adjoint.extra(parameter);
-        if (extra && extra->is_recorded()) return;
+        const ir::ImplicitParameter* implicit = adjoint.implicit(parameter);
+        if (implicit && implicit->is_recorded()) return;
         // A copy is made of what was there before.
-        Contents& of = read[static_cast<std::size_t>(extra ? extra->of : parameter->index)];
-        (extra && extra->kind == ir::Extra::Kind::after ? of.after : of.before) = true;
+        Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
+        (implicit && implicit->kind == ir::ImplicitParameter::Kind::after ? of.after : of.before) = true;
     };
     const ir::Origins origins(adjoint);
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
@@ -259,7 +259,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
             const Type type = parameter->type;
             if (!ir::holds_array(type.is_array() ? type.element() : type)) continue;
             if (!type.is_array()) mark(parameter);
-            if (!adjoint.extra(parameter)) read[static_cast<std::size_t>(parameter->index)].within = true;
+            if (!adjoint.implicit(parameter)) read[static_cast<std::size_t>(parameter->index)].within = true;
         }
     });
     return read;

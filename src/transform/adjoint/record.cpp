@@ -47,11 +47,12 @@ public:
         made_->tid_rank = std::max(made_->tid_rank, 1);
         find_kept(source_.body, /*in_loop=*/false);
         if (!logged_.empty()) {
-            heads_ = add_extra(ir::Extra::Kind::log, i64_array());
-            next_ = add_extra(ir::Extra::Kind::log, i64_array());
+            heads_ = add_implicit(ir::ImplicitParameter::Kind::log, i64_array());
+            next_ = add_implicit(ir::ImplicitParameter::Kind::log, i64_array());
             for (const Operation* atomic : logged_) {
                 Value*& log = logs_[atomic->operands.back()->type];
-                if (!log) log = add_extra(ir::Extra::Kind::log, Type::array(atomic->operands.back()->type, 1));
+                if (!log)
+                    log = add_implicit(ir::ImplicitParameter::Kind::log, Type::array(atomic->operands.back()->type, 1));
             }
         }
         for (int axis = 0; axis < made_->tid_rank; ++axis) thread_.push_back(b_.tid(axis));
@@ -74,15 +75,15 @@ private:
             if (in_loop)
                 logged_.push_back(operation);
             else
-                records_[operation] =
-                    add_extra(ir::Extra::Kind::record, Type::array(operation->operands.back()->type, made_->tid_rank));
+                records_[operation] = add_implicit(ir::ImplicitParameter::Kind::record,
+                                                   Type::array(operation->operands.back()->type, made_->tid_rank));
         }
     }
 
-    // Extras that hold what was recorded are counted through.
-    Value* add_extra(ir::Extra::Kind kind, Type type) {
-        made_->extras.push_back({kind, extra_count_++});
-        return made_->add_argument(&made_->body, type, kind == ir::Extra::Kind::log ? "log" : "record");
+    // Implicit parameters that hold what was recorded are counted through.
+    Value* add_implicit(ir::ImplicitParameter::Kind kind, Type type) {
+        made_->implicit_parameters.push_back({kind, implicit_count_++});
+        return made_->add_argument(&made_->body, type, kind == ir::ImplicitParameter::Kind::log ? "log" : "record");
     }
 
     void start_log() {
@@ -159,7 +160,7 @@ private:
     std::vector<const Operation*> logged_;  // in loops
     std::unordered_map<const Operation*, Value*> records_;
     std::unordered_map<Type, Value*> logs_;  // by type
-    int extra_count_ = 0;
+    int implicit_count_ = 0;
     std::vector<Value*> thread_;
     Value *heads_ = nullptr, *next_ = nullptr, *last_ = nullptr;
 };

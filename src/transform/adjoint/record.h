@@ -1,5 +1,5 @@
-// What atomics gave depends on the order of the threads, which the way back cannot repeat: the launch that a tape
-// records keeps it. Outside of loops there is one element for each thread and atomic:
+// What atomics returned depends on the order of the threads, which the backward pass cannot repeat: the launch that a
+// tape records keeps it. Outside of loops there is one element for each thread and atomic:
 //
 // before:   %old = atomic.add %counter[0], 1     written:  %old = atomic.add %counter[0], 1; store %record[%tid], %old
 //           store %out[%old], %x                           store %out[%old], %x
@@ -26,8 +26,8 @@ bool is_extreme(const ir::Operation& atomic);
 
 bool has_records(const ir::Function& kernel);
 
-// The kernel with parameters for its records (ir::Extra::Kind::record and log), for the recorded launch or for the
-// adjoint.
+// The kernel with parameters for its records (ir::ImplicitParameter::Kind::record and log), for the recorded launch or
+// for the adjoint.
 enum class Records { written, read };
 std::unique_ptr<ir::Function> with_records(const ir::Function& kernel, Records how);
 

@@ -36,7 +36,7 @@ void refuse_unknown(const ir::Function& kernel) {
         if (operation.op == Op::grad_of) {
             throw CompileError(
                 operation.span,
-                subject + " has no gradient: it uses the gradient of an array, which the way back changes",
+                subject + " has no gradient: it uses the gradient of an array, which the backward pass changes",
                 {{Note::Kind::help,
                   "pass a copy of array.grad as an argument of its own, or launch the kernel with "
                   "record_tape=False",
@@ -61,7 +61,7 @@ bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointO
     if (!ir::is_smooth(array->type.element())) return false;
     const Value* root = ir::root_of(array);
     if (root->definition || root->region != &kernel.body || !root->type.is_array()) return true;
-    return !kernel.extra(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
+    return !kernel.implicit(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
 }
 
 // Logs grow with what a thread reads, which no constant bounds.
@@ -79,14 +79,14 @@ void refuse_logs(const ir::Function& kernel, const std::unordered_set<const Oper
 std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        if (operation.op != Op::trail) return;
+        if (operation.op != Op::stack) return;
         throw CompileError(operation.span, "kernel '" + kernel.name +
                                                "' has no gradient: it takes the gradient of a function with a loop, "
                                                "whose own derivative is not known here");
     });
     refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
-    if (options.trail_slots) refuse_logs(kernel, stale);
+    if (options.stack_slots) refuse_logs(kernel, stale);
     Swept swept;
     if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
     const ir::Function& source = stale.empty() ? kernel : *swept.kernel;
@@ -271,7 +271,7 @@ void Reverser::replay(const Region& region, bool record) {
                     append_structured(*operation, {}, replayed);
                 break;
             case Op::local_array:
-                // On the way back it holds its own gradient; values come from the log (stale.h).
+                // In the backward pass it holds its own gradient; values come from the log (stale.h).
                 if (!record)
                     map_.set(operation->result(), b_.null(operation->result()->type));
                 else
@@ -282,7 +282,7 @@ void Reverser::replay(const Region& region, bool record) {
                 break;
             case Op::detach_reverse:
                 // Constant to this pass. What reverses the function's gradient in turn goes through, once.
-                if (!source_.is_kernel && options_.again > 1)
+                if (!source_.is_kernel && options_.order > 1)
                     fail(*operation, "the third derivative of this is not known");
                 if (source_.is_kernel)
                     append_copy(*operation);
@@ -361,7 +361,7 @@ void Reverser::reverse(const Operation& operation) {
         case Op::slice:
         case Op::overlay:
         case Op::local_array:
-        case Op::trail:
+        case Op::stack:
         case Op::detach_reverse:  // a constant here
 #define WEFT_DERIVATIVE_none(id) case Op::id:
 #include "ir/ops.def"
@@ -378,7 +378,7 @@ void Reverser::reverse_by_partials(const Operation& operation, Value* d) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
         if (is_active(operation.operands[i]))
             accumulate(operation.operands[i],
-                       times_partial(b_, operation.op, operands, copy(operation.result()), i, d, options_.again));
+                       times_partial(b_, operation.op, operands, copy(operation.result()), i, d, options_.order));
     }
 }
 

@@ -20,7 +20,7 @@
 
 namespace weft::transform {
 
-// Throws CompileError where the kernel does what cannot be done again on the way back.
+// Throws CompileError where the kernel does what cannot be done again in the backward pass.
 void refuse_unknown(const ir::Function& kernel);
 
 inline const ir::Region& body_of(const ir::Operation& loop) { return *loop.regions.back(); }
@@ -47,7 +47,7 @@ private:
     // What the replay of a loop leaves for its reverse.
     struct Recorded {
         ir::Value* count = nullptr;      // iterations
-        std::vector<ir::Value*> trails;  // by carried value: what each iteration started with; null for arrays
+        std::vector<ir::Value*> stacks;  // by carried value: what each iteration started with; null for arrays
         // Where there may be more iterations than places: the number of these, whether they are enough, and which
         // iterations they belong to where they are not.
         std::int64_t places = 0;
@@ -85,9 +85,9 @@ private:
     void reverse_loop(const ir::Operation& operation);
 
     // ---- checkpoints.cpp ----
-    void open_trails(const ir::Operation& operation, Recorded& recorded);
+    void open_stacks(const ir::Operation& operation, Recorded& recorded);
     std::int64_t places_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
-    ir::Value* trail(Type element, ir::Value* count, std::int64_t most);
+    ir::Value* stack(Type element, ir::Value* count, std::int64_t most);
     void record_state(const ir::Operation& operation, const Recorded& recorded, ir::Value* t);
     // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
     std::vector<ir::Value*> state_at(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,

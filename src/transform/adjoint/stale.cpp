@@ -83,7 +83,7 @@ std::unordered_set<const Operation*> stale_loads(const ir::Function& kernel, boo
             add_written(*operation);
             if (operation->op == Op::load) {
                 const Value* root = ir::root_of(operation->operands[0]);
-                // A local array is made anew on the way back.
+                // A local array is made anew in the backward pass.
                 const bool is_local = root->definition && root->definition->op == Op::local_array;
                 if (is_local || is_written(root)) stale.insert(operation);
             }
@@ -112,12 +112,12 @@ public:
         std::vector<Value*> originals, copies;
         for (const Value* parameter : source_.parameters()) originals.push_back(append_parameter(parameter));
         copies = originals;
-        made_->extras = source_.extras;
+        made_->implicit_parameters = source_.implicit_parameters;
         find_copied();
         for (std::size_t i = 0; i < copies.size(); ++i) {
             if (!copied_.contains(source_.parameters()[i])) continue;
             copies[i] = made_->add_argument(&made_->body, originals[i]->type, originals[i]->name);
-            made_->extras.push_back({ir::Extra::Kind::copy, static_cast<int>(i)});
+            made_->implicit_parameters.push_back({ir::ImplicitParameter::Kind::copy, static_cast<int>(i)});
         }
         find_types();
 
@@ -163,7 +163,7 @@ private:
         ir::for_each_operation(source_.body, [&](const Operation& operation) {
             if (!ir::writes(operation.op) && (noalias_ || operation.op != Op::load)) return;
             const Value* parameter = parameter_of(source_, operation.operands[0]);
-            if (parameter && source_.extra(parameter)) return;
+            if (parameter && source_.implicit(parameter)) return;
             if (parameter && !noalias_) copied_.insert(parameter);
             const Value* root = ir::root_of(operation.operands[0]);
             const bool is_local = root->definition && root->definition->op == Op::local_array;
@@ -195,7 +195,7 @@ private:
             if (logs_[number]) return;
             if (ir::holds_array(type)) fail(operation);
             Value *most = b_.integer(kMostLogged, i64_type()), *least = b_.integer(kLeastLogged, i64_type());
-            logs_[number] = b_.trail(Type::array(type, 1), most);
+            logs_[number] = b_.stack(Type::array(type, 1), most);
             logs_[number]->definition->operands.push_back(least);
         });
         Positions positions;

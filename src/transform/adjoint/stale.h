@@ -1,4 +1,4 @@
-// Loads of what the kernel may have written itself: stale ones, because on the way back memory has moved on.
+// Loads of what the kernel may have written itself: stale ones, because in the backward pass memory has moved on.
 //
 // Such a kernel first runs once more as it is, up to its end, in the adjoint: on private copies of the arrays, which
 // the launch provides. This sweep logs what each stale load gave. From then on the kernel is one without stale loads:

@@ -50,7 +50,8 @@ bool depends_on_order(const ir::Function& function, bool noalias) {
     bool depends = false;
     std::set<Access> accesses;
     ir::for_each_operation(function.body, [&](const Operation& operation) {
-        if (operation.op == Op::call_library) depends |= !operation.library->pure && (operation.library->native || operation.library->reaches_memory());
+        if (operation.op == Op::call_library)
+            depends |= !operation.library->pure && (operation.library->native || operation.library->reaches_memory());
         const bool is_atomic = ir::is_atomic(operation.op);
         if (!is_atomic && operation.op != Op::load && operation.op != Op::store) return;
         const ir::Value* array = operation.operands[0];

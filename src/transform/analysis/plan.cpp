@@ -59,9 +59,8 @@ private:
 
     AtomicFacts facts_of(const Operation& atomic) const {
         AtomicFacts facts{memory_of(function_, atomic.operands[0]), true, nullptr};
-        facts.is_fixed = std::all_of(atomic.operands.begin(), atomic.operands.end() - 1, [&](const ir::Value* operand) {
-            return is_launch_invariant(function_, operand);
-        });
+        facts.is_fixed = std::all_of(atomic.operands.begin(), atomic.operands.end() - 1,
+                                     [&](const ir::Value* operand) { return is_launch_invariant(function_, operand); });
         const auto reached = plan_.reach.memories.find(facts.memory);
         if (reached != plan_.reach.memories.end()) facts.first_index = indices_from_start(atomic)[reached->second];
         return facts;

@@ -33,8 +33,8 @@ struct PlanOptions {
 // What is known of an atomic.
 struct AtomicFacts {
     Memory memory;
-    bool is_fixed = false;                     // its address is the same for the whole launch
-    const ir::Value* first_index = nullptr;    // of memories in KernelPlan::reach: the one that reach is about
+    bool is_fixed = false;                   // its address is the same for the whole launch
+    const ir::Value* first_index = nullptr;  // of memories in KernelPlan::reach: the one that reach is about
 };
 
 struct KernelPlan {
@@ -57,7 +57,7 @@ struct KernelPlan {
     Reach reach;                          // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
-    bool depends_on_order = false;        // what it leaves in memory: order.h
+    bool depends_on_order = false;  // what it leaves in memory: order.h
 };
 
 // By the functions of the module, in their order; kernels have their calls inlined, or are not analysed for lanes.

@@ -1,4 +1,5 @@
-// Arrays that a kernel only combines into (sums, counts, extremes), so that parts of a launch may have copies of their own.
+// Arrays that a kernel only combines into (sums, counts, extremes), so that parts of a launch may have copies of their
+// own.
 //
 // An atomic whose old value nobody looks at says nothing about order. Where a kernel touches an array by such atomics
 // only, and all of one kind that commutes, then no thread of the launch can tell when a contribution arrives.

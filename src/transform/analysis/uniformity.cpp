@@ -105,14 +105,14 @@ private:
             return kVarying;  // each lane sees what the lanes before it left
             case Op::call_library:
                 return operation.library->pure && operation.library->is_uniform && all_uniform(operands) ? kUniform
-                                                                                                       : kVarying;
-            case Op::dim: {  // all lanes have as much of a trail
+                                                                                                         : kVarying;
+            case Op::dim: {  // all lanes have as much of a stack
                 const Operation* made = operands[0]->definition;
-                return all_uniform(operands) || (made && made->op == Op::trail) ? kUniform : kVarying;
+                return all_uniform(operands) || (made && made->op == Op::stack) ? kUniform : kVarying;
             }
             case Op::call:
             case Op::local_array:  // each lane has its own
-            case Op::trail:
+            case Op::stack:
                 return kVarying;
             case Op::add:
             case Op::sub:

@@ -1,5 +1,5 @@
-// What each value of a kernel looks like across the lanes of a group of threads, and whether the kernel can run in lanes
-// at all. It is the same for every number of lanes greater than one.
+// What each value of a kernel looks like across the lanes of a group of threads, and whether the kernel can run in
+// lanes at all. It is the same for every number of lanes greater than one.
 //
 // Lanes are neighbours on the last axis of the launch: lane l of a group runs thread (i, j, k0 + l).
 #pragma once

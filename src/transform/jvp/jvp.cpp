@@ -26,28 +26,29 @@ class Forward : ir::Copier {
 public:
     Forward(const ir::Function& source, const JvpOptions& options)
         : Copier(source), options_(options), tangents_(source) {
-        WEFT_CHECK(options.active.size() + source.extras.size() == source.parameters().size(),
+        WEFT_CHECK(options.active.size() + source.implicit_parameters.size() == source.parameters().size(),
                    "jvp() takes one flag for each parameter");
     }
 
     std::unique_ptr<ir::Function> run() {
         const std::vector<Value*>& parameters = source_.parameters();
         const std::size_t own = options_.active.size();
-        const auto append_twin = [&](const Value* parameter, bool is_active) {
-            Value* twin = made_->add_argument(&made_->body, parameter->type, parameter->name);
-            if (is_active && has_tangent(parameter->type)) tangents_.set(parameter, twin);
+        const auto append_tangent_array = [&](const Value* parameter, bool is_active) {
+            Value* tangent_array = made_->add_argument(&made_->body, parameter->type, parameter->name);
+            if (is_active && has_tangent(parameter->type)) tangents_.set(parameter, tangent_array);
         };
         for (std::size_t i = 0; i < own; ++i) append_parameter(parameters[i]);
-        for (std::size_t i = 0; i < own; ++i) append_twin(parameters[i], options_.active[i]);
+        for (std::size_t i = 0; i < own; ++i) append_tangent_array(parameters[i], options_.active[i]);
         refuse_lost_views(source_, [](const Value* array) { return ir::is_smooth(array->type.element()); });
-        made_->extras = source_.extras;
+        made_->implicit_parameters = source_.implicit_parameters;
         for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
-        // What atomics gave has no tangent (adjoint/record.h). The twin of a copy is a copy of the twin.
+        // What atomics returned has no tangent (adjoint/record.h). The tangent array of a copy is a copy of the tangent
+        // array.
         for (std::size_t i = own; i < parameters.size(); ++i) {
-            const ir::Extra& extra = source_.extras[i - own];
-            if (extra.is_recorded()) continue;
-            append_twin(parameters[i], options_.active[static_cast<std::size_t>(extra.of)]);
-            made_->extras.push_back({extra.kind, extra.of + static_cast<int>(own)});
+            const ir::ImplicitParameter& implicit = source_.implicit_parameters[i - own];
+            if (implicit.is_recorded()) continue;
+            append_tangent_array(parameters[i], options_.active[static_cast<std::size_t>(implicit.of)]);
+            made_->implicit_parameters.push_back({implicit.kind, implicit.of + static_cast<int>(own)});
         }
         region(source_.body);
         b_.return_({});
@@ -119,11 +120,11 @@ private:
                 return tangent(operands[0]);
             case Op::local_array:
                 return b_.local_array(operation.result()->type, operation.ints);
-            case Op::trail: {
+            case Op::stack: {
                 Value* least = operands.size() > 1 ? copy(operands[1]) : nullptr;
-                Value* twin = b_.trail(operation.result()->type, copy(operands[0]));
-                if (least) twin->definition->operands.push_back(least);
-                return twin;
+                Value* tangent_array = b_.stack(operation.result()->type, copy(operands[0]));
+                if (least) tangent_array->definition->operands.push_back(least);
+                return tangent_array;
             }
             case Op::load:
                 if (!tangent(operands[0])) return nullptr;
@@ -265,8 +266,8 @@ private:
         const Value* array = operation.operands[0];
         const Type element = array->type.element();
         if (!operation.results.empty()) map_.set(operation.result(), copy(operation.result()));
-        Value* twin = tangent(array);
-        if (!twin || !has_tangent(element)) return;
+        Value* tangent_array = tangent(array);
+        if (!tangent_array || !has_tangent(element)) return;
         std::vector<Value*> indices;
         for (int i = 1; i <= array->type.ndim(); ++i)
             indices.push_back(copy(operation.operands[static_cast<std::size_t>(i)]));
@@ -276,27 +277,28 @@ private:
         const bool takes = options_.of_adjoint && operation.op == Op::atomic_exch;
         if (operation.op == Op::store) {
             where_there(array, {}, [&]() -> Value* {
-                b_.store(twin, indices, t);
+                b_.store(tangent_array, indices, t);
                 return nullptr;
             });
         } else if (adds || takes) {
-            set_tangent(operation.result(),
-                        where_there(array, element, [&] { return b_.atomic(operation.op, twin, indices, {t}); }));
+            set_tangent(operation.result(), where_there(array, element, [&] {
+                            return b_.atomic(operation.op, tangent_array, indices, {t});
+                        }));
         } else {
             fail(operation, "it depends on which thread gave the value that the array ends up with");
         }
     }
 
-    // What `body` gives where the twin of `array` is there, and zero elsewhere. That of an array from a struct, a
-    // branch or memory may not be.
+    // What `body` gives where the tangent array of `array` is there, and zero elsewhere. That of an array from a
+    // struct, a branch or memory may not be.
     template <class Body>
     Value* where_there(const Value* array, Type type, const Body& body) {
         const Value* root = ir::root_of(array);
         const bool is_parameter = root->region == &source_.body && root->type.is_array();
         if (ir::is_of_thread(array) || is_parameter) return body();
-        Value* twin = tangent(array);
-        Value* gradient = ir::gradient_holding(twin);
-        Value* whole = gradient ? gradient : const_cast<Value*>(ir::root_of(twin));
+        Value* tangent_array = tangent(array);
+        Value* gradient = ir::gradient_holding(tangent_array);
+        Value* whole = gradient ? gradient : const_cast<Value*>(ir::root_of(tangent_array));
         const std::vector<Type> types = type.is_none() ? std::vector<Type>() : std::vector<Type>{type};
         Operation* made = b_.if_(b_.is_null(whole), types);
         const auto yield = [&](Value* value) {
@@ -324,17 +326,17 @@ private:
             return result;
         };
         const bool is_loop = operation.op != Op::if_;
-        const auto fill = [&](const Region& from, const std::vector<Value*>& twins) -> std::vector<Value*> {
-            for (std::size_t k = 0; k < twins.size(); ++k)
-                tangents_.set(from.arguments[ir::carried_arguments(operation) + smooth[k]], twins[k]);
+        const auto fill = [&](const Region& from, const std::vector<Value*>& tangent_arrays) -> std::vector<Value*> {
+            for (std::size_t k = 0; k < tangent_arrays.size(); ++k)
+                tangents_.set(from.arguments[ir::carried_arguments(operation) + smooth[k]], tangent_arrays[k]);
             region(from);
             const bool is_condition = operation.op == Op::while_ && &from == operation.regions[0];
             return is_condition ? std::vector<Value*>() : tangents_of(from.terminator()->operands, 0);
         };
-        const std::vector<Value*> twins = append_structured(
+        const std::vector<Value*> tangent_arrays = append_structured(
             operation,
             is_loop ? tangents_of(operation.operands, ir::carried_operands(operation)) : std::vector<Value*>(), fill);
-        for (std::size_t k = 0; k < smooth.size(); ++k) tangents_.set(operation.results[smooth[k]], twins[k]);
+        for (std::size_t k = 0; k < smooth.size(); ++k) tangents_.set(operation.results[smooth[k]], tangent_arrays[k]);
     }
 
     const JvpOptions& options_;

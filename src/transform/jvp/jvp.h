@@ -1,12 +1,13 @@
 // Forward mode: the kernel that carries tangents along with its values.
 //
-// Every value gets a tangent, every array a twin that holds the tangents of its elements; the program is otherwise the
-// one that it was, effects included. The kernel takes its arguments, and then one more for each: the tangent of a
-// value, the twin of an array. Those that have no derivative (integers, arrays of integers) are there too, and are not
-// looked at. Parameters that the compiler added (ir::Extra) and their twins come last.
+// Every value gets a tangent, every array a tangent array that holds the tangents of its elements; the program is
+// otherwise the one that it was, effects included. The kernel takes its arguments, and then one more for each: the
+// tangent of a value, the tangent array of an array. Those that have no derivative (integers, arrays of integers) are
+// there too, and are not looked at. Parameters that the compiler added (ir::ImplicitParameter) and their tangent arrays
+// come last.
 //
-// It takes adjoints as well: the twin of an array's gradient is the gradient of its twin. That is how products with the
-// Hessian are made, forward over reverse.
+// It takes adjoints as well: the tangent array of an array's gradient is the gradient of its tangent array. That is how
+// products with the Hessian are made, forward over reverse.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A
 // carried value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also
-// removes values that only feed themselves round the loop. What is stored on a trail is needed where something is
+// removes values that only feed themselves round the loop. What is stored on a stack is needed where something is
 // loaded from it.
 #include <algorithm>
 #include <unordered_map>
@@ -16,13 +16,13 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// What a store or atomic writes to, where only this thread or this launch can ever see it: a trail or a copy. Null
+// What a store or atomic writes to, where only this thread or this launch can ever see it: a stack or a copy. Null
 // for other operations. It is needed where something is loaded from there.
 const Value* private_target(const Function& function, const Operation& operation) {
     if (!ir::writes(operation.op)) return nullptr;
     const Value* array = ir::origin_of(operation.operands[0]);
     if (!array->definition) return function.is_copy(array) ? array : nullptr;
-    return array->definition->op == Op::trail ? array : nullptr;
+    return array->definition->op == Op::stack ? array : nullptr;
 }
 
 class Marker {
@@ -55,7 +55,7 @@ private:
         for (const Operation* operation : region.operations) {
             bool effect = false;
             if (operation->regions.empty()) {
-                effect = operation->op == Op::return_ || (ir::has_effects(*operation) && operation->op != Op::trail &&
+                effect = operation->op == Op::return_ || (ir::has_effects(*operation) && operation->op != Op::stack &&
                                                           !private_target(function_, *operation));
                 if (effect) {
                     for (const Value* operand : operation->operands) need(operand);
@@ -102,7 +102,7 @@ private:
         need_owners(operation.parent);
         if (operation.regions.empty()) {
             for (const Value* operand : operation.operands) need(operand);
-            if (operation.op == Op::trail) stored_on(value);
+            if (operation.op == Op::stack) stored_on(value);
             return;
         }
         need_control(operation);
@@ -142,7 +142,7 @@ private:
     const Function& function_;
     std::vector<bool> needed_;
     std::vector<const Value*> work_;
-    std::unordered_map<const Value*, std::vector<const Operation*>> stores_;  // by trail
+    std::unordered_map<const Value*, std::vector<const Operation*>> stores_;  // by stack
 };
 
 class Sweeper {
@@ -169,7 +169,7 @@ private:
     bool stays(const Operation& operation) const {
         if (operation.op == Op::yield || operation.op == Op::return_) return true;
         if (const Value* target = private_target(function_, operation)) return marker_.needs(target);
-        if (operation.op != Op::trail && ir::has_effects(operation)) return true;
+        if (operation.op != Op::stack && ir::has_effects(operation)) return true;
         return std::any_of(operation.results.begin(), operation.results.end(),
                            [&](const Value* v) { return marker_.needs(v); });
     }

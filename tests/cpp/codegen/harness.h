@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/codegen.h"
 #include "binary/cpu_abi.h"
+#include "codegen/codegen.h"
 
 namespace weft::test {
 

@@ -126,7 +126,7 @@ TEST(Target, reports_in_its_own_way) {
 
 TEST(Target, gives_threads_memory_in_its_own_way) {
     const std::string text = lowered(
-        "  %t = trail %count : array<f32, 1>\n  store %t[%zero], %f\n  %a = load %t[%zero]\n  store %x[%i], %a\n");
+        "  %t = stack %count : array<f32, 1>\n  store %t[%zero], %f\n  %a = load %t[%zero]\n  store %x[%i], %a\n");
     EXPECT_TRUE(has(text, "%scratch = alloca [1024 x i8]")) << text;
 }
 

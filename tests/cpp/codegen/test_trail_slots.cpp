@@ -17,7 +17,8 @@ const char* const kGuarded =
     "  %p, %g = for %k = %zero to %n step %one carry (%s = %start, %go = %yes) guarded {\n    %q = mul %s, %v\n"
     "    yield %q, %go\n  }\n";
 const char* const kWhile =
-    "  %p, %e = while carry (%s = %start, %k = %zero) {\n    %more = cmp.lt %k, %n\n    yield %more\n  } do (%a, %b) {\n"
+    "  %p, %e = while carry (%s = %start, %k = %zero) {\n    %more = cmp.lt %k, %n\n    yield %more\n  } do (%a, %b) "
+    "{\n"
     "    %q = mul %a, %v\n    %next = add %b, %one\n    yield %q, %next\n  }\n";
 const char* const kNested =
     "  %p = for %k = %zero to %n step %one carry (%s = %start) {\n"
@@ -34,7 +35,7 @@ std::string adjoint_of(const std::string& loop, std::optional<std::int64_t> slot
     transform::PipelineOptions options;
     options.adjoint.emplace();
     options.adjoint->gradients.assign(3, transform::Gradient::used);
-    options.adjoint->trail_slots = slots;
+    options.adjoint->stack_slots = slots;
     transform::run_pipeline(*module, options);
     return ir::print(*module);
 }
@@ -44,9 +45,9 @@ void expect_slopes(const std::string& loop, std::int64_t slots, int lanes, std::
     codegen::Options options;
     options.lanes = lanes;
     const std::string text = adjoint_of(loop, slots);
-    EXPECT_EQ(text.find(" trail "), std::string::npos) << text;
+    EXPECT_EQ(text.find(" stack "), std::string::npos) << text;
     Compiled adjoint(text, options);
-    EXPECT_EQ(adjoint.llvm_text().find("weft_trail"), std::string::npos);
+    EXPECT_EQ(adjoint.llvm_text().find("weft_stack"), std::string::npos);
     std::vector<double> x, y(11), dx(11), dy(11, 1.0);
     for (int i = 0; i < 11; ++i) x.push_back(0.9 + 0.02 * i);
     ArrayView xs = view(x), ys = view(y);
@@ -57,21 +58,21 @@ void expect_slopes(const std::string& loop, std::int64_t slots, int lanes, std::
             << "n = " << n << ", lanes = " << lanes;
 }
 
-TEST(TrailSlots, give_the_gradient_of_loops_of_any_length) {
+TEST(StackSlots, give_the_gradient_of_loops_of_any_length) {
     for (const int lanes : {1, 4})
         for (const char* loop : {kCounted, kGuarded, kWhile})
             for (const std::int32_t n : {0, 1, 2, 3, 4, 5, 29, 100}) expect_slopes(loop, 3, lanes, n, n);
 }
 
-TEST(TrailSlots, hold_for_each_loop_of_a_nest) {
+TEST(StackSlots, hold_for_each_loop_of_a_nest) {
     for (const std::int32_t n : {1, 2, 3, 6}) expect_slopes(kNested, 2, 1, n, n * n);
 }
 
-TEST(TrailSlots, are_not_there_where_threads_have_a_stack) {
-    EXPECT_NE(adjoint_of(kCounted, {}).find(" trail "), std::string::npos);
+TEST(StackSlots, are_not_there_where_threads_have_a_stack) {
+    EXPECT_NE(adjoint_of(kCounted, {}).find(" stack "), std::string::npos);
 }
 
-TEST(TrailSlots, take_two_places_or_say_so) {
+TEST(StackSlots, take_two_places_or_say_so) {
     try {
         adjoint_of(kCounted, 1);
         FAIL() << "one place is not enough";
@@ -82,7 +83,7 @@ TEST(TrailSlots, take_two_places_or_say_so) {
     }
 }
 
-TEST(TrailSlots, refuse_what_grows_without_bound) {
+TEST(StackSlots, refuse_what_grows_without_bound) {
     const std::string in_place =
         "  for %k = %zero to %n step %one {\n    %at = load %y[%i]\n    %q = mul %at, %v\n    store %y[%i], %q\n"
         "    yield\n  }\n  %p = load %y[%i]\n";

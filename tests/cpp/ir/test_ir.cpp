@@ -53,7 +53,7 @@ TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
         callee.gradient->reverse_of = &callee;
         callee.gradient->sees_after = true;
         kernel.own_parameters = {1};
-        kernel.extras = {{Extra::Kind::copy, 0}};
+        kernel.implicit_parameters = {{ImplicitParameter::Kind::copy, 0}};
         const auto copy = clone(*module);
         EXPECT_EQ(print(*copy), print(*module));
         EXPECT_EQ(copy->sources, module->sources);
@@ -68,7 +68,7 @@ TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
         EXPECT_TRUE(same.is_kernel);
         EXPECT_EQ(same.tid_rank, kernel.tid_rank);
         EXPECT_EQ(same.own_parameters, kernel.own_parameters);
-        ASSERT_EQ(same.extras.size(), 1u);
+        ASSERT_EQ(same.implicit_parameters.size(), 1u);
         EXPECT_EQ(same.span.line, kernel.span.line);
         const Function& copied = *copy->find("helper<f32>");
         EXPECT_EQ(copied.result, callee.result);

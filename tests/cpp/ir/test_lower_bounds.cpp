@@ -1,12 +1,12 @@
 // How small integers can be. A bound that is too high would read memory in front of an array, one that is too low only
 // costs time: each is compared with the smallest value that the same arithmetic gives, over all inputs in a range.
-#include "ir/lower_bounds.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <optional>
 #include <string>
+
+#include "ir/lower_bounds.h"
 
 namespace weft::ir {
 namespace {

@@ -93,8 +93,8 @@ TEST(Typing, results_follow_from_operands) {
         {"%r = address %a", "u64"},
         {"%r = null : array<f32, 2>", "array<f32, 2>"},
         {"%r = local_array [3, 1] : array<f32, 2>", "array<f32, 2>"},
-        {"%r = trail %i : array<f64, 1>", "array<f64, 1>"},
-        {"%r = trail %i, %i : array<f64, 1>", "array<f64, 1>"},
+        {"%r = stack %i : array<f64, 1>", "array<f64, 1>"},
+        {"%r = stack %i, %i : array<f64, 1>", "array<f64, 1>"},
         {"%r = array_at %u, %i, %i : array<f32, 2>", "array<f32, 2>"},
         {"%r = overlay %a, %u, %i : array<f64, 1>", "array<f64, 1>"},
         {"%r = atomic.add %av[%i], %v", "vec3<f32>"},
@@ -260,18 +260,18 @@ TEST(Typing, mistakes_say_what_was_expected_and_found) {
          "'local_array' expected an array type and one extent per dimension, found ()"},
         {"%r = local_array [3] : f32", "'local_array' expected an array type and one extent per dimension, found ()"},
         {"%r = local_array [3, 0] : array<f32, 2>", "'local_array' the extent 0, expected at least 1"},
-        {"%r = trail %i, %i, %i : array<f32, 1>", "'trail' takes 1 operands, found 3"},
-        {"%r = trail %f : array<f32, 1>",
-         "'trail' expected an integer count, and another one where fewer elements will do, for an array of one "
+        {"%r = stack %i, %i, %i : array<f32, 1>", "'stack' takes 1 operands, found 3"},
+        {"%r = stack %f : array<f32, 1>",
+         "'stack' expected an integer count, and another one where fewer elements will do, for an array of one "
          "dimension, found (f32)"},
-        {"%r = trail %i, %f : array<f32, 1>",
-         "'trail' expected an integer count, and another one where fewer elements will do, for an array of one "
+        {"%r = stack %i, %f : array<f32, 1>",
+         "'stack' expected an integer count, and another one where fewer elements will do, for an array of one "
          "dimension, found (i32, f32)"},
-        {"%r = trail %i : array<f32, 2>",
-         "'trail' expected an integer count, and another one where fewer elements will do, for an array of one "
+        {"%r = stack %i : array<f32, 2>",
+         "'stack' expected an integer count, and another one where fewer elements will do, for an array of one "
          "dimension, found (i32)"},
-        {"%r = trail %i : f32",
-         "'trail' expected an integer count, and another one where fewer elements will do, for an array of one "
+        {"%r = stack %i : f32",
+         "'stack' expected an integer count, and another one where fewer elements will do, for an array of one "
          "dimension, found (i32)"},
         {"%r = array_at %u : array<f32, 1>",
          "'array_at' expected an address and one extent per dimension, found (u64)"},

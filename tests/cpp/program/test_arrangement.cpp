@@ -1,10 +1,10 @@
 // What launches ask about the memory of their arguments, compared byte by byte.
-#include "program/arrangement.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
+
+#include "program/arrangement.h"
 
 namespace weft::program {
 namespace {
@@ -137,7 +137,8 @@ TEST(arrangement, gradients_share_memory_with_nothing) {
         for (std::size_t a = 0; a < touched.size(); ++a)
             for (std::size_t b = 0; b < a; ++b)
                 expected |= (touched[a].second || touched[b].second) && share(touched[a].first, touched[b].first);
-        ASSERT_EQ(arrangement(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping, expected) << "launch " << launch;
+        ASSERT_EQ(arrangement(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping, expected)
+            << "launch " << launch;
         met += expected;
     }
     EXPECT_GT(met, kLaunches / 5);

@@ -1,7 +1,7 @@
 // What is made of one analysed kernel, and when.
-#include "program/code.h"
-
 #include <gtest/gtest.h>
+
+#include "program/code.h"
 
 namespace weft::program {
 namespace {

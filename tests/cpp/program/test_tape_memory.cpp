@@ -1,12 +1,11 @@
 // What a tape keeps of memory that its entries read and write, against snapshots of everything.
-#include "program/tape_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "program/tape_memory.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -19,9 +18,11 @@ class Program {
 public:
     explicit Program(std::mt19937& random) {
         for (int memory = 0; memory < 2; ++memory)
-            bases_.push_back(runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{kBytes}, runtime::device("cpu")));
+            bases_.push_back(
+                runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{kBytes}, runtime::device("cpu")));
         for (int i = 0; i < 10; ++i) {
-            const int step = std::uniform_int_distribution(0, 1)(random) ? 1 : std::uniform_int_distribution(2, 4)(random);
+            const int step =
+                std::uniform_int_distribution(0, 1)(random) ? 1 : std::uniform_int_distribution(2, 4)(random);
             const int count = std::uniform_int_distribution(0, 6)(random);
             const int start = std::uniform_int_distribution(0, kBytes - 1 - 6 * step)(random);
             runtime::Array view = runtime::slice(base(i % 2), 0, start, count, step);

@@ -14,8 +14,7 @@ std::string kernel_with(const std::string& words, const std::string& handle = "%
     return "kernel @k(%x: array<f32, 1>, %id: u64, %y: array<f32, 1>, %ids: array<u64, 1>) tid 1 {\n  %i = tid 0\n"
            "  %two = constant 2 : u64\n  %other = add %id, %two\n  %from = load %ids[%i]\n  %a = load %x[%i]\n"
            "  %r = call_library \"ask\"(" +
-           handle + ", %a) " + words +
-           " : f32\n  %b = atomic.add %y[%i], %r\n  return\n}\n";
+           handle + ", %a) " + words + " : f32\n  %b = atomic.add %y[%i], %r\n  return\n}\n";
 }
 
 std::vector<ParameterEffects> effects(const std::string& text) {

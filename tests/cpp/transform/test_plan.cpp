@@ -17,8 +17,7 @@ public:
                      const std::string& before = "")
         : module_(ir::parse(before +
                             "kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32, %m: array<array<f32, 1>, 1>) " +
-                            words +
-                            " {\n  %i = tid 0\n  %zero = constant 0 : i32\n  %one = constant 1 : f32\n" + body +
+                            words + " {\n  %i = tid 0\n  %zero = constant 0 : i32\n  %one = constant 1 : f32\n" + body +
                             "  return\n}\n")),
           plans_(plan(*module_, options)) {
         ir::verify(*module_);
@@ -42,14 +41,14 @@ private:
 const std::string kTotal = "  %a = atomic.add %x[%zero], %one\n";
 const std::string kScattered = "  %q = load %y[%i]\n  %j = cast %q : i32\n  %b = atomic.add %x[%j], %one\n";
 const std::string kLoop =
-    "  %step = constant 1 : i32\n  for %k = %zero to %n step %step {\n    %c = atomic.add %x[%k], %one\n    yield\n  }\n";
+    "  %step = constant 1 : i32\n  for %k = %zero to %n step %step {\n    %c = atomic.add %x[%k], %one\n    yield\n  "
+    "}\n";
 
 TEST(Plan, tells_where_an_atomic_goes) {
     const Planned planned(kTotal + kScattered);
     const auto atomics = planned.operations(Op::atomic_add);
     ASSERT_EQ(atomics.size(), 2u);
-    for (const Operation* atomic : atomics)
-        EXPECT_EQ(planned.kernel().atomics.at(atomic).memory, (Memory{0, false}));
+    for (const Operation* atomic : atomics) EXPECT_EQ(planned.kernel().atomics.at(atomic).memory, (Memory{0, false}));
     EXPECT_TRUE(planned.kernel().atomics.at(atomics[0]).is_fixed);
     EXPECT_FALSE(planned.kernel().atomics.at(atomics[1]).is_fixed);
     EXPECT_EQ(planned.kernel().privatised, (std::map<Memory, Op>{{{0, false}, Op::atomic_add}}));
@@ -57,14 +56,14 @@ TEST(Plan, tells_where_an_atomic_goes) {
 }
 
 TEST(Plan, puts_no_contributions_together_without_the_promises) {
-    for (const PlanOptions& options : {PlanOptions{.noalias = false}, PlanOptions{.checked = true},
-                                       PlanOptions{.null_arrays = true}})
+    for (const PlanOptions& options :
+         {PlanOptions{.noalias = false}, PlanOptions{.checked = true}, PlanOptions{.null_arrays = true}})
         EXPECT_TRUE(Planned(kTotal, options).kernel().privatised.empty());
 }
 
 TEST(Plan, tells_which_loops_the_launch_knows) {
-    const Planned known(kLoop), unknown("  %q = load %y[%i]\n  %e = cast %q : i32\n" +
-                                        std::string(kLoop).replace(kLoop.find("%n"), 2, "%e"));
+    const Planned known(kLoop),
+        unknown("  %q = load %y[%i]\n  %e = cast %q : i32\n" + std::string(kLoop).replace(kLoop.find("%n"), 2, "%e"));
     EXPECT_EQ(known.kernel().loops_of_launch.size(), 1u);
     EXPECT_TRUE(unknown.kernel().loops_of_launch.empty());
 }
@@ -88,8 +87,7 @@ TEST(Plan, gives_scattered_gradients_to_one_worker_only_where_that_is_promised) 
     const std::string body =
         "  %q = load %y[%i]\n  %j = cast %q : i32\n  %g = grad_of %x\n  %a = atomic.add %g[%j], %one\n";
     EXPECT_TRUE(Planned(body, {}, "adjoint tid 1").kernel().exclusive.empty());
-    EXPECT_EQ(Planned(body, {.exclusive = true}, "adjoint tid 1").kernel().exclusive,
-              (std::set<Memory>{{0, true}}));
+    EXPECT_EQ(Planned(body, {.exclusive = true}, "adjoint tid 1").kernel().exclusive, (std::set<Memory>{{0, true}}));
 }
 
 TEST(Plan, fuses_a_product_with_the_only_sum_that_uses_it) {

@@ -1,9 +1,8 @@
 // How far threads of an adjoint reach: against the threads themselves, one coordinate after the other.
-#include "transform/analysis/reach.h"
-
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"
+#include "transform/analysis/reach.h"
 
 namespace weft::transform {
 namespace {

@@ -1,0 +1,282 @@
+"""Products with Hessians: a program in forward mode (tangent_arrays.py), then back through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from warp import _weft
+from warp._gradients.jacobians import Unrecorded
+from warp._gradients.recording import Operation, Write
+from warp._gradients.tangent_arrays import (
+    Forward,
+    TangentArrays,
+    check_gradient,
+    copies,
+    has_tangent,
+    refuse_function,
+    results,
+    set_vectors,
+    with_arrays,
+)
+from warp._gradients.tangents import check_moving, tangents_like
+from warp._gradients.tape import Tape
+from warp._weft import Kernel, Need, RecordedLaunch, array, primitives, usage_error
+
+__all__ = ["hvp"]
+
+
+class _TwinTape(Tape):
+    """A tape that runs what it records in forward mode, and then back with tangents.
+
+    ``launch_twins`` are those of the arguments of a single launch; what comes after it has no tangents that anybody
+    asks for, and it runs as it is.
+    """
+
+    def __init__(self, twins: TangentArrays, launch_twins: list | None = None):
+        super().__init__()
+        self._twins, self._launch_twins = twins, launch_twins
+        self._forward = Forward("hvp()", twins)
+        self._kept_twins: dict[int, array] = {}  # by Need.copy_id
+        self._takes_launches = self._tells_kept = True
+
+    def _twins_of(self, values: list) -> list:
+        return self._launch_twins or [self._twins.of(value) for value in values]
+
+    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
+        records = super()._record_launch(kernel, dim, values, device, is_seen)
+        if not self._launch_twins and self._forward.launch(kernel, dim, values, records, device):
+            self._entries[-1].records = records
+            return None  # it has been run
+        return records
+
+    def _record_write(self, to: array, source: array | None) -> None:
+        super()._record_write(to, source)
+        with self._paused():
+            self._forward.write(to, source)
+
+    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+        with self._paused():
+            tangents = self._forward.tangents_before(operation)
+        super()._record_operation(operation, run)
+        with self._paused():
+            self._forward.operation(operation, tangents)
+
+    def _append(self, entry: Any, *needs: Any) -> None:
+        refuse_function("hvp()", entry)
+        super()._append(entry, *needs)
+
+    def _kept_now(self, needs: list[Need]) -> None:
+        twins = [(need, twin) for need in needs if (twin := self._twins.of_array(need.array)) is not None]
+        kept = _weft.keep_together([twin for _, twin in twins])
+        for (need, _), one in zip(twins, kept, strict=True):
+            self._kept_twins[need.copy_id] = one
+
+    def _reverse(self, index: int, entry: Any) -> None:
+        if isinstance(entry, RecordedLaunch):
+            self._reverse_moving(entry)
+        elif isinstance(entry, Write):
+            self._reverse_write(entry)
+        else:
+            self._reverse_operation(entry)
+
+    def _kept_twin(self, need: Need) -> array | None:
+        return self._kept_twins.get(need.copy_id)
+
+    def _twin_then(self, need: Need) -> array | None:
+        kept = self._kept_twin(need)
+        return kept if kept is not None else self._twins.of_array(need.array)
+
+    def _reverse_moving(self, launch: RecordedLaunch) -> None:
+        if not launch.is_smooth:
+            return
+        values, before, after = _contents(launch)
+        needed, given = launch.before, launch.values
+        twins = self._twins_of(given)
+        kept = {id(need.array): self._kept_twin(need) for needs in needed.values() for need in needs}
+
+        def at_launch(one: array) -> array | None:
+            twin, then = self._twins.of_array(one), kept.get(id(one))
+            if twin is None or then is None:
+                return twin
+            then.grad = twin.grad
+            return then
+
+        twins = [
+            with_arrays(value, at_launch, twin) if i in needed else twin
+            for i, (value, twin) in enumerate(zip(given, twins, strict=True))
+        ]
+        _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
+
+    def _reverse_operation(self, operation: Operation) -> None:
+        twins = {name: self._twins.of_array(read) for name, read in operation.reads.items()}
+        tangents = {f"the tangent of {name}.grad": twin.grad for name, twin in twins.items() if twin is not None}
+        self._forward.verified(
+            f"the backward pass of {operation.name}", tangents, lambda: self._go_back(operation, twins)
+        )
+
+    def _go_back(self, operation: Operation, twins: dict[str, array | None]) -> None:
+        def twin_gradient(written: array) -> array | None:
+            twin = self._twins.of_array(written)
+            return twin.grad if twin is not None else None
+
+        gradients, tangents = operation.take(lambda written: written.grad), operation.take(twin_gradient)
+        moved = {name: self._twin_then(need) for name, need in operation.needs.items()}
+        for part in operation.parts():
+            gradient, factors = gradients[id(part.written)], operation.factors(part)
+            into = twins[part.read].grad
+            part.backward(gradient, operation.reads[part.read].grad, *factors)
+            part.backward(tangents[id(part.written)], into, *factors)
+            for i, name in enumerate(part.factors):
+                if moved[name] is not None:
+                    part.backward(gradient, into, *factors[:i], moved[name], *factors[i + 1 :])
+
+    def _reverse_write(self, write: Write) -> None:
+        twin, launch = self._twins.of_array(write.to), write.as_launch()
+        if twin is not None and launch is not None:
+            kernel, dim, values = launch
+            twins = [self._twins.of_array(value) for value in values]
+            _weft.run_jvp(kernel, dim, values, twins, True, [None, None], [None, None], [], None)
+            return
+        write.backward()
+        if twin is not None:
+            twin.grad.zero_()
+
+
+def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:
+    """The arguments as the adjoint takes them: (values, before, after), where the latter have arrays to be read in
+    place of the values, or None."""
+    values, nested = launch.values, launch.nested
+    before: list[array | None] = [None] * len(values)
+    after: list[array | None] = [None] * len(values)
+    within = {need.array: need.copy for needs in launch.within.values() for need in needs if need.copy is not None}
+    needed = launch.before
+    for i, value in enumerate(values):
+        copies = {id(need.array): need.copy for need in needed.get(i, ())}
+        leads_on = bool(within) and i in nested
+        if isinstance(value, array):
+            before[i] = _with_nested(value, copies.get(id(value)), within if leads_on else {})
+        elif leads_on or any(copy is not None for copy in copies.values()):
+            values[i] = _with_contents(value, copies, within)
+    for i, need in launch.after.items():
+        after[i] = need.copy
+    return values, before, after
+
+
+def _with_nested(one: array, copy: array | None, within: dict[array, array]) -> array | None:
+    """What is to be read in place of an array: its copy, which leads to other copies where there are some."""
+    if not within or not _weft.holds_arrays(one):
+        return copy
+    return _weft.with_nested(one if copy is None else copy, list(within), list(within.values()))
+
+
+def _with_contents(struct: Any, copies: dict[int, array | None], within: dict[array, array]) -> Any:
+    """The struct with its arrays' contents as they were; the gradients are those that the arrays have."""
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            copy = _with_nested(value, copies.get(id(value)), within)
+            if copy is not None:
+                copy.grad = value.grad
+                value = copy
+        elif _weft.arrays_in(value):
+            value = _with_contents(value, copies, within)
+        setattr(result, name, value)
+    return result
+
+
+# ---- what users call ----
+
+
+def _set_weights(outputs: list, weights: Sequence[Any] | None) -> None:
+    """Weights become the gradients of the outputs."""
+    weights = tangents_like("hvp()", "weights", outputs, weights)
+    seen: list[array] = []
+    for i, (output, weight) in enumerate(zip(outputs, weights, strict=True)):
+        if not isinstance(output, array) or not has_tangent(output):
+            continue
+        check_gradient("hvp()", i, output)
+        if any(primitives.overlap(output, other) for other in seen):
+            raise usage_error(
+                f"hvp(): output {i} shares memory with another output, which has a weight too", ValueError
+            )
+        seen.append(output)
+        if weight is None:
+            output.grad.fill_(1)
+        else:
+            output.grad.assign(weight)
+
+
+def _through_kernel(
+    kernel: Kernel, dim: Any, values: list, twins: TangentArrays, launch_twins: list, device: Any
+) -> None:
+    if not _weft.hessian_needs_launch(kernel, values, launch_twins, device):
+        nothing = [None] * len(values)
+        _weft.run_jvp(kernel, dim, values, launch_twins, True, nothing, nothing, [], device)
+        return
+    with _TwinTape(twins, launch_twins) as tape:
+        _weft.launch(kernel, dim, values, device=device)
+    tape._reverse_all()
+
+
+def _through_function(
+    function: Callable, values: list, outputs: list, twins: TangentArrays, weights: Sequence[Any] | None
+) -> None:
+    with _TwinTape(twins) as tape:
+        result = function(*values)
+    found = results("hvp()", function, outputs if result is None and outputs else result)
+    _set_weights(found, weights)
+    tape._reverse_all()
+
+
+def hvp(
+    function: Kernel | Callable,
+    dim: Any = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    vectors: Sequence[Any] = (),
+    weights: Sequence[Any] | None = None,
+    device: Any = None,
+) -> list[array | None]:
+    """The Hessian of outputs, summed with weights, times a vector: forward mode over reverse mode.
+
+    Args:
+        function: a kernel, or a Python function of the inputs (and outputs) that launches kernels, as for
+            :func:`warp.autograd.jacobian`: it returns an array or a list of arrays, or nothing where outputs are given.
+        dim: the grid, for a kernel; as for ``wp.launch``.
+        inputs: the arguments. All arrays of floats are differentiated by.
+        outputs: the further arguments. What they hold is where the kernel starts from.
+        vectors: one for each input, an array like it; None for zero. An array that shares memory with another input
+            moves with it. Numbers and structs of a kernel's inputs have vectors too: a number, a struct.
+        weights: one for each output, an array like it; ones where it is None.
+        device: as for ``wp.launch``.
+    Returns:
+        One array for each input that is an array of floats, None for the others: the derivative of its gradient along
+        the vectors. All runs on copies; arguments and their gradients are left as they are.
+    Raises:
+        UsageError: a vector or weight is not like its argument; outputs share memory; the function does what has no
+            second derivative here.
+        CompileError: a kernel has no second derivative that could be computed here, at its line.
+    """
+    inputs, outputs = list(inputs), list(outputs)
+    vectors = tangents_like("hvp()", "vectors", inputs, vectors)
+    is_kernel = isinstance(function, Kernel)
+    if not is_kernel and not callable(function):
+        raise usage_error(f"hvp(): expected a kernel or a function, got {function!r}", TypeError)
+    if not is_kernel:
+        check_moving("hvp()", "vectors", inputs, vectors)
+    with Unrecorded():
+        values, twins = copies("hvp()", [*inputs, *outputs]), TangentArrays("hvp()")
+        split = len(inputs)
+        its_twins = [twins.of(value) for value in values]
+        set_vectors("hvp()", "vectors", inputs, its_twins, vectors)
+        if is_kernel:
+            _set_weights(values[split:], weights)
+            _through_kernel(function, dim, values, twins, its_twins, device)
+        else:
+            _through_function(function, values, values[split:], twins, weights)
+    return [
+        twin.grad if isinstance(value, array) and twin is not None else None
+        for value, twin in zip(inputs, its_twins[:split], strict=True)
+    ]

@@ -1,0 +1,265 @@
+"""Tangents of arrays, and programs in forward mode: what wp.jvp of a function does, and the way forward of hvp.
+
+Every array that has a gradient gets a tangent array, its twin. A twin lies in the twin of its memory, at the same
+place: arrays that share memory share tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from warp import _weft
+from warp._gradients.recording import Function, Operation
+from warp._gradients.tape import Tape
+from warp._weft import array, primitives, usage_error
+
+__all__ = [
+    "Forward",
+    "ForwardTape",
+    "TangentArrays",
+    "check_gradient",
+    "copies",
+    "has_tangent",
+    "refuse_function",
+    "results",
+    "set_vectors",
+    "with_arrays",
+]
+
+
+class _Memories:
+    """Other memories in the place of those of arrays, each as large and made when an array in it is first met."""
+
+    def __init__(self, zeros: bool):
+        self._zeros = zeros
+        self._made: dict[int, tuple[array, array]] = {}  # by buffer: an array in it, which holds it, and the other one
+
+    def view(self, of: array) -> array:
+        buffer, *_ = _weft.memory_of(of)
+        if buffer not in self._made:
+            self._made[buffer] = (of, _weft.memory_like(of, self._zeros))
+        return _weft.view_in_memory(of, self._made[buffer][1])
+
+
+def _check(api: str, one: array) -> None:
+    """Refuses an array whose elements hold arrays, if it or one of these may move."""
+    if _weft.holds_arrays(one) and any(other.grad is not None for other in [one, *_weft.nested_arrays(one)]):
+        raise usage_error(
+            f"{api}: an array of {_weft.type_name(one.dtype)} holds arrays in its elements, whose tangents are not "
+            "known. help: pass them as arguments, or in a struct that is one",
+            TypeError,
+        )
+
+
+def has_tangent(of: array) -> bool:
+    info = _weft.type_info(of.dtype)  # None for structs
+    return info is None or info["scalar_kind"] == "float"
+
+
+def with_arrays(value: Any, made: Callable[[array], array | None], numbers: Any) -> Any:
+    """The argument with other arrays in place of its own, and the numbers of another struct, or zeros. None where
+    nothing is left of it."""
+    if isinstance(value, array):
+        return made(value)
+    if not _weft.arrays_in(value):
+        return numbers
+    result, is_empty = type(value)(), numbers is None
+    for name in _weft.field_names(value):
+        field, number = getattr(value, name), getattr(numbers, name, None)
+        if isinstance(field, array) or _weft.arrays_in(field):
+            part = with_arrays(field, made, number)
+            is_empty &= part is None
+            if part is not None:
+                setattr(result, name, part)
+        else:
+            setattr(result, name, type(field)() if number is None else number)
+    return None if is_empty else result
+
+
+class TangentArrays:
+    """The tangents of arrays, and of their gradients: zeros where nothing has been written."""
+
+    def __init__(self, api: str) -> None:
+        self._api, self._memories = api, _Memories(zeros=True)
+
+    def of_array(self, one: array) -> array | None:
+        """None for an array that is constant: one without a gradient, or of integers."""
+        _check(self._api, one)
+        if one.grad is None or not has_tangent(one):
+            return None
+        twin = self._memories.view(one)
+        twin.grad = self._memories.view(one.grad)
+        return twin
+
+    def of(self, value: Any) -> Any:
+        return with_arrays(value, self.of_array, None)
+
+
+class Forward:
+    """Runs in forward mode what a tape sees: what it writes has its tangent written to the twin."""
+
+    def __init__(self, api: str, twins: TangentArrays):
+        self._api, self.twins = api, twins
+
+    def launch(self, kernel: Any, dim: Any, values: list, records: list[array], device: Any) -> bool:
+        """False where nothing moves, and the launch is left to the caller."""
+        twins = [self.twins.of(value) for value in values]
+        if all(twin is None for twin in twins):
+            return False
+        nothing = [None] * len(values)
+        _weft.run_jvp(kernel, dim, values, twins, False, nothing, nothing, records, device)
+        return True
+
+    def write(self, to: array, source: array | None) -> None:
+        twin = self.twins.of_array(to)
+        if twin is None:
+            return
+        origin = self.twins.of_array(source) if source is not None else None
+        if origin is None:
+            twin.zero_()
+            return
+        if primitives.overlap(origin, twin):
+            origin = _weft.keep(origin)
+        twin.assign(origin if origin.dtype is twin.dtype else origin.view(twin.dtype))
+
+    def tangents_before(self, operation: Operation) -> dict[str, array]:
+        """Those of what the operation reads, as it is about to run: copies where it overwrites them."""
+        found: dict[str, array] = {}
+        for name, read in operation.reads.items():
+            twin = self.twins.of_array(read)
+            if twin is not None:
+                is_written = any(primitives.overlap(read, one) for one in operation.writes.values())
+                found[name] = _weft.keep(twin) if is_written else twin
+        return found
+
+    def operation(self, operation: Operation, tangents: dict[str, array]) -> None:
+        """When it has run."""
+
+        def run() -> None:
+            parts = operation.parts()
+            written = {id(part.written): self.twins.of_array(part.written) for part in parts}
+            for twin in written.values():
+                twin.zero_()
+            for part in parts:
+                part.forward(tangents[part.read], written[id(part.written)], *operation.factors(part))
+
+        twins = {f"the tangent of {name}": self.twins.of_array(one) for name, one in operation.writes.items()}
+        self.verified(operation.name, twins, run)
+
+    def verified(self, what: str, twins: dict[str, array | None], run: Callable[[], None]) -> None:
+        there = {name: one for name, one in twins.items() if one is not None}
+        _weft.run_verified(self._api, what, "", there, run)
+
+
+def refuse_function(api: str, entry: Any) -> None:
+    """What users do by hand (Tape.record_func) has no derivative but the one that they wrote."""
+    if isinstance(entry, Function):
+        raise usage_error(
+            f"{api}: the function records {entry!r} by Tape.record_func(), and what that does, and so its derivative, "
+            "nobody knows here. help: launch a kernel that does it",
+            RuntimeError,
+        )
+
+
+class ForwardTape(Tape):
+    """Runs what it sees in forward mode, and keeps nothing of it."""
+
+    def __init__(self, api: str, twins: TangentArrays):
+        super().__init__()
+        self._api, self._forward = api, Forward(api, twins)
+        self._takes_launches = True
+
+    def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
+        return None if self._forward.launch(kernel, dim, values, [], device) else []
+
+    def _record_write(self, to: array, source: array | None) -> None:
+        with self._paused():
+            self._forward.write(to, source)
+
+    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+        with self._paused():
+            tangents = self._forward.tangents_before(operation)
+            for need in operation.needs.values():
+                if any(primitives.overlap(need.array, one) for one in operation.writes.values()):
+                    need.copy = _weft.keep(need.array)
+        operation.result = run()
+        with self._paused():
+            self._forward.operation(operation, tangents)
+
+    def _append(self, entry: Any, *needs: Any) -> None:
+        refuse_function(self._api, entry)
+
+    def _forget_last(self) -> None:
+        pass  # nothing is kept of what failed
+
+
+# ---- arguments and results ----
+
+
+def copies(api: str, values: Sequence[Any]) -> list[Any]:
+    """Arrays in copies of their memories, with gradients of zeros."""
+    memories, gradients = _Memories(zeros=False), _Memories(zeros=True)
+
+    def copied(one: array) -> array:
+        _check(api, one)
+        made = memories.view(one)
+        if has_tangent(one):
+            made.grad = gradients.view(one)
+        return made
+
+    return [with_arrays(value, copied, value) for value in values]
+
+
+def _set_vector(twin: Any, vector: Any) -> None:
+    if isinstance(twin, array):
+        twin.assign(vector)
+        return
+    for name in _weft.field_names(twin):
+        field, given = getattr(twin, name), getattr(vector, name)
+        if isinstance(field, array):
+            if isinstance(given, array) and given.size:
+                field.assign(given)
+        elif _weft.arrays_in(field):
+            _set_vector(field, given)
+        else:
+            setattr(twin, name, given)
+
+
+def set_vectors(api: str, what: str, inputs: list, twins: list, vectors: list) -> None:
+    """Vectors become the tangents of the inputs; of what has no twin they are the tangent themselves."""
+    for i, (value, vector) in enumerate(zip(inputs, vectors, strict=True)):
+        if vector is None:
+            continue
+        if _weft.field_names(value) and type(vector) is not type(value):
+            raise usage_error(
+                f"{api}: entry {i} of {what} is {vector!r}, expected a {type(value).__name__}, as its argument",
+                TypeError,
+            )
+        if twins[i] is None:
+            twins[i] = vector
+        else:
+            _set_vector(twins[i], vector)
+    for i, (twin, vector) in enumerate(zip(twins, vectors, strict=False)):
+        if isinstance(twin, array) and vector is not None and not np.array_equal(twin.numpy(), vector.numpy()):
+            raise usage_error(
+                f"{api}: entry {i} of {what} is not that of another input with which its input shares memory",
+                ValueError,
+            )
+
+
+def results(api: str, function: Callable, result: Any) -> list[array]:
+    """What a function has returned, as a list."""
+    found = list(result) if isinstance(result, (list, tuple)) else [result]
+    if not all(isinstance(one, array) for one in found):
+        name = getattr(function, "__name__", function)
+        raise usage_error(f"{api}: {name!r} returned {result!r}, expected a wp.array or a list of them", TypeError)
+    return found
+
+
+def check_gradient(api: str, index: int, output: array) -> None:
+    if output.grad is None:
+        raise usage_error(
+            f"{api}: output {index} has no gradient. help: make it with requires_grad=True in the function", ValueError
+        )

@@ -1,0 +1,382 @@
+"""wp.Tape: records what is launched and copied, and carries gradients back through it.
+
+Each entry of a tape knows its backward pass: a launch runs the adjoint of its kernel, a copy adds the gradient of what
+it wrote to that of what it read, and what comes from elsewhere takes the gradient away. An adjoint reads the arrays
+that its launch read, as they were then. So before something recorded overwrites an array that an earlier entry still
+needs, the tape keeps a copy, and the entry uses that; what nothing on the tape overwrites is never copied, and is used
+with the contents that it has when ``backward`` runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from warp import _weft
+from warp._gradients.recording import Function, Operation, Write
+from warp._gradients.starts import check_gradient, check_loss, give_gradient, implied_loss, reader_of
+from warp._support.logger import get_logger
+from warp._weft import RecordedLaunch, array, primitives, usage_error
+from warp.constants import LOG_WARNING
+
+__all__ = ["Tape"]
+
+
+class Memory(NamedTuple):
+    """What a tape has kept: the number of copies, their bytes now, and the most bytes it has had."""
+
+    copies: int
+    bytes: int
+    peak_bytes: int
+
+
+class Tape(_weft.TapeRecorder):
+    """Records launches, copies and array operations, and computes gradients by running them backwards.
+
+    It records what the thread that entered it does; each thread can have a tape of its own.
+
+    ::
+
+        tape = wp.Tape()
+        with tape:
+            wp.launch(simulate, dim=n, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        print(x.grad)
+
+    Gradients are added to what the arrays' gradients hold; :meth:`zero` clears them. The gradient of an array that
+    something recorded overwrites is used up on the way (zero afterwards), unless ``array.retain_grad`` is set: then it
+    is that of the last pass.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forget()
+
+    # ---- recording ----
+
+    def __enter__(self) -> Tape:
+        if _weft.active_tape() is not None:
+            raise usage_error("Tape: another tape is recording already; tapes cannot be nested", RuntimeError)
+        _weft.set_active_tape(self)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _weft.set_active_tape(None)
+
+    def _record_write(self, to: array, source: array | None) -> None:
+        if source is not None and source.grad is not None and primitives.overlap(to, source):
+            # The backward pass would read gradients that it has added to already. So it goes through another array.
+            between = _weft.empty_like(source, requires_grad=True)
+            self._append(Write(between, source), [])
+            source = between
+        self._append(Write(to, source), [])
+
+    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+        self._append(operation, list(operation.needs.values()))
+        try:
+            operation.result = run()
+        except BaseException:
+            self._forget_last()
+            raise
+
+    def record_launch(
+        self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any
+    ) -> None:
+        """Records a launch without running it: for those who have run it themselves, and are about to."""
+        self._record_launch(kernel, dim, [*inputs, *outputs], device, False)
+
+    def record_func(self, backward: Callable[[], Any], arrays: Iterable[array]) -> None:
+        """Records something that Weft does not see: ``backward()`` is called in its place in the backward pass.
+
+        Args:
+            backward: adds to the gradients of what was read, from those of what was written, and sets these to zero. It
+                reads arrays as they are by then: copies of what is overwritten later are its own business.
+            arrays: all that take part; :meth:`zero` clears their gradients.
+        """
+        if not callable(backward):
+            raise usage_error(f"Tape.record_func(): expected a function, got {backward!r}", TypeError)
+        arrays = [arrays] if isinstance(arrays, array) else list(arrays)
+        for one in arrays:
+            if not isinstance(one, array):
+                raise usage_error(f"Tape.record_func(): 'arrays' has {one!r}, expected arrays", TypeError)
+        self._append(Function(backward, arrays), [])
+
+    # ---- groups ----
+
+    def record_scope_begin(self, scope_name: str, metadata: dict | None = None) -> None:
+        """What is recorded from here on belongs to a group of this name, until :meth:`record_scope_end`. Groups may lie
+        in groups; :meth:`visualize` draws them.
+
+        Args:
+            scope_name: its name.
+            metadata: anything that is to be kept with it, in :attr:`scopes`.
+        """
+        self._open_scopes.append(len(self.scopes))
+        self.scopes.append((self._count, scope_name, {} if metadata is None else metadata))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """Ends the group that was begun last.
+
+        Args:
+            remove_scope_if_empty: forgets it where nothing has been recorded in it.
+        Raises:
+            UsageError (a RuntimeError): none is open.
+        """
+        if not self._open_scopes:
+            raise usage_error("Tape.record_scope_end(): no group has been begun", RuntimeError)
+        begin = self._open_scopes.pop()
+        if remove_scope_if_empty and self.scopes[begin][0] == self._count:
+            del self.scopes[begin:]
+        else:
+            self.scopes.append((self._count, None, None))
+
+    def _end_of_timer(self) -> None:
+        """Of a wp.ScopedTimer, inside of which the tape may have been reset."""
+        if self._open_scopes:
+            self.record_scope_end()
+
+    # ---- going back ----
+
+    def backward(self, loss: array | None = None, grads: dict[array, array] | None = None) -> None:
+        """Adds the gradients of what was recorded to ``array.grad`` of the arrays that it depends on.
+
+        Args:
+            loss: an array of one element whose gradient is set to 1.
+            grads: gradients to start with, by array: of its shape and dtype. They are not changed. An array without a
+                gradient gets one.
+                Without loss and grads, what the gradients of the arrays hold that were written; where all of that is
+                zero, the array of one number that the last launch wrote is the loss.
+        Raises:
+            UsageError: the loss has more than one element or no gradient; a gradient has another shape or dtype;
+                nothing says where to start; an array that the tape had to copy was written since by something that is
+                not on the tape, so that recorded and present values would mix; an array got its gradient after it was
+                recorded, and what its adjoint reads is gone.
+
+        A launch whose kernel has ``enable_backward=False`` passes nothing back; a warning names the kernel.
+        """
+        if self._is_running:
+            raise usage_error(
+                "Tape.backward(): this tape is in its backward pass already; a function of record_func() must not run "
+                "its own tape backward",
+                RuntimeError,
+            )
+        if grads is not None and not isinstance(grads, dict):
+            raise usage_error(
+                f"Tape.backward(): grads is {type(grads).__name__}, expected a dict of arrays: {{array: gradient}}",
+                TypeError,
+            )
+        self._check_versions()
+        with self._paused():
+            self._clear_retained(all_of_them=loss is not None or bool(grads))
+            if loss is None and not grads:
+                loss = implied_loss(self._entries)
+                if loss is not None:
+                    give_gradient(loss, self._arrays())
+            if loss is not None:
+                check_loss(loss)
+                loss.grad.fill_(1)
+                self.loss = loss
+            given = grads or {}
+            for of, gradient in given.items():
+                check_gradient(of, gradient)
+                give_gradient(of, self._arrays())
+            own = []
+            for of, gradient in given.items():
+                if _weft.primitives.overlap(of.grad, gradient):
+                    own.append((gradient, _weft.keep(gradient)))
+                elif (reader := reader_of(of, gradient, given, self._entries)) is not None:
+                    of.grad.zero_()  # that launch uses it up
+                    self._supplied.setdefault(reader[0], {})[reader[1]] = gradient
+                else:
+                    of.grad.assign(gradient)
+            try:
+                self._reverse_all()
+            finally:
+                self._supplied.clear()
+            for gradient, before in own:
+                gradient.assign(before)
+
+    def _reverse_all(self) -> None:
+        """Goes back through all entries, from the gradients that the arrays hold."""
+        self._check_versions()
+        retained = bool(self._retaining())
+        laid_aside: list[tuple[array, array]] = []
+        left_out: dict[str, None] = {}
+        with self._paused():
+            index = self._count
+            while True:
+                index = index - 1 if retained or self._takes_launches else self._reverse_launches(index, self._supplied)
+                if index < 0:
+                    break
+                entry = self._entry(index)
+                for one in _retained_of(entry) if retained else ():
+                    laid_aside.append((one.grad, _weft.keep(one.grad)))
+                if isinstance(entry, RecordedLaunch) and entry.is_left_out:
+                    left_out[entry.kernel.__name__] = None
+                self._reverse(index, entry)
+            # The one that was laid aside first is that of the last contents.
+            for gradient, kept in reversed(laid_aside):
+                gradient.assign(kept)
+                _retained[gradient] = _weft.memory_of(gradient)[3]
+        for key in left_out if _weft.log_level() <= LOG_WARNING else ():
+            get_logger().warning(
+                f"Tape.backward(): kernel {key!r} is left out, because it has enable_backward=False; no gradient goes "
+                "back through its launches",
+                stacklevel=3,
+            )
+
+    def _clear_retained(self, all_of_them: bool) -> None:
+        """What was kept to be looked at has no part in another pass. Where the caller's seeds may be anywhere, it is
+        told by nobody having touched it since."""
+        for one in self._retaining():
+            if all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]:
+                one.grad.zero_()
+
+    def _reverse(self, index: int, entry: Any) -> None:
+        if isinstance(entry, RecordedLaunch):
+            self._reverse_launch(index, self._supplied)
+        else:
+            entry.backward()
+
+    @contextlib.contextmanager
+    def _paused(self) -> Iterator[None]:
+        recording = _weft.active_tape()
+        was_running, self._is_running = self._is_running, True
+        _weft.set_active_tape(None)
+        try:
+            yield
+        finally:
+            self._is_running = was_running
+            _weft.set_active_tape(recording)
+
+    # ---- looking at it ----
+
+    @property
+    def gradients(self) -> dict[Any, Any]:
+        """The gradient of each array on the tape that has one: ``tape.gradients[a]`` is ``a.grad``. For a struct that a
+        launch took, an instance with the gradients of its arrays. What a program puts there besides stays there."""
+        for entry in self._entries:
+            for one in entry.known_arrays():
+                if one.grad is not None:
+                    self._gradients[one] = one.grad
+            for struct in getattr(entry, "structs", ()):
+                if any(one.grad is not None for one in _weft.arrays_in(struct)):
+                    self._gradients[struct] = gradients_of(struct)
+        return self._gradients
+
+    @gradients.setter
+    def gradients(self, gradients: dict[Any, Any]) -> None:
+        self._gradients = dict(gradients)
+
+    @property
+    def adjoints(self) -> dict[array, array]:
+        """The older name of :attr:`gradients`."""
+        return self.gradients
+
+    @property
+    def launches(self) -> list:
+        """What was recorded, in order."""
+        return self._entries
+
+    @property
+    def memory(self) -> Memory:
+        """The copies of arrays that the tape keeps because they were overwritten, and their bytes."""
+        return Memory(*self._kept)
+
+    def get_adjoint(self, a: Any) -> Any:
+        """The gradient of an array, None where it has none; of a struct, an instance whose arrays are the gradients of
+        its arrays, and whose numbers are zero."""
+        if isinstance(a, array):
+            return a.grad
+        if _weft.field_names(a):
+            return gradients_of(a)
+        raise usage_error(f"Tape.get_adjoint(): expected an array or a struct, got {a!r}", TypeError)
+
+    def zero(self) -> None:
+        """Sets the gradients of all arrays on the tape to zero."""
+        with self._paused():
+            self._zero()
+
+    def reset(self) -> None:
+        """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and drops the copies."""
+        self.zero()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._clear()
+        self._supplied: dict[int, dict[int, array]] = {}  # by number of an entry: gradients of arguments, by number
+        self._gradients: dict[Any, Any] = {}
+        self.scopes: list[tuple[int, str | None, dict | None]] = []  # (entries before it, name, metadata); ends None
+        self._open_scopes: list[int] = []
+        self._is_running = False
+        self.loss: array | None = None
+
+    def visualize(
+        self,
+        filename: str | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: dict[array, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: list[array] | None = None,
+        track_outputs: list[array] | None = None,
+        track_input_names: list[str] | None = None,
+        track_output_names: list[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
+        """The tape as a graph for Graphviz: launches and copies as boxes, arrays as ellipses.
+
+        Args:
+            filename: where the text is written too.
+            simplify_graph: launches of one kernel that follow each other with the same arrays are one box.
+            hide_readonly_arrays: leaves out arrays that nothing on the tape writes.
+            array_labels: names of arrays. Others have those of the parameters that they were passed as.
+            choose_longest_node_name: of several such names the longest; else the first.
+            ignore_graph_scopes: draws no groups.
+            track_inputs, track_outputs: arrays that are marked, under ``track_input_names``, ``track_output_names``.
+            graph_direction: as Graphviz's ``rankdir``: "LR", "TB", "RL", "BT".
+        Returns:
+            The text, in the DOT language.
+        """
+        from warp._gradients.tape_graph import Drawing
+
+        drawing = Drawing(
+            self._entries,
+            [] if ignore_graph_scopes else self.scopes,
+            simplify_graph,
+            hide_readonly_arrays,
+            choose_longest_node_name,
+        )
+        drawing.name(array_labels or {})
+        drawing.mark(track_inputs, track_input_names, "input")
+        drawing.mark(track_outputs, track_output_names, "output")
+        text = drawing.text(graph_direction)
+        if filename is not None:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+
+# What a pass has left in gradients that are to be looked at: their writes by then.
+_retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()
+
+
+def _retained_of(entry: Any) -> list[array]:
+    """What the entry writes, of the arrays whose gradients are to be looked at."""
+    return [one for together in entry.written() for one in together if one.retain_grad]
+
+
+def gradients_of(struct: Any) -> Any:
+    """An instance with the gradients of a struct's arrays in place of them."""
+    result = type(struct)()
+    for name in _weft.field_names(struct):
+        value = getattr(struct, name)
+        if isinstance(value, array):
+            if value.grad is not None:
+                setattr(result, name, value.grad)
+        elif _weft.arrays_in(value):
+            setattr(result, name, gradients_of(value))
+    return result

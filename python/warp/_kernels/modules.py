@@ -1,0 +1,463 @@
+"""Modules: the kernels of one Python module, with options that they share; compiling them ahead of their first launch.
+
+Every kernel is compiled by itself, when it is first launched. A module is what options are set for and what
+``wp.load_module()`` compiles as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import platform
+import sys
+import textwrap
+import weakref
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from warp import _weft, config
+from warp._weft import Kernel
+from warp._weft import usage_error as _usage_error
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "Module",
+    "ModuleBuildOptions",
+    "clear_lto_cache",
+    "compile_aot_module",
+    "force_load",
+    "get_cpu_kernel_cache_key",
+    "get_module",
+    "get_module_options",
+    "load_module",
+    "set_module_options",
+]
+
+# Options that shape the machine code: the name that the C++ side has for it.
+_CODE_OPTIONS = {
+    "enable_backward": "enable_backward",
+    "fast_math": "fast_math",
+    "lanes": "lanes",
+    "lineinfo": "line_info",
+    "max_unroll": "max_unroll",
+    "mode": "debug",
+    "optimization_level": "optimization_level",
+}
+
+
+def _options_now() -> dict[str, Any]:
+    """Every option of a module with the value that holds where nothing was chosen."""
+    return {
+        "block_dim": 256,
+        "compile_time_trace": False,
+        "cpu_compiler_flags": None,
+        "cuda_output": None,
+        "default_grid_stride": None,
+        "deterministic": config.deterministic,
+        "deterministic_max_records": 0,
+        "enable_backward": config.enable_backward,
+        "enable_mathdx_fft": None,
+        "enable_mathdx_gemm": None,
+        "enable_mathdx_solver": None,
+        "extra_build_options": None,
+        "fast_math": config.fast_math,
+        "fuse_fp": True,
+        "lineinfo": config.lineinfo,
+        "max_unroll": config.max_unroll,
+        "mode": None,
+        "optimization_level": None,
+        "strip_hash": False,
+    }
+
+
+def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[str, Any]:
+    """The options as a dict of their own; raises UsageError where one is unknown or has an impossible value."""
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        message = f"the options are {options!r}, expected a dict such as {{'enable_backward': False}}"
+        raise _usage_error(f"{api}: {message}", TypeError)
+    known = {*_CODE_OPTIONS, *_options_now()}
+    for name, value in options.items():
+        if name not in known and not keep_unknown:
+            message = f"there is no module option {name!r}; expected one of {', '.join(sorted(known))}"
+            raise _usage_error(f"{api}: {message}", ValueError)
+        if name == "deterministic" and value != config.deterministic:
+            message = f"deterministic is {value!r}; it is an option of the whole process. help: wp.config.deterministic"
+            raise _usage_error(f"{api}: {message}", ValueError)
+        if name == "mode" and value not in ("debug", "release", None):
+            raise _usage_error(f"{api}: mode is {value!r}, expected 'debug' or 'release'", ValueError)
+    _weft.check_kernel_options(code_options(options), api)
+    return dict(options)
+
+
+def code_options(options: dict[str, Any]) -> dict[str, Any]:
+    """What the C++ side takes of checked options."""
+    return {
+        _CODE_OPTIONS[name]: value == "debug" if name == "mode" else value
+        for name, value in options.items()
+        if name in _CODE_OPTIONS and value is not None
+    }
+
+
+class _Options(dict):
+    """All options of a module, as they are now; an assignment chooses one for all of its kernels."""
+
+    def __init__(self, module: Module):
+        super().__init__({**_options_now(), **module.chosen})
+        self._module = module
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def update(self, *given: Any, **named: Any) -> None:
+        options = dict(*given, **named)
+        self._module.choose(options, "Module.options")
+        super().update(options)
+
+
+class ModuleBuildOptions:
+    """What else goes into the build of a module on CUDA devices and of C++; kept. Weft's kernels are built without."""
+
+    def __init__(
+        self,
+        *,
+        extra_cuda_include_dirs: Sequence[str | os.PathLike] | None = None,
+        extra_cpu_include_dirs: Sequence[str | os.PathLike] | None = None,
+        extra_cuda_preamble: str = "",
+        extra_cpu_preamble: str = "",
+        extra_build_dependencies: Sequence[str | os.PathLike] | None = None,
+    ):
+        self.extra_cuda_include_dirs = list(extra_cuda_include_dirs or ())
+        self.extra_cpu_include_dirs = list(extra_cpu_include_dirs or ())
+        self.extra_cuda_preamble = extra_cuda_preamble
+        self.extra_cpu_preamble = extra_cpu_preamble
+        self.extra_build_dependencies = list(extra_build_dependencies or ())
+
+
+class Module:
+    """The kernels and functions that one Python module defines, and their common options: see ``wp.get_module()``."""
+
+    __slots__ = {
+        "__weakref__": "",
+        "_functions": "",
+        "_kernels": "",
+        "_declared": "",
+        "chosen": "The options that were set for the module, where they differ from ``wp.config``.",
+        "name": "Name of the Python module, or the one given in ``@wp.kernel(module=...)``.",
+    }
+
+    def __init__(self, name: str, options: dict[str, Any] | None = None, loader: Any = None):
+        self.name = name
+        self.chosen: dict[str, Any] = check_options(options, "Module()", keep_unknown=True)
+        self._declared = b""  # of module="unique": what its kernel was, for when it is gone
+        self._kernels: list[tuple[str, weakref.ref[Kernel]]] = []
+        self._functions: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"<warp.Module {self.name}>"
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernels that still exist by their keys, oldest first; of those of one key the newest."""
+        found = {}
+        for key, reference in self._kernels:
+            kernel = reference()
+            if kernel is not None:
+                found.pop(key, None)
+                found[key] = kernel
+        return found
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """The functions of ``@wp.func`` that still exist, by their keys."""
+        return dict(self._functions)
+
+    @property
+    def structs(self) -> dict[str, type]:
+        """The structs of the Python module of this name, by theirs."""
+        members = vars(sys.modules[self.name]) if self.name in sys.modules else {}
+        return {name: value for name, value in members.items() if _weft.is_struct(value)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option, with the value that holds for kernels that say nothing else. Assigning to one sets it."""
+        return _Options(self)
+
+    def choose(self, options: dict[str, Any], api: str) -> None:
+        """Sets options for all kernels, those defined before and after."""
+        self.chosen.update(check_options(options, api, keep_unknown=True))
+        self._forget()
+
+    def load(self, device: Any, block_dim: int | None = None) -> bool:
+        """Compiles every kernel of the module that is not compiled yet, over all cores. Returns True."""
+        _load([self], device)
+        return True
+
+    def unload(self) -> None:
+        """Forgets compiled code; the next launch of a kernel compiles it, or takes it from the disk cache."""
+        self._forget()
+
+    def mark_modified(self) -> None:
+        """Makes kernels look anew at what they mean, at their next launch."""
+        self._forget()
+
+    def hash_module(self) -> bytes:
+        """Tells what the kernels of the module compile to. It changes with them, with functions that they call, with
+        constants, structs and options that they use, and with nothing else."""
+        parts = sorted(key.encode() + _kernel_digest(kernel) for key, kernel in self.kernels.items())
+        parts = parts or [self._declared]
+        parts.append(repr(sorted(self.chosen.items(), key=str)).encode())
+        return hashlib.sha256(b"|".join(parts)).digest()
+
+    def get_module_hash(self, block_dim: int | None = None) -> bytes:
+        """The same as ``hash_module``; block sizes do not change code for the CPU."""
+        return self.hash_module()
+
+    def get_module_identifier(self, block_dim: int | None = None) -> str:
+        """The module's name and the beginning of its hash."""
+        return f"wp_{self.name}_{self.hash_module().hex()[:7]}"
+
+    def kernel_of_function(self, function: Callable) -> Kernel | None:
+        """The newest kernel that was made of a function of this name, or is called so."""
+        for key, kernel in reversed(self.kernels.items()):
+            if key == function.__name__ or kernel.__qualname__ == function.__qualname__:
+                return kernel
+        return None
+
+    def _forget(self) -> None:
+        from warp._kernels.kernels import kernel_code_options  # which imports this module
+
+        for _, reference in self._kernels:
+            kernel = reference()
+            if kernel is not None:
+                declared = kernel.enable_backward_when_declared
+                kernel.set_options(kernel_code_options(self, kernel.options, declared))
+
+    def _add(self, key: str, kernel: Kernel) -> None:
+        kernels = self._kernels
+        kernels.append((key, weakref.ref(kernel)))
+        # Kernels that are gone leave the list when it has doubled, so that adding one costs the same at any length.
+        if len(kernels) & (len(kernels) - 1) == 0 and len(kernels) >= 64:
+            self._kernels = [entry for entry in kernels if entry[1]() is not None]
+
+    def _add_function(self, function: Any) -> None:
+        self._functions[function.key] = function
+
+
+def _kernel_digest(kernel: Kernel) -> bytes:
+    """What a kernel compiles to; of one that is generic or has a mistake, its text and that of its instances."""
+    if not kernel.is_generic:
+        try:
+            return kernel._content_hash()
+        except (_weft.CompileError, _weft.UsageError):
+            pass  # the launch says what is wrong; here it is told from others by its text
+    try:
+        text = textwrap.dedent(inspect.getsource(kernel.func))
+    except OSError:
+        text = kernel.func.__code__.co_code.hex()
+    parts = [text.encode(), *(_kernel_digest(instance) for instance in kernel.instances)]
+    return hashlib.sha256(b"|".join(parts)).digest()
+
+
+_modules: dict[str, Module] = {}
+# Of kernels with module="unique": they live as long as their kernels.
+_unique_modules: weakref.WeakSet[Module] = weakref.WeakSet()
+
+
+def module_named(name: str) -> Module:
+    module = _modules.get(name)
+    if module is None:
+        module = _modules[name] = Module(name)
+    return module
+
+
+def unique_module(name: str, options: dict[str, Any]) -> Module:
+    """A module for one kernel."""
+    module = Module(name)
+    module.chosen = dict(options)
+    _unique_modules.add(module)
+    return module
+
+
+def get_module(name: str) -> Module:
+    """The module of this name: that of a Python module (``__name__``), or one named in ``@wp.kernel(module=...)``.
+
+    One that has no kernels yet is made: it can be given options before its kernels are defined.
+    """
+    if not isinstance(name, str):
+        raise _usage_error(f"get_module(): the name is {name!r}, expected a string such as __name__", TypeError)
+    return module_named(name)
+
+
+def _module(module: Any, api: str, depth: int) -> Module:
+    if module is None:
+        return module_named(sys._getframe(depth + 1).f_globals.get("__name__", "__main__"))
+    if isinstance(module, Module):
+        return module
+    if isinstance(module, ModuleType):
+        return module_named(module.__name__)
+    if isinstance(module, str):
+        return module_named(module)
+    raise _usage_error(f"{api}: the module is {module!r}, expected its name, a Python module or a wp.Module", TypeError)
+
+
+def set_module_options(options: dict[str, Any], module: Any = None) -> None:
+    """Sets options for all kernels of a module, those defined before and after.
+
+    Args:
+        options: ``fast_math``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
+            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``: where they differ from ``wp.config``; others are
+            for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel`` itself go before these.
+        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
+    Raises:
+        UsageError: an option has an impossible value.
+    """
+    api = "set_module_options()"
+    if not isinstance(options, dict):
+        check_options(options or [], api)
+    _module(module, api, 1).choose(options, api)
+
+
+def get_module_options(module: Any = None) -> dict[str, Any]:
+    """The options of a module as a dict: what was set for it, and for the rest what holds otherwise."""
+    return dict(_module(module, "get_module_options()", 1).options)
+
+
+def _load(modules: list[Module], devices: Any, max_workers: int | None = None) -> None:
+    for device in devices if isinstance(devices, (list, tuple)) else [devices]:
+        _weft.get_device(device)
+    kernels = [kernel for module in modules for kernel in module.kernels.values()]
+    kernels = [one for kernel in kernels for one in (kernel.instances if kernel.is_generic else [kernel])]
+    if not kernels:
+        return
+    from concurrent.futures import ThreadPoolExecutor  # a tenth of what importing warp costs
+
+    workers = max_workers or config.load_module_max_workers or os.cpu_count() or 1
+    with ThreadPoolExecutor(max_workers=min(len(kernels), max(workers, 1))) as pool:
+        jobs = [pool.submit(kernel.compile) for kernel in kernels]
+    for job in jobs:
+        job.result()
+
+
+def load_module(
+    module: Any = None,
+    device: Any = None,
+    recursive: bool = False,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
+    """Compiles the kernels of a module now, over all cores, where their first launches would.
+
+    Args:
+        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
+        device: a device, or a list of them; the code serves every CPU device.
+        recursive: also the modules below it: ``a.b`` with ``a``.
+        block_dim: for CUDA devices.
+        max_workers: the most kernels that are compiled at a time; ``wp.config.load_module_max_workers``, or the number
+            of CPUs, where it is None.
+    Raises:
+        CompileError: a kernel has a mistake; the others are compiled nevertheless.
+        UsageError: there is no such module.
+    """
+    target = _module(module, "load_module()", 1)
+    modules = [target]
+    if recursive:
+        modules += [other for name, other in _modules.items() if name.startswith(target.name + ".")]
+    if isinstance(module, str) and not any(m.kernels or m.functions for m in modules) and module not in sys.modules:
+        raise _usage_error(f"load_module(): there is no module {module!r} with kernels", ValueError)
+    _load(modules, device, max_workers)
+
+
+def force_load(
+    device: Any = None, modules: Any = None, block_dim: int | None = None, max_workers: int | None = None
+) -> None:
+    """Compiles the kernels of all modules, or of those given, over all cores.
+
+    Args:
+        device: a device, or a list of them; the code serves every CPU device.
+        modules: a list of names, Python modules or ``wp.Module`` objects.
+        block_dim: for CUDA devices.
+        max_workers: the most kernels that are compiled at a time.
+    """
+    if modules is None:
+        chosen = [*_modules.values(), *_unique_modules]
+    else:
+        chosen = [_module(m, "force_load()", 1) for m in modules]
+    _load(chosen, device, max_workers)
+
+
+def clear_lto_cache() -> None:
+    """Empties the cache of link-time code for CUDA devices: this build has none."""
+
+
+def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
+    """Tells folders of compiled kernels of different builds and machines apart: version, system and processor.
+
+    Args:
+        cpu_compiler_flags: also of different flags; they shape no code here.
+    """
+    info = _weft.build_info()
+    what = repr((info["version"], info["llvm"], info["cpu"], info["features"], cpu_compiler_flags or ""))
+    digest = hashlib.sha256(what.encode()).hexdigest()[:8]
+    return f"{info['version']}-{platform.system()}-{platform.machine()}-{digest}"
+
+
+def compile_aot_module(
+    module: Any = None, path: str | os.PathLike | None = None, device: Any = None, gradients: bool = False
+) -> Path:
+    """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
+
+    The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
+    Python started ("x86-64-v3" runs on most machines of the last ten years). It is built without the checks of debug
+    mode. Of a generic kernel, the instances that exist are taken (``wp.overload`` makes them): a single one under the
+    kernel's name, several as ``name(a: float32, x: array[vec3f])``.
+
+    Args:
+        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
+        path: the file; ``<last part of the module's name>.weft`` in the current folder where it is None. A file that
+            is there is replaced at once, never half written.
+        device: the CPU; files for CUDA devices come with their support.
+        gradients: puts the adjoints of the kernels in the file too, for ``weft::Tape``. Compiling takes some three
+            times as long then. A kernel without a derivative is there without one; the tape says why.
+    Returns:
+        The path.
+    Raises:
+        CompileError: a kernel has a mistake.
+        UsageError: the module has no kernels, a generic kernel has no instances, or two kernels have one name.
+    """
+    import tempfile  # these take longer to import than warp does
+    from pathlib import Path
+
+    api = "compile_aot_module()"
+    target = _module(module, api, 1)
+    _weft.get_device(device)
+    kernels = []
+    for kernel in target.kernels.values():
+        instances = kernel.instances if kernel.is_generic else [kernel]
+        if not instances:
+            raise _usage_error(
+                f"{api}: the generic kernel {kernel.__name__!r} has no instances. help: "
+                f"wp.overload({kernel.__name__}, [types])",
+                ValueError,
+            )
+        for instance in instances:
+            kernels.append((kernel.__name__ if len(instances) == 1 else instance.signature, instance))
+    if not kernels:
+        raise _usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
+    content = _weft.bundle(target.name, kernels, bool(gradients))
+    path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path

@@ -1,0 +1,479 @@
+// The methods of `array`, and the writing that they share with the module's functions.
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/arrays/numpy_api.h"
+#include "bindings/gradients/recording.h"
+#include "bindings/python/device.h"
+#include "bindings/structs/structs.h"
+#include "bindings/values/values.h"
+#include "ir/typing.h"
+
+namespace weft::bindings {
+
+using runtime::Array;
+using runtime::Shape;
+
+// ---- writing ----
+
+std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype) {
+    std::vector<std::byte> element(static_cast<std::size_t>(dtype.size_bytes()));
+    if (write_value(value, dtype, element.data())) return element;
+    if (dtype.is_struct() && PyLong_CheckExact(value) && PyLong_AsLong(value) == 0) return element;  // zeros
+    // A number for all components.
+    if (dtype.is_numeric_aggregate()) {
+        auto scalar_bytes = static_cast<std::size_t>(info(dtype.scalar()).bytes());
+        if (write_value(value, dtype.scalar_type(), element.data())) {
+            for (int i = 1; i < dtype.components(); ++i) {
+                std::memcpy(element.data() + static_cast<std::size_t>(i) * scalar_bytes, element.data(), scalar_bytes);
+            }
+            return element;
+        }
+    }
+    return std::nullopt;
+}
+
+void fill_array(PyArray& array, PyObject* value, const char* api) {
+    auto element = element_bytes(value, array.array.dtype);
+    if (!element) {
+        throw UsageError(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
+                         ErrorCategory::value);
+    }
+    record_write(array);
+    without_gil(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
+    if (array.array.dtype.is_struct()) keep_arrays(value, *array.array.buffer);
+    count_write(array);
+}
+
+namespace {
+
+// Same bytes for the same numbers: equal dtypes, or aggregates of as many components of one scalar type.
+bool same_memory(Type a, Type b) {
+    if (a == b) return true;
+    return a.is_numeric_aggregate() && b.is_numeric_aggregate() && a.scalar() == b.scalar() &&
+           a.components() == b.components();
+}
+
+// `count` elements from `offset` on, in C order.
+Array run_of(const Array& array, std::int64_t offset, std::int64_t count, const char* api, const char* name) {
+    if (offset < 0 || count < 0 || offset > array.size() || count > array.size() - offset) {
+        throw UsageError(api,
+                         std::string(name) + " has " + std::to_string(array.size()) + " elements, of which " +
+                             std::to_string(count) + " from " + std::to_string(offset) + " on are asked for",
+                         ErrorCategory::value);
+    }
+    if (array.ndim == 1) return runtime::slice(array, 0, offset, count, 1);
+    if (!array.is_contiguous()) {
+        throw UsageError(api,
+                         std::string(name) + " of shape " + runtime::shape_text(array.shape()) +
+                             " is not contiguous: a part of it, or another shape, cannot be copied. help: contiguous()",
+                         ErrorCategory::value);
+    }
+    return runtime::slice(runtime::reshape(array, Shape{array.size()}), 0, offset, count, 1);
+}
+
+}  // namespace
+
+nb::object same_bytes(nb::handle array, Type dtype, const char* api) {
+    const Array& given = value_of(array.ptr()).array;
+    if (same_memory(given.dtype, dtype)) return nb::borrow(array);
+    if (given.dtype.size_bytes() != dtype.size_bytes() || ir::holds_array(given.dtype) || ir::holds_array(dtype)) {
+        throw UsageError(api,
+                         "the source has elements of " + given.dtype.python_name() + ", the destination of " +
+                             dtype.python_name() +
+                             ": expected elements of as many bytes, which hold no arrays. help: src.astype() converts",
+                         ErrorCategory::type);
+    }
+    Array bytes = given;
+    bytes.dtype = dtype;
+    return nb::steal(make_array(std::move(bytes)));
+}
+
+void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
+                   const char* api) {
+    if (!same_memory(to.array.dtype, from.array.dtype)) {
+        throw UsageError(api,
+                         "the source has elements of " + from.array.dtype.python_name() + ", the destination of " +
+                             to.array.dtype.python_name() + ". help: src.astype() converts, src.view() reinterprets",
+                         ErrorCategory::type);
+    }
+    const bool is_whole = to_offset == 0 && from_offset == 0 &&
+                          std::ranges::equal(to.array.shape(), from.array.shape()) &&
+                          (count == 0 || count == from.array.size());
+    if (count == 0) count = std::max<std::int64_t>(0, from.array.size() - from_offset);
+    const auto target = [&](const Array& of) {
+        return is_whole ? of : run_of(of, to_offset, count, api, "the destination");
+    };
+    const auto source = [&](const Array& of) {
+        return is_whole ? of : run_of(of, from_offset, count, api, "the source");
+    };
+    const auto move = [&](const Array& into, const Array& of) {
+        const Array read = source(of), written = target(into);
+        without_gil(read.size_bytes(), [&] { runtime::copy(written, read); });
+    };
+    if (active_tape()) {
+        nb::object read = nb::steal(make_view(from, source)), written = nb::steal(make_view(to, target));
+        record_write(written.ptr(), read.ptr());
+    }
+    move(to.array, from.array);
+    count_write(to);
+    // A tape carries the gradient back, and not along.
+    if (!active_tape() && to.requires_grad && from.requires_grad) {
+        PyArray& gradient = value_of(to.grad.ptr());
+        move(gradient.array, value_of(from.grad.ptr()).array);
+        count_write(gradient);
+    }
+}
+
+namespace {
+
+// ---- views ----
+
+PyObject* reshape(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<1> signature("array.reshape()", {"shape"}, 1);
+        PyArray& array = memory_of(self, signature.api());
+        Shape shape;
+        if (count > 1 && !keywords) {
+            for (Py_ssize_t i = 0; i < count; ++i) shape.push_back(integer(args[i], signature.api(), "shape"));
+        } else {
+            shape = shape_argument(signature.parse(args, count, keywords)[0], signature.api());
+        }
+        return make_view(array, [&](const Array& of) { return runtime::reshape(of, shape); });
+    });
+}
+
+PyObject* flatten(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.flatten()");
+        return make_view(array, [](const Array& of) { return runtime::reshape(of, Shape{of.size()}); });
+    });
+}
+
+PyObject* transpose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<1> signature("array.transpose()", {"axes"});
+        PyArray& array = memory_of(self, signature.api());
+        Shape axes;
+        if (count > 1) {
+            for (Py_ssize_t i = 0; i < count; ++i) axes.push_back(integer(args[i], signature.api(), "axes"));
+        } else if (PyObject* given = signature.parse(args, count, keywords)[0]; is_given(given)) {
+            axes = shape_argument(given, signature.api());
+        } else {
+            for (int i = array.array.ndim - 1; i >= 0; --i) axes.push_back(i);
+        }
+        std::vector<int> narrow;
+        for (std::int64_t axis : axes) narrow.push_back(static_cast<int>(std::clamp<std::int64_t>(axis, -99, 99)));
+        return make_view(array, [&](const Array& of) { return runtime::transpose(of, narrow); });
+    });
+}
+
+PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<1> signature("array.view()", {"dtype"}, 1);
+        PyArray& array = memory_of(self, signature.api());
+        Type type = require_dtype(signature.parse(args, count, keywords)[0], signature.api());
+        if (type == array.array.dtype) return make_view(array, [](const Array& of) { return of; });
+        auto reinterpreted = [&](const Array& of) { return runtime::reinterpret(of, type); };
+        bool same_numbers = array.array.dtype.is_numeric_aggregate() || array.array.dtype.is_scalar();
+        same_numbers = same_numbers && (type.is_numeric_aggregate() || type.is_scalar()) &&
+                       array.array.dtype.scalar() == type.scalar();
+        if (same_numbers) return make_view(array, reinterpreted);
+        // Other numbers over the same bits have no gradient.
+        PyObject* result = make_array(reinterpreted(array.array));
+        value_of(result).array.view.grad = nullptr;
+        return result;
+    });
+}
+
+// ---- copies ----
+
+PyObject* self_again(PyObject* self) {
+    Py_INCREF(self);
+    return self;
+}
+
+PyObject* contiguous(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.contiguous()");
+        if (array.array.is_contiguous()) return self_again(self);
+        Options options{array.array.device, array.requires_grad, array.pinned};
+        nb::object result =
+            nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), *array.array.device), options));
+        copy_elements(value_of(result.ptr()), array, 0, 0, 0, "array.contiguous()");
+        return result.release().ptr();
+    });
+}
+
+PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<2> signature("array.to()", {"device", "requires_grad"}, 1);
+        auto given = signature.parse(args, count, keywords);
+        PyArray& array = memory_of(self, signature.api());
+        runtime::Device& device = device_from_python(given[0], signature.api());
+        if (&device == array.array.device) return self_again(self);
+        const Options options{&device, flag(given[1], array.requires_grad), array.pinned};
+        nb::object result = nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), device), options));
+        copy_elements(value_of(result.ptr()), array, 0, 0, 0, signature.api());
+        return result.release().ptr();
+    });
+}
+
+bool is_float(Type type) { return (type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float(); }
+
+PyObject* astype(PyObject* self, PyObject* dtype) {
+    return guarded([&] {
+        constexpr const char* kApi = "array.astype()";
+        PyArray& array = memory_of(self, kApi);
+        Type type = require_dtype(dtype, kApi);
+        Options options{array.array.device, array.requires_grad && is_float(type), array.pinned};
+        nb::object result =
+            nb::steal(finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options));
+        if (active_tape() && options.requires_grad) {  // the same again, by a kernel, which has an adjoint
+            static PyObject* module = nullptr;
+            function_of("warp.utils", module, "array_cast")(nb::handle(self), result);
+        }
+        return result.release().ptr();
+    });
+}
+
+PyObject* numpy_method(PyObject* self, PyObject*) {
+    return guarded([&] { return numpy_view(self).release().ptr(); });
+}
+
+// What numpy.asarray calls for objects without a buffer; NumPy 2 passes `copy`.
+PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<2> signature("array.__array__()", {"dtype", "copy"});
+        auto given = signature.parse(args, count, keywords);
+        nb::object result = numpy_view(self);
+        bool must_copy = flag(given[1], false);
+        bool must_share = given[1] && given[1] != Py_None && !must_copy;
+        if (is_given(given[0])) {
+            nb::object dtype = numpy::module().attr("dtype")(nb::handle(given[0]));
+            if (!dtype.equal(result.attr("dtype"))) {
+                if (must_share) {
+                    throw UsageError(signature.api(), "another dtype needs a copy, and copy=False",
+                                     ErrorCategory::value);
+                }
+                return nb::object(result.attr("astype")(dtype)).release().ptr();
+            }
+        }
+        if (must_copy) result = result.attr("copy")();
+        return result.release().ptr();
+    });
+}
+
+PyObject* list(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const Array& given = memory_of(self, "array.list()").array;
+        const Array array = runtime::contiguous(runtime::on_host(given));
+        nb::object result = nb::steal(PyList_New(static_cast<Py_ssize_t>(array.size())));
+        if (!result.is_valid()) throw nb::python_error();
+        const std::byte* at = runtime::host_data(array);
+        for (std::int64_t i = 0; i < array.size(); ++i, at += array.dtype.size_bytes()) {
+            nb::object element = array.dtype.is_struct() ? struct_to_python(array.dtype, at, given.buffer.get())
+                                                         : value_to_python(array.dtype, at);
+            PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), element.release().ptr());
+        }
+        return result.release().ptr();
+    });
+}
+
+// ---- writing in place ----
+
+PyObject* fill(PyObject* self, PyObject* value) {
+    return guarded([&] {
+        fill_array(memory_of(self, "array.fill_()"), value, "array.fill_()");
+        return self_again(self);
+    });
+}
+
+PyObject* zero(PyObject* self, PyObject*) {
+    return guarded([&] {
+        PyArray& array = memory_of(self, "array.zero_()");
+        record_write(array);
+        without_gil(array.array.size_bytes(), [&] { runtime::zero(array.array); });
+        count_write(array);
+        return self_again(self);
+    });
+}
+
+PyObject* assign(PyObject* self, PyObject* source) {
+    return guarded([&] {
+        constexpr const char* kApi = "array.assign()";
+        PyArray& array = memory_of(self, kApi);
+        if (PyFloat_Check(source) || PyLong_Check(source)) {
+            throw UsageError(kApi, "expected an array or a sequence, got " + describe(source) + ". help: fill_()",
+                             ErrorCategory::type);
+        }
+        PyArray* given = array_pointer(source);
+        if (given && same_memory(memory_of(source, kApi).array.dtype, array.array.dtype)) {
+            copy_elements(array, *given, 0, 0, 0, kApi);
+        } else if (given && given->requires_grad && active_tape()) {
+            nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
+            copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
+        } else {
+            PyArray converted;
+            converted.array =
+                array_from_data(source, array.array.dtype, std::nullopt, false, *array.array.device, kApi);
+            copy_elements(array, converted, 0, 0, 0, kApi);
+        }
+        return self_again(self);
+    });
+}
+
+// ---- for C ----
+
+PyObject* cptr(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const Array& array = memory_of(self, "array.cptr()").array;
+        nb::object ctypes = nb::module_::import_("ctypes");
+        nb::object element = ctypes.attr("c_byte");
+        if (array.dtype.is_scalar() || array.dtype.is_numeric_aggregate()) {
+            element = ctype_of(array.dtype.scalar());
+            if (!array.dtype.is_scalar()) element = element * nb::int_(array.dtype.components());
+        } else {
+            element = element * nb::int_(array.dtype.size_bytes());
+        }
+        nb::object pointer = ctypes.attr("cast")(array.address(), ctypes.attr("POINTER")(element));
+        pointer.attr("_array") = nb::handle(self);  // keeps the memory
+        return pointer.release().ptr();
+    });
+}
+
+PyObject* ctype(PyObject* self, PyObject*) {
+    return guarded([&] {
+        static PyObject* module = nullptr;
+        memory_of(self, "array.__ctype__()");
+        return function_of("warp._arrays.arrays", module, "view_of")(nb::handle(self)).release().ptr();
+    });
+}
+
+PyObject* class_getitem(PyObject*, PyObject* item) {
+    return guarded([&] {
+        if (!PyTuple_Check(item)) return make_annotation(item, 1);
+        if (PyTuple_GET_SIZE(item) != 2) {
+            throw UsageError("array[]", "expected array[dtype] or array[dtype, ndim], got " + describe(item),
+                             ErrorCategory::type);
+        }
+        nb::object ndim = nb::borrow(PyTuple_GET_ITEM(item, 1));
+        if (nb::object values = nb::getattr(ndim, "__args__", nb::none()); !values.is_none() && nb::len(values) == 1)
+            ndim = values[0];  // Literal[2]
+        if (is_any(ndim.ptr())) return make_annotation(PyTuple_GET_ITEM(item, 0), kAnyDims);
+        return make_annotation(PyTuple_GET_ITEM(item, 0), static_cast<int>(integer(ndim.ptr(), "array[]", "ndim")));
+    });
+}
+
+// ---- text ----
+
+std::string annotation_text(PyArray& array) {
+    const int ndim = array.array.ndim;
+    const Type dtype = array.array.dtype;
+    if (!dtype.is_none() && ndim != kAnyDims) return Type::array(dtype, ndim).python_name();
+    std::string name = !dtype.is_none()                  ? dtype.python_name()
+                       : PyType_Check(array.dtype.ptr()) ? nb::cast<std::string>(nb::str(array.dtype.attr("__name__")))
+                                                         : nb::cast<std::string>(nb::str(array.dtype));
+    if (ndim == kAnyDims) return "array[" + name + ", Any]";
+    return "array" + (ndim == 1 ? "" : std::to_string(ndim) + "d") + "[" + name + "]";
+}
+
+// As NumPy would show it, or as a list where NumPy has no such type.
+nb::object shown(PyObject* self) {
+    Type dtype = value_of(self).array.dtype;
+    if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && !is_bits_in_numpy(dtype)) return numpy_view(self);
+    nb::object values = nb::steal(list(self, nullptr));
+    if (!values.is_valid()) throw nb::python_error();
+    return values;
+}
+
+PyMethodDef fast(const char* name, PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*),
+                 const char* doc) {
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+}  // namespace
+
+PyObject* array_str(PyObject* self) {
+    return guarded([&] {
+        PyArray& array = value_of(self);
+        if (array.is_annotation) return nb::str(annotation_text(array).c_str()).release().ptr();
+        return nb::str(shown(self)).release().ptr();
+    });
+}
+
+PyObject* array_repr(PyObject* self) {
+    return guarded([&] {
+        PyArray& array = value_of(self);
+        if (array.is_annotation) {  // wp.array2d[wp.float32]: an expression that makes it again
+            std::string text = annotation_text(array);
+            const Type dtype = array.array.dtype;
+            const bool is_named = !dtype.is_none() && named_type(dtype.python_name());
+            if (is_named) text.insert(text.find('[') + 1, "wp.");
+            return nb::str(("wp." + text).c_str()).release().ptr();
+        }
+        nb::object values = shown(self);
+        std::string text;
+        if (PyList_Check(values.ptr())) {
+            text = nb::cast<std::string>(nb::repr(values));
+        } else {
+            nb::object format = numpy::module().attr("array2string");
+            text = nb::cast<std::string>(nb::str(
+                format(values, nb::arg("separator") = ", ", nb::arg("prefix") = "array(", nb::arg("suffix") = ",")));
+        }
+        text = "array(" + text + ", dtype=" + array.array.dtype.python_name() + ")";
+        return nb::str(text.c_str()).release().ptr();
+    });
+}
+
+PyMethodDef array_methods[] = {
+    {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "wp.array[dtype]: the annotation of an array."},
+    fast("reshape", reshape,
+         "reshape($self, *shape)\n--\n\n"
+         "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."),
+    {"flatten", flatten, METH_NOARGS,
+     "flatten($self)\n--\n\n"
+     "A one-dimensional view. The array must be contiguous."},
+    fast("transpose", transpose,
+         "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; reversed where `axes` is not "
+         "given."),
+    fast("view", view,
+         "view($self, dtype)\n--\n\n"
+         "A view of the same bytes as another dtype of the same size. Vectors and matrices as scalars add their\n"
+         "dimensions at the end: vec4 of shape (n,) as float is (n, 4), and the other way round."),
+    {"contiguous", contiguous, METH_NOARGS,
+     "contiguous($self)\n--\n\n"
+     "The array itself if its elements lie in C order without gaps, else a copy."},
+    fast("to", to,
+         "to($self, device, requires_grad=None)\n--\n\nThe array itself if it is on this device, else a copy there."),
+    {"astype", astype, METH_O,
+     "astype($self, dtype)\n--\n\n"
+     "A copy with the numbers converted to another dtype. Floats made of floats require a gradient where these do."},
+    {"numpy", numpy_method, METH_NOARGS,
+     "numpy($self)\n--\n\n"
+     "A NumPy array over the same memory; vectors and matrices add their dimensions at the end."},
+    fast("__array__", array_method, "__array__($self, dtype=None, copy=None)\n--\n\nFor numpy.asarray()."),
+    {"list", list, METH_NOARGS,
+     "list($self)\n--\n\n"
+     "All elements in C order as Python numbers, or as instances of their class."},
+    {"fill_", fill, METH_O,
+     "fill_($self, value)\n--\n\n"
+     "Sets every element to a value; a number fills all components of vectors and matrices. Returns the array."},
+    {"zero_", zero, METH_NOARGS,
+     "zero_($self)\n--\n\n"
+     "Sets every element to zero. Returns the array."},
+    {"assign", assign, METH_O,
+     "assign($self, src)\n--\n\n"
+     "Copies the elements of an array or a sequence into this array. Returns the array."},
+    {"__ctype__", ctype, METH_NOARGS,
+     "__ctype__($self)\n--\n\n"
+     "The structure of ctypes that stands for the array in C (weft::ArrayView): data, grad, shape, strides, ndim.\n"
+     "Launches take it for an array."},
+    {"cptr", cptr, METH_NOARGS,
+     "cptr($self)\n--\n\n"
+     "The address as a ctypes pointer to elements, which keeps the memory alive."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace weft::bindings

@@ -1,0 +1,379 @@
+// How arrays and NumPy (and whatever speaks its protocols) see each other's memory.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/arrays/numpy_api.h"
+#include "bindings/python/device.h"
+#include "bindings/python/log.h"
+#include "bindings/structs/structs.h"
+#include "bindings/values/values.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr int kMaxNumpyDims = kMaxDims + 2;
+
+// The dimensions of an array followed by those inside its elements.
+struct Layout {
+    Py_intptr_t shape[kMaxNumpyDims];
+    Py_intptr_t strides[kMaxNumpyDims];
+    int ndim = 0;
+};
+
+Layout full_layout(const Array& array) {
+    Layout layout;
+    for (; layout.ndim < array.ndim; ++layout.ndim) {
+        layout.shape[layout.ndim] = array.view.shape[layout.ndim];
+        layout.strides[layout.ndim] = array.view.strides[layout.ndim];
+    }
+    std::int64_t inner[2];
+    int inner_count = inner_shape(array.dtype, inner);
+    std::int64_t scalar_bytes = info(array.dtype.scalar()).bytes();
+    for (int i = 0; i < inner_count; ++i) {
+        layout.shape[layout.ndim] = inner[i];
+        layout.strides[layout.ndim++] = i + 1 < inner_count ? inner[1] * scalar_bytes : scalar_bytes;
+    }
+    return layout;
+}
+
+// Whether elements are scalars that other programs know. Says why not.
+void require_plain(Type dtype, const char* api) {
+    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
+        throw UsageError(api,
+                         "an array of " + dtype.python_name() +
+                             " has no NumPy form: only scalars, vectors and matrices have. help: array.list()",
+                         ErrorCategory::type);
+    }
+}
+
+// ---- foreign arrays ----
+
+[[noreturn]] void throw_misfit(std::string_view api, std::string_view argument, nb::handle found, Type element,
+                               int ndim, const std::string& why) {
+    throw UsageError(api,
+                     std::string(argument) + " is " + describe(found) + ", expected " +
+                         Type::array(element, ndim).python_name() + ": " + why,
+                     ErrorCategory::type);
+}
+
+Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element, int ndim, std::string_view api,
+                      std::string_view argument) {
+    auto misfit = [&](const std::string& why) { throw_misfit(api, argument, owner, element, ndim, why); };
+    if (!element.is_scalar() && !element.is_numeric_aggregate()) misfit("only numbers can be shared without copying");
+    const std::optional<Scalar> found = numpy::scalar_of(data);
+    const bool are_bits = is_bits_in_numpy(element) && found == bits_of(element.scalar());
+    if (found != element.scalar() && !are_bits) {
+        misfit(std::string("its numbers are not ") + info(element.scalar()).python + ". help: .astype(numpy." +
+               info(element.scalar()).python + ")");
+    }
+    std::int64_t inner[2];
+    int inner_count = inner_shape(element, inner);
+    if (data.ndim != ndim + inner_count) {
+        misfit("it has " + std::to_string(data.ndim) + " dimensions, expected " + std::to_string(ndim) +
+               (inner_count ? " and " + std::to_string(inner_count) + " of the element" : ""));
+    }
+    std::int64_t expected = info(element.scalar()).bytes();
+    for (int i = inner_count - 1; i >= 0; --i) {
+        if (data.dimensions[ndim + i] != inner[i]) {
+            misfit("its inner dimensions must be " +
+                   runtime::shape_text({inner, static_cast<std::size_t>(inner_count)}));
+        }
+        if (inner[i] > 1 && data.strides[ndim + i] != expected && data.size() > 0) {
+            misfit("the components of its elements do not lie side by side. help: numpy.ascontiguousarray()");
+        }
+        expected *= inner[i];
+    }
+    if (!data.is_aligned()) misfit("its memory is not aligned. help: .copy()");
+    if (!data.is_writable()) misfit("it is read-only. help: .copy()");
+    Array result;
+    result.dtype = element;
+    result.ndim = ndim;
+    result.device = &runtime::host_device();
+    std::copy(data.dimensions, data.dimensions + ndim, result.view.shape);
+    std::copy(data.strides, data.strides + ndim, result.view.strides);
+    result.view.data = result.size() > 0 ? data.data : nullptr;
+    result.buffer = borrowed_memory(result, owner);
+    return result;
+}
+
+// Of what array.__ctype__() gives: memory that somebody else keeps. It does not say what its elements are.
+Array view_of_structure(nb::handle structure, Type element, int ndim, std::string_view api, std::string_view argument) {
+    const int found = nb::cast<int>(structure.attr("ndim"));
+    if (found != ndim) {
+        throw_misfit(api, argument, structure, element, ndim,
+                     "it has " + std::to_string(found) + " dimensions, expected " + std::to_string(ndim));
+    }
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(structure.ptr(), &bytes, PyBUF_SIMPLE) < 0) throw nb::python_error();
+    Array result;
+    std::memcpy(&result.view, bytes.buf, sizeof result.view);
+    PyBuffer_Release(&bytes);
+    result.dtype = element;
+    result.ndim = ndim;
+    result.device = &runtime::host_device();
+    result.buffer = borrowed_memory(result, structure);
+    return result;
+}
+
+}  // namespace
+
+runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    auto [low, high] = view.extent();
+    buffer->data = const_cast<std::byte*>(low);
+    buffer->size_bytes = high - low;
+    buffer->device = view.device;
+    PyObject* kept = owner.inc_ref().ptr();
+    // The last view may die on any thread.
+    buffer->release = [kept] {
+        if (!Py_IsInitialized()) return;
+        nb::gil_scoped_acquire gil;
+        Py_DECREF(kept);
+    };
+    return buffer;
+}
+
+int inner_shape(Type dtype, std::int64_t inner[2]) {
+    if (dtype.is_matrix()) {
+        inner[0] = dtype.rows();
+        inner[1] = dtype.cols();
+        return 2;
+    }
+    if (!dtype.is_numeric_aggregate()) return 0;
+    inner[0] = dtype.components();
+    return 1;
+}
+
+// Element by element, contiguous on both sides, in memory of the host.
+Array converted(const Array& from, Type dtype) {
+    const Array source = runtime::contiguous(runtime::on_host(from));
+    Array result = runtime::empty(dtype, from.shape(), runtime::host_device());
+    const std::byte* read = runtime::host_data(source);
+    std::byte* write = runtime::host_data(result);
+    Scalar in = from.dtype.scalar(), out = dtype.scalar();
+    std::int64_t count = from.size() * from.dtype.components();
+    for (std::int64_t i = 0; i < count; ++i) {
+        write_scalar(out, convert(read_scalar(in, read), in, out), write);
+        read += info(in).bytes();
+        write += info(out).bytes();
+    }
+    return result;
+}
+
+nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api) {
+    if (!array.dtype.is_struct()) require_plain(array.dtype, api);
+    if (!array.device->is_host_memory) {
+        const Array copy = runtime::on_host(array);
+        return numpy_view(copy, wrap_array(copy), api);
+    }
+    if (array.dtype.is_struct()) return struct_numpy_view(array, keep_alive, api);
+    Layout layout = full_layout(array);
+    return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
+                               layout.strides, runtime::host_data(array), keep_alive);
+}
+
+bool is_bits_in_numpy(Type dtype) {
+    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && info(dtype.scalar()).is_bits_in_numpy();
+}
+
+nb::object numpy_view(PyObject* self) {
+    const Array& array = memory_of(self, "array.numpy()").array;
+    if (is_bits_in_numpy(array.dtype) && !numpy::package_dtype(array.dtype.scalar()).is_valid()) {
+        static auto& said = *new std::set<Scalar>;
+        const Scalar scalar = array.dtype.scalar();
+        if (said.insert(scalar).second) {
+            const std::string name = info(scalar).python;
+            log(LogLevel::warning, "array.numpy(): NumPy has no " + name + "; the bits are shown as " +
+                                       info(bits_of(scalar)).python + ". help: install ml_dtypes for its " + name +
+                                       ", or array.astype(wp.float32) for the values");
+        }
+    }
+    return numpy_view(array, self, "array.numpy()");
+}
+
+nb::object numbers_of(const Array& array, nb::handle keep_alive, const char* api) {
+    if (!is_bits_in_numpy(array.dtype) || numpy::package_dtype(array.dtype.scalar()).is_valid())
+        return numpy_view(array, keep_alive, api);
+    const Array readable = converted(array, array.dtype.with_scalar(Scalar::f32));
+    return numpy_view(readable, wrap_array(readable), api);
+}
+
+// As NumPy has it for Python's ints; a fraction is cut off, as there, and a float too large for an int is an error too.
+void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, const char* help) {
+    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) return;
+    const Scalar to = dtype.scalar();
+    if (!info(to).is_int()) return;
+    const auto refuse = [&](const std::string& number) {
+        throw UsageError(api, number + " does not fit " + info(to).python + help, ErrorCategory::overflow);
+    };
+    const auto fits_cut = [&](Number number, Scalar from) {
+        if (!number.is_float) return is_in_range(number, from, to);
+        const double whole = std::trunc(number.f);
+        if (!(whole >= -0x1p63 && whole < 0x1p64)) return false;
+        if (whole < 0) return is_in_range(Number::integer(static_cast<std::int64_t>(whole)), Scalar::i64, to);
+        const auto bits = static_cast<std::int64_t>(static_cast<std::uint64_t>(whole));
+        return is_in_range(Number::integer(bits), Scalar::u64, to);
+    };
+    const std::optional<Scalar> from = numpy::scalar_of(numbers);
+    if (!from) {  // objects: ints beyond 64 bits among them
+        if (numbers.descriptor->kind != 'O') return;
+        auto* objects = reinterpret_cast<PyObject* const*>(numbers.data);
+        for (std::int64_t i = 0; i < numbers.size(); ++i) {
+            Number number;
+            Scalar scalar;
+            const bool is_number = PyLong_Check(objects[i]) || PyFloat_Check(objects[i]);
+            if (is_number && (!read_number(objects[i], number, scalar) || !fits_cut(number, scalar)))
+                refuse(nb::repr(nb::handle(objects[i])).c_str());
+        }
+        return;
+    }
+    if (*from == to || *from == Scalar::boolean) return;
+    const char* at = numbers.data;
+    for (std::int64_t i = 0; i < numbers.size(); ++i, at += info(*from).bytes()) {
+        const Number number = read_scalar(*from, at);
+        if (!fits_cut(number, *from)) refuse(nb::repr(number_to_python(number, *from)).c_str());
+    }
+}
+
+void write_foreign(const Array& view, PyObject* value, const char* api) {
+    runtime::HostWrite write(view, /*keeps=*/view.dtype.is_struct());
+    nb::object target = numpy_view(write.array(), nb::handle(), api);
+    nb::object source =
+        array_pointer(value) ? numbers_of(memory_of(value, api).array, value, api) : numpy::as_array(value);
+    if (view.dtype.is_struct()) {
+        assign_structured(target, source, view.dtype, api);
+        return write.finish();
+    }
+    if (!numpy::scalar_of(*numpy::ndarray_pointer(source))) {
+        if (PyList_Check(value) || PyTuple_Check(value))
+            require_fit(*numpy::ndarray_pointer(source), view.dtype, api);  // an int too large even for 64 bits
+        throw UsageError(api, "cannot store " + describe(value) + " in an array of " + view.dtype.python_name(),
+                         ErrorCategory::type);
+    }
+    const bool is_python = PyList_Check(value) || PyTuple_Check(value) || PyFloat_Check(value) || PyLong_Check(value);
+    if (is_python) require_fit(*numpy::ndarray_pointer(source), view.dtype, api);
+    if (is_bits_in_numpy(view.dtype)) {
+        target = numpy::bits_of_numbers(target, view.dtype.scalar());
+        source = numpy::bits_of_numbers(source, view.dtype.scalar());
+    }
+    try {
+        numpy::copy_into(target, source);
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError)) throw;
+        const auto& from = *numpy::ndarray_pointer(source);
+        throw UsageError(api,
+                         "cannot store values of shape " +
+                             runtime::shape_text({from.shape().begin(), from.shape().end()}) + " in an array of " +
+                             view.dtype.python_name() + " of shape " + runtime::shape_text(view.shape()) +
+                             ": counted from the last, dimensions must be equal or 1",
+                         ErrorCategory::value);
+    }
+    write.finish();
+}
+
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
+                                   std::string_view argument) {
+    if (const numpy::NdArray* data = numpy::ndarray_pointer(object)) {
+        return view_of_ndarray(object, *data, element, ndim, api, argument);
+    }
+    PyObject* other = object.ptr();
+    static PyObject* module = nullptr;
+    if (nb::isinstance(object, function_of("warp._arrays.arrays", module, "ArrayView")))
+        return view_of_structure(object, element, ndim, api, argument);
+    if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__array_interface__")) {
+        // numpy.asarray makes no copy of either.
+        nb::object array = numpy::as_array(object);
+        return view_of_ndarray(array, *numpy::ndarray_pointer(array), element, ndim, api, argument);
+    }
+    if (PyObject_HasAttrString(other, "__cuda_array_interface__")) {
+        throw UsageError(api,
+                         std::string(argument) + " is " + describe(object) +
+                             " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
+    }
+    return std::nullopt;
+}
+
+// ---- the buffer protocol ----
+
+int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+    buffer->obj = nullptr;
+    try {
+        const Array& array = memory_of(self, "memoryview()").array;
+        require_plain(array.dtype, "memoryview()");
+        if (!array.device->is_host_memory)
+            throw UsageError("memoryview()", "the array is on '" + array.device->alias + "'. help: .numpy() copies it");
+        bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+        bool wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || !wants_strides;
+        bool wants_fortran = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
+        auto layout = std::make_unique<Layout>(full_layout(array));
+        bool is_fortran = layout->ndim <= 1 && array.is_contiguous();
+        if ((wants_c && !array.is_contiguous()) || (wants_fortran && !is_fortran)) {
+            throw UsageError("memoryview()", "the array is not contiguous. help: contiguous()");
+        }
+        static char empty[1];
+        buffer->buf = array.view.data ? static_cast<void*>(runtime::host_data(array)) : empty;
+        buffer->itemsize = info(array.dtype.scalar()).bytes();
+        buffer->len = array.size_bytes();
+        buffer->readonly = 0;
+        buffer->ndim = layout->ndim;
+        buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(info(array.dtype.scalar()).letter) : nullptr;
+        buffer->shape = flags & PyBUF_ND ? layout->shape : nullptr;
+        buffer->strides = wants_strides ? layout->strides : nullptr;
+        buffer->suboffsets = nullptr;
+        buffer->internal = layout.release();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        return -1;
+    }
+    Py_INCREF(self);
+    buffer->obj = self;
+    return 0;
+}
+
+void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Layout*>(buffer->internal); }
+
+// ---- the array interfaces ----
+
+PyObject* array_interface(PyObject* self, void*) {
+    return guarded([&] {
+        PyArray& value = value_of(self);
+        Type dtype = value.array.dtype;
+        bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
+        if (!plain || !value.array.device->is_host_memory) {
+            throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
+                             ErrorCategory::attribute);
+        }
+        Layout layout = full_layout(value.array);
+        const ScalarInfo& scalar = info(dtype.scalar());
+        nb::list shape, strides;
+        for (int i = 0; i < layout.ndim; ++i) {
+            shape.append(layout.shape[i]);
+            strides.append(layout.strides[i]);
+        }
+        nb::dict interface;
+        interface["version"] = 3;
+        interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
+        interface["shape"] = nb::tuple(shape);
+        interface["strides"] = value.array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
+        interface["data"] = nb::make_tuple(value.array.address(), false);
+        return interface.release().ptr();
+    });
+}
+
+PyObject* cuda_array_interface(PyObject*, void*) {
+    return guarded([]() -> PyObject* {
+        throw UsageError("array.__cuda_array_interface__", "the array is on 'cpu'. help: __array_interface__",
+                         ErrorCategory::attribute);
+    });
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,142 @@
+// The C++ half of warp.utils: sums, scans, sorts and runs of whole arrays. python/warp/utils.py checks the arguments,
+// says what is wrong with them and has the documentation; these functions are not for anybody else.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/gradients/recording.h"
+#include "bindings/values/types.h"
+#include "runtime/primitives.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+PyArray& array_of(nb::handle object) { return array_argument(object.ptr(), "warp.utils", "array"); }
+
+// Sums go to `out`, or, without one, come back as a list: Python ints and floats in the width of the addition.
+nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::handle out) {
+    if (!out.is_none()) {
+        PyArray& to = array_of(out);
+        to.array.device->primitives().write_totals(totals, of, to.array);
+        count_write(to);
+        return nb::borrow(out);
+    }
+    nb::list values;
+    for (const runtime::Total& total : totals) {
+        if (info(of).is_float()) {
+            values.append(total.real);
+        } else if (info(of).is_signed()) {
+            values.append(total.whole);
+        } else {
+            values.append(static_cast<std::uint64_t>(total.whole));
+        }
+    }
+    return values;
+}
+
+}  // namespace
+
+void bind_array_primitives(nb::module_& m) {
+    nb::module_ primitives = m.def_submodule("primitives");
+    primitives.def(
+        "sum",
+        [](nb::handle array, int axis, nb::handle out) {
+            const Array& values = array_of(array).array;
+            std::vector<runtime::Total> totals;
+            without_gil(values.size_bytes(), [&] { totals = values.device->primitives().sum(values, axis); });
+            return deliver(totals, values.dtype.scalar(), out);
+        },
+        nb::arg("array"), nb::arg("axis"), nb::arg("out").none());
+    primitives.def(
+        "inner",
+        [](nb::handle a, nb::handle b, int axis, nb::handle out) {
+            const Array &left = array_of(a).array, &right = array_of(b).array;
+            std::vector<runtime::Total> totals;
+            without_gil(left.size_bytes(), [&] { totals = left.device->primitives().inner(left, right, axis); });
+            return deliver(totals, left.dtype.scalar(), out);
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("axis"), nb::arg("out").none());
+    primitives.def("scan", [](nb::handle from, nb::handle to, bool inclusive) {
+        PyArray& target = array_of(to);
+        const Array& source = array_of(from).array;
+        without_gil(source.size_bytes(), [&] { source.device->primitives().scan(source, target.array, inclusive); });
+        count_write(target);
+    });
+    primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
+        PyArray &key_array = array_of(keys), &value_array = array_of(values);
+        without_gil(count * key_array.array.dtype.size_bytes(), [&] {
+            key_array.array.device->primitives().sort_pairs(key_array.array, value_array.array, count);
+        });
+        count_write(key_array);
+        count_write(value_array);
+    });
+    primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
+                                       std::int64_t count) {
+        PyArray &key_array = array_of(keys), &value_array = array_of(values);
+        const Array first = runtime::contiguous(runtime::on_host(array_of(begins).array));
+        const Array last = runtime::contiguous(runtime::on_host(array_of(ends).array));
+        const auto* const from = reinterpret_cast<const std::int32_t*>(runtime::host_data(first));
+        const auto* const to = reinterpret_cast<const std::int32_t*>(runtime::host_data(last));
+        std::vector<runtime::Segment> segments(static_cast<std::size_t>(first.size()));
+        for (std::size_t i = 0; i < segments.size(); ++i) {
+            segments[i] = {from[i], to[i]};
+            if (segments[i].begin < 0 || segments[i].begin > segments[i].end || segments[i].end > count) {
+                throw UsageError("segmented_sort_pairs()",
+                                 "segment " + std::to_string(i) + " goes from " + std::to_string(segments[i].begin) +
+                                     " to " + std::to_string(segments[i].end) +
+                                     ", expected 0 <= start <= end <= " + std::to_string(count),
+                                 ErrorCategory::value);
+            }
+        }
+        without_gil(key_array.array.size_bytes(), [&] {
+            key_array.array.device->primitives().sort_segments(key_array.array, value_array.array, segments);
+        });
+        count_write(key_array);
+        count_write(value_array);
+    });
+    primitives.def("encode_runs",
+                   [](nb::handle values, std::int64_t count, nb::handle run_values, nb::handle run_lengths) {
+                       PyArray &found = array_of(run_values), &lengths = array_of(run_lengths);
+                       const Array& source = array_of(values).array;
+                       std::int64_t runs = 0;
+                       without_gil(source.size_bytes(), [&] {
+                           runs = source.device->primitives().encode_runs(source, count, found.array, lengths.array);
+                       });
+                       count_write(found);
+                       count_write(lengths);
+                       return runs;
+                   });
+    primitives.def(
+        "matmul",
+        [](nb::handle a, nb::handle b, nb::handle c, nb::handle d, double alpha, double beta) {
+            PyArray& to = array_of(d);
+            const Array &left = array_of(a).array, &right = array_of(b).array;
+            const Array* added = c.is_none() ? nullptr : &array_of(c).array;
+            // Worth releasing the GIL by the work, which is more than the bytes.
+            without_gil(to.array.size() * left.view.shape[left.ndim - 1],
+                        [&] { to.array.device->primitives().matmul(left, right, added, to.array, alpha, beta); });
+            count_write(to);
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));
+    // A view of the same elements with another shape: axes of one element, and missing ones in front, are repeated.
+    primitives.def("broadcast", [](nb::handle array, const std::vector<std::int64_t>& shape) {
+        return nb::steal(make_view(array_of(array), [&](const Array& from) {
+            Array view = from;
+            view.ndim = static_cast<int>(shape.size());
+            for (int i = 0; i < view.ndim; ++i) {
+                int axis = i - (view.ndim - from.ndim);
+                bool repeated = axis < 0 || (from.view.shape[axis] == 1 && shape[static_cast<std::size_t>(i)] != 1);
+                view.view.shape[i] = shape[static_cast<std::size_t>(i)];
+                view.view.strides[i] = repeated ? 0 : from.view.strides[axis];
+            }
+            return view;
+        }));
+    });
+    primitives.def("overlap",
+                   [](nb::handle a, nb::handle b) { return runtime::overlap(array_of(a).array, array_of(b).array); });
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,338 @@
+#include "bindings/gradients/recorded_launch.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/arrays/nested_arrays.h"
+#include "bindings/python/device.h"
+#include "bindings/structs/structs.h"
+#include "bindings/values/types.h"
+#include "bindings/values/values.h"
+#include "ir/typing.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+// The arrays of the block, in the order of Kernel::arrays().
+std::vector<PyLaunch::Argument> arguments_of(PyKernel& kernel, std::span<PyObject* const> values) {
+    const std::vector<program::ArrayPlace>& places = kernel.core().arrays();
+    std::vector<PyLaunch::Argument> found(places.size());
+    for (std::size_t i = 0; i < places.size();) {
+        const int parameter = places[i].parameter;
+        const nb::handle value = values[static_cast<std::size_t>(parameter)];
+        if (places[i].is_parameter) {
+            found[i++].array = array_pointer(value);
+            continue;
+        }
+        // Both are in the order of the fields; what is no struct of ours has none.
+        StructValue* const structure = struct_pointer(value);
+        const std::span<StructValue::Slot> slots = structure ? structure->slots() : std::span<StructValue::Slot>();
+        for (auto slot = slots.begin(); i < places.size() && places[i].parameter == parameter; ++i) {
+            if (slot == slots.end()) continue;
+            found[i].array = slot->array.is_valid() ? array_pointer(slot->array) : nullptr;
+            ++slot;
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+PyLaunch::PyLaunch(Given given)
+    : RecordedLaunch(kernel_pointer(given.kernel)->core(), given.device, given.block, given.dims,
+                     arguments_of(*kernel_pointer(given.kernel), given.values)),
+      kernel_object_(std::move(given.kernel)) {
+    for (const Argument& one : arrays())
+        if (one.array) object_of(*one.array).release();  // until the end of this launch
+    if (!given.holders.empty()) rest().holders = given.holders;
+    // Memory that is no array, and structs, are rare.
+    if (!rest_ && !kernel().has_structs()) return;
+    for (std::size_t i = 0; i < given.values.size(); ++i) {
+        const Type type = kernel().types()[i];
+        const nb::handle value = given.values[i];
+        if (type.is_array() && !value.is_none() && !array_pointer(value))
+            rest().values.emplace_back(i, nb::borrow(value));
+        StructValue* const structure = type.is_struct() ? struct_pointer(value) : nullptr;
+        if (structure &&
+            std::ranges::any_of(structure->slots(), [](const auto& slot) { return slot.array.is_valid(); }))
+            rest().structs.push_back(nb::borrow(value));
+    }
+    find_nested(given.values);
+}
+
+PyLaunch::~PyLaunch() {
+    for (const Argument& one : arrays())
+        if (one.array) object_of(*one.array).dec_ref();
+}
+
+void PyLaunch::find_nested(std::span<PyObject* const> values) {
+    std::vector<Nested> nested;
+    const std::vector<Type>& types = kernel().types();
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const Type type = types[i].is_array() ? types[i].element() : types[i];
+        if (!type.is_struct() || !ir::holds_array(type)) continue;
+        Nested& one = nested.emplace_back();
+        one.parameter = i;
+        for (nb::object& array : nested_arrays(values[i])) {
+            one.arrays.push_back(array_pointer(array));
+            rest().nested.push_back(std::move(array));
+        }
+    }
+    if (!nested.empty()) set_nested(std::move(nested));
+}
+
+// An instance with these bytes, and with the launch's arrays in its fields.
+nb::object PyLaunch::struct_value(std::size_t parameter, const std::byte* bytes) const {
+    const Type type = kernel().types()[parameter];
+    nb::object made = new_struct(type);
+    StructValue& structure = *struct_pointer(made);
+    std::memcpy(structure.data(), bytes, static_cast<std::size_t>(type.size_bytes()));
+    structure.set_from_memory();
+    auto slot = structure.slots().begin();
+    for (std::size_t i = 0; i < arrays().size(); ++i) {
+        if (kernel().arrays()[i].parameter != static_cast<int>(parameter)) continue;
+        if (arrays()[i].array) slot->array = object_of(*arrays()[i].array);
+        ++slot;
+    }
+    return made;
+}
+
+nb::list PyLaunch::values() const {
+    const std::vector<std::byte> bytes = block();
+    nb::list result;
+    const auto known = [&](std::size_t parameter) -> nb::object {
+        if (rest_)
+            for (const auto& [at, value] : rest_->values)
+                if (at == parameter) return value;
+        const Type type = kernel().types()[parameter];
+        const std::byte* const from = bytes.data() + kernel().layout().offsets[parameter];
+        if (type.is_struct()) return struct_value(parameter, from);
+        if (!type.is_array()) return value_to_python(type, from);
+        for (std::size_t i = 0; i < arrays().size(); ++i)
+            if (arrays()[i].array && kernel().arrays()[i].parameter == static_cast<int>(parameter))
+                return object_of(*arrays()[i].array);
+        return nb::none();
+    };
+    for (std::size_t i = 0; i < kernel().types().size(); ++i) result.append(known(i));
+    return result;
+}
+
+std::vector<nb::object> PyLaunch::structs() const { return rest_ ? rest_->structs : std::vector<nb::object>(); }
+
+int PyLaunch::traverse(visitproc visit, void* arg) const {
+    Py_VISIT(kernel_object_.ptr());
+    for (const Argument& one : arrays())
+        if (one.array) Py_VISIT(object_of(*one.array).ptr());
+    if (!rest_) return 0;
+    for (const auto& [parameter, value] : rest_->values) Py_VISIT(value.ptr());
+    for (const std::vector<nb::object>* all : {&rest_->structs, &rest_->nested})
+        for (const nb::object& one : *all) Py_VISIT(one.ptr());
+    return 0;
+}
+
+std::vector<runtime::BufferPtr> PyLaunch::show_nested(std::byte* before, std::byte* after) const {
+    nb::list originals, copies;
+    for (const Nested& nested : this->nested()) {
+        for (const program::NeedPtr& need : nested.needs) {
+            if (!need->copy) continue;
+            originals.append(object_of(*need->of));
+            copies.append(nb::steal(make_array(*need->copy)));
+        }
+    }
+    std::vector<runtime::BufferPtr> holders;
+    const std::vector<program::ArrayPlace>& places = kernel().arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto& [array, need] = arrays()[i];
+        if (!array || !ir::holds_array(places[i].type.element())) continue;
+        const nb::object shown = need && need->copy ? nb::steal(make_array(*need->copy)) : object_of(*array);
+        const runtime::Array leading = array_pointer(with_nested(shown, originals, copies))->array;
+        program::view_at(before, places[i].offset).data = leading.view.data;
+        if (!places[i].is_parameter) program::view_at(after, places[i].offset).data = leading.view.data;
+        holders.push_back(leading.buffer);
+    }
+    return holders;
+}
+
+// ---- for Python ----
+
+namespace {
+
+using Launch = PyLaunch;
+
+nb::list objects_of(const program::TapeEntry::Group& variables) {
+    nb::list result;
+    for (const program::Variable* one : variables) result.append(object_of(*one));
+    return result;
+}
+
+// The arrays that the program has given.
+nb::list known_arrays(const Launch& launch) {
+    nb::list result;
+    for (const Launch::Argument& one : launch.arrays())
+        if (one.array) result.append(object_of(*one.array));
+    return result;
+}
+
+nb::list all_arrays(const Launch& launch) {
+    nb::list result = known_arrays(launch);
+    for (const Launch::Nested& nested : launch.nested())
+        for (const program::Variable* one : nested.arrays) result.append(object_of(*one));
+    return result;
+}
+
+nb::list written(const Launch& launch) {
+    nb::list result;
+    for (const program::TapeEntry::Group& group : launch.written()) result.append(objects_of(group));
+    return result;
+}
+
+nb::list may_start(const Launch& launch) {
+    nb::list result;
+    for (const program::TapeEntry::Group& group : launch.written())
+        for (const program::Variable* one : group) result.append(object_of(*one));
+    return result;
+}
+
+// (array, whether it is written)
+nb::list uses(const Launch& launch) {
+    nb::list result;
+    const std::vector<program::ArrayPlace>& places = launch.kernel().arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const program::Variable* const array = launch.arrays()[i].array;
+        if (!array) continue;
+        const bool writes = launch.needs().writes[static_cast<std::size_t>(places[i].parameter)];
+        result.append(nb::make_tuple(object_of(*array), writes));
+    }
+    for (const Launch::Nested& nested : launch.nested())
+        for (const program::Variable* one : nested.arrays)
+            result.append(nb::make_tuple(object_of(*one), bool(launch.needs().writes_within[nested.parameter])));
+    return result;
+}
+
+// By argument, those that the adjoint reads.
+nb::dict before(const Launch& launch) {
+    nb::dict result;
+    const std::vector<program::ArrayPlace>& places = launch.kernel().arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (!launch.arrays()[i].before) continue;
+        const nb::int_ parameter(places[i].parameter);
+        if (!result.contains(parameter)) result[parameter] = nb::list();
+        nb::borrow<nb::list>(result[parameter]).append(nb::cast(launch.arrays()[i].before));
+    }
+    return result;
+}
+
+nb::dict after(const Launch& launch) {
+    nb::dict result;
+    for (const auto& [parameter, need] : launch.after()) result[nb::int_(parameter)] = nb::cast(need);
+    return result;
+}
+
+nb::dict within(const Launch& launch) {
+    nb::dict result;
+    for (const Launch::Nested& nested : launch.nested())
+        if (!nested.needs.empty()) result[nb::int_(nested.parameter)] = nb::cast(nested.needs);
+    return result;
+}
+
+nb::dict nested(const Launch& launch) {
+    nb::dict result;
+    for (const Launch::Nested& nested : launch.nested()) result[nb::int_(nested.parameter)] = objects_of(nested.arrays);
+    return result;
+}
+
+nb::list records(const Launch& launch) {
+    nb::list result;
+    for (const runtime::Array& record : launch.records) result.append(nb::steal(make_array(record)));
+    return result;
+}
+
+nb::tuple dim(const Launch& launch) {
+    nb::list extents;
+    for (const std::int64_t extent : launch.dims().span()) extents.append(extent);
+    return nb::tuple(extents);
+}
+
+void bind_need(nb::module_& m) {
+    using program::Need;
+    nb::class_<Need>(m, "Need", "That an entry of a tape reads an array, and its adjoint does so again.")
+        .def(
+            "__init__",
+            [](Need* self, nb::handle array) { new (self) Need(array_argument(array.ptr(), "Tape", "array")); },
+            nb::arg("array"), nb::keep_alive<1, 2>())
+        .def_prop_ro(
+            "array", [](const Need& self) { return object_of(*self.of); }, "The array.")
+        .def_prop_rw(
+            "copy",
+            [](const Need& self) -> nb::object { return self.copy ? nb::steal(make_array(*self.copy)) : nb::none(); },
+            [](Need& self, nb::handle copy) {
+                self.copy = std::make_shared<const runtime::Array>(array_argument(copy.ptr(), "Tape", "copy").array);
+            },
+            "A copy of the contents that the entry saw; None while the array still has them.")
+        .def_prop_ro(
+            "copy_id", [](const Need& self) { return reinterpret_cast<std::uintptr_t>(self.copy.get()); },
+            "Tells copies apart: needs of the same contents share one. 0 without a copy.")
+        .def(
+            "contents",
+            [](const Need& self) { return self.copy ? nb::steal(make_array(*self.copy)) : object_of(*self.of); },
+            "An array with what the entry saw.");
+}
+
+}  // namespace
+
+void bind_recorded_launch(nb::module_& m) {
+    bind_need(m);
+    nb::class_<Launch>(m, "RecordedLaunch", "A launch on a tape: an entry of wp.Tape.launches.")
+        .def_prop_ro(
+            "kernel", [](const Launch& self) { return self.kernel_object(); }, "The kernel.")
+        .def_prop_ro("dim", &dim, "The grid, a tuple of 1 to 4 extents.")
+        .def_prop_ro(
+            "device", [](const Launch& self) { return device_to_python(self.device()); }, "Where it ran.")
+        .def_prop_ro("values", &Launch::values,
+                     "Its arguments. Structs, vectors and matrices, which may be changed later, are copies.")
+        .def_prop_ro(
+            "structs", [](const Launch& self) { return self.structs(); },
+            "Those of its arguments that are structs with arrays, themselves.")
+        .def_prop_ro(
+            "writes", [](const Launch& self) { return self.needs().writes; }, "By argument: whether it is written.")
+        .def_prop_ro(
+            "is_smooth", [](const Launch& self) { return self.needs().has_adjoint; },
+            "Whether there is an adjoint: it writes something that may have a gradient.")
+        .def_prop_ro(
+            "is_left_out", [](const Launch& self) { return self.needs().is_left_out; },
+            "Whether there is none only because of enable_backward=False.")
+        .def_prop_ro("before", &before, "Contents from before the launch that the adjoint reads: lists by argument.")
+        .def_prop_ro("within", &within, "The same of arrays that lie in elements of arguments.")
+        .def_prop_ro("after", &after, "Contents that the launch left which the adjoint reads, by argument.")
+        .def_prop_ro("nested", &nested, "The arrays that lie in elements, by argument.")
+        .def_prop_rw(
+            "records", &records,
+            [](Launch& self, nb::list kept) {
+                self.records.clear();
+                for (nb::handle one : kept) self.records.push_back(array_argument(one.ptr(), "Tape", "record").array);
+            },
+            "What its atomics returned: arrays.")
+        .def("known_arrays", &known_arrays, "The arrays that the program has given.")
+        .def("arrays", &all_arrays, "All arrays that it has to do with.")
+        .def("written", &written, "The arrays that it writes; those of one list count as one write to each memory.")
+        .def("may_start", &may_start, "The arrays whose gradients the backward pass may start from.")
+        .def("uses", &uses, "(array, whether it is written), for all arrays.")
+        .def(
+            "overwritten",
+            [](const Launch& self, nb::handle array) -> nb::object {
+                const int parameter = self.overwritten(array_argument(array.ptr(), "Tape", "array"));
+                return parameter < 0 ? nb::none() : nb::object(nb::int_(parameter));
+            },
+            nb::arg("array"),
+            "The number of the argument that the array is, if the launch overwrites all of it and does nothing else "
+            "with it; else None.")
+        .def("__repr__", [](const Launch& self) { return self.text(); });
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,150 @@
+#include "bindings/gradients/recording.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/arrays/nested_arrays.h"
+#include "bindings/gradients/tape.h"
+#include "bindings/structs/structs.h"
+#include "ir/typing.h"
+#include "program/finite.h"
+#include "program/gradient_claim.h"
+#include "program/settings.h"
+#include "program/tape_memory.h"
+#include "runtime/array.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+// (buffer, first byte, one past the last, writes so far): which memory an array shows, and how often it was written.
+nb::tuple memory_of_array(nb::handle object) {
+    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+    auto [begin, end] = array.extent();
+    return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.buffer.get()), reinterpret_cast<std::uintptr_t>(begin),
+                          reinterpret_cast<std::uintptr_t>(end), array.buffer ? array.buffer->version : 0);
+}
+
+nb::list keep_together(nb::list arrays) {
+    std::vector<const runtime::Array*> given;
+    for (nb::handle object : arrays) given.push_back(&array_argument(object.ptr(), "Tape", "array").array);
+    nb::list copies;
+    for (runtime::Array& copy : program::keep_together(given)) copies.append(nb::steal(make_array(std::move(copy))));
+    return copies;
+}
+
+// run(), and what wp.config.verify_fp says of the arrays that it writes.
+nb::object run_verified(const std::string& api, const std::string& writer, const std::string& what,
+                        const nb::dict& arrays, const nb::callable& run) {
+    if (!program::settings().verify_fp) return run();
+    program::FiniteCheck check;
+    for (const auto& [name, array] : arrays)
+        check.watch(nb::cast<std::string>(name), array_argument(array.ptr(), api.c_str(), "array").array);
+    nb::object result = run();
+    check.check(api, writer, what);
+    return result;
+}
+
+// run(), which adds to these arrays: nothing else that goes back does so at the same time.
+nb::object run_adding(const nb::list& arrays, const nb::callable& run) {
+    std::vector<program::Extent> memory;
+    for (nb::handle object : arrays) {
+        const auto [begin, end] = array_argument(object.ptr(), "Tape", "array").array.extent();
+        if (begin != end) memory.push_back({begin, end});
+    }
+    const program::GradientClaim claim(std::move(memory));
+    return run();
+}
+
+// The memory that an array is a part of, as bytes: a copy of it, or zeros.
+nb::object memory_like(nb::handle object, bool zeros) {
+    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+    const std::int64_t size = array.buffer ? array.buffer->size_bytes : 0;
+    runtime::Array bytes;
+    bytes.dtype = Type::scalar(Scalar::u8);
+    bytes.device = array.device;
+    bytes.view.shape[0] = size;
+    bytes.view.strides[0] = 1;
+    bytes.buffer = zeros ? runtime::allocate_zeroed(size, *array.device) : runtime::allocate(size, *array.device);
+    bytes.view.data = bytes.buffer->data;
+    if (!zeros && size > 0) {
+        without_gil(size, [&] { runtime::copy_bytes(*array.device, bytes.buffer->data, array.buffer->data, size); });
+        bytes.buffer->references.add_all(array.buffer->references, *bytes.buffer);
+    }
+    return nb::steal(make_array(std::move(bytes)));
+}
+
+// What `array` is in its own memory, in one from memory_like().
+nb::object view_in_memory(nb::handle object, nb::handle memory) {
+    const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
+    const runtime::BufferPtr& buffer = array_argument(memory.ptr(), "Tape", "memory").array.buffer;
+    runtime::Array view = array;
+    view.view.grad = nullptr;
+    view.buffer = buffer;
+    if (view.size() > 0) {
+        const void* const start = array.buffer ? array.buffer->data : nullptr;
+        const auto [low, high] = array.extent();
+        WEFT_CHECK(start && low >= start && high <= static_cast<const std::byte*>(start) + buffer->size_bytes,
+                   "an array lies outside of its memory");
+        view.view.data = runtime::moved(array.view.data, start, buffer->data);
+    }
+    return nb::steal(make_array(std::move(view)));
+}
+
+}  // namespace
+
+nb::object keep(nb::handle array) {
+    nb::list one;
+    one.append(array);
+    return keep_together(one)[0];
+}
+
+void count_write(PyArray& array) {
+    if (array.array.buffer) ++array.array.buffer->version;
+}
+
+void record_write(PyObject* to, PyObject* from) {
+    if (!active_tape()) return;
+    nb::handle(active_tape()).attr("_record_write")(nb::handle(to), from ? nb::handle(from) : nb::handle(Py_None));
+}
+
+void record_write(PyArray& to, PyArray* from) {
+    if (!active_tape()) return;
+    const auto same = [](const runtime::Array& array) { return array; };
+    nb::object target = nb::steal(make_view(to, same));
+    nb::object source = from ? nb::steal(make_view(*from, same)) : nb::none();
+    record_write(target.ptr(), from ? source.ptr() : nullptr);
+}
+
+void bind_recording(nb::module_& m) {
+    m.def("memory_of", &memory_of_array, nb::arg("array"));
+    m.def(
+        "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
+        nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
+    m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("writer"), nb::arg("what"), nb::arg("arrays"),
+          nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
+    m.def("run_adding", &run_adding, nb::arg("arrays"), nb::arg("run"),
+          "Calls run(), which adds to these gradients, while no other thread that goes back does so.");
+    m.def("memory_like", &memory_like, nb::arg("array"), nb::arg("zeros"),
+          "The memory that an array is a part of, as bytes: a copy of it, or zeros.");
+    m.def("view_in_memory", &view_in_memory, nb::arg("array"), nb::arg("memory"),
+          "What an array is in its own memory, in one from memory_like().");
+    m.def(
+        "holds_arrays",
+        [](nb::handle array) { return ir::holds_array(array_argument(array.ptr(), "Tape", "array").array.dtype); },
+        nb::arg("array"), "Whether its elements are structs with arrays.");
+    m.def("nested_arrays", &nested_arrays, nb::arg("value").none(),
+          "The arrays that lie in the elements of an array, or of the arrays in a struct, at any depth.");
+    m.def("with_nested", &with_nested, nb::arg("array"), nb::arg("originals"), nb::arg("copies"),
+          "A copy of an array of structs, whose elements lead to the copies in place of the originals, at any depth.");
+    m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
+    m.def("keep_together", &keep_together, nb::arg("arrays"),
+          "Copies of arrays of one memory, with the same strides; those that overlap do so in the copies too.");
+}
+
+}  // namespace weft::bindings

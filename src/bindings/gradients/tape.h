@@ -1,0 +1,37 @@
+// The base of wp.Tape: what is recorded, and what else of the tape is C++.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "bindings/gradients/recorded_launch.h"
+#include "program/tape.h"
+
+namespace weft::bindings {
+
+struct PyTape {
+    program::Tape tape;
+    // A class of Python's does something else with launches: they are handed to its _record_launch().
+    bool takes_launches = false;
+};
+
+// The tape that records what this thread does; null where none does. The Python object, and what is in it.
+PyObject* active_tape();
+PyTape* active_recorder();
+void set_active_tape(nb::handle tape);
+
+// While it lives, no tape records what this thread does.
+class Unrecorded {
+public:
+    Unrecorded();
+    ~Unrecorded();
+    Unrecorded(const Unrecorded&) = delete;
+    Unrecorded& operator=(const Unrecorded&) = delete;
+
+private:
+    PyObject* tape_;
+    PyTape* recorder_;
+};
+
+void bind_tape(nb::module_& m);
+
+}  // namespace weft::bindings

@@ -1,0 +1,225 @@
+#include "bindings/kernels/arguments.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bindings/arrays/array.h"
+#include "bindings/python/fastcall.h"
+#include "bindings/structs/structs.h"
+#include "bindings/values/types.h"
+#include "bindings/values/values.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+// "argument 2 'points' of kernel 'integrate'", counted from 1 as people do.
+std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index) {
+    return "argument " + std::to_string(index + 1) + " '" + parameter.name + "' of kernel '" + kernel.key + "'";
+}
+
+[[noreturn]] void throw_wrong_array(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index,
+                                    const PyArray& given) {
+    std::string found = given.is_annotation ? "an annotation (wp.array without data)"
+                                            : Type::array(given.array.dtype, given.array.ndim).python_name();
+    std::string help;
+    if (given.array.ndim != parameter.ndim) {
+        help =
+            "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " + std::to_string(parameter.ndim);
+    } else if (given.array.dtype != parameter.element) {
+        help = ". help: convert it with .astype(), or annotate the parameter as " +
+               Type::array(given.array.dtype, given.array.ndim).python_name();
+    }
+    throw UsageError(
+        "launch()",
+        subject(kernel, parameter, index) + " is " + found + ", expected " + parameter.type.python_name() + help,
+        ErrorCategory::type);
+}
+
+void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
+                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders) {
+    if (PyArray* given = array_pointer(value)) {
+        const runtime::Array& array = given->array;
+        if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
+            throw_wrong_array(kernel, parameter, index, *given);
+        }
+        if (array.device != &device) {
+            throw UsageError("launch()", subject(kernel, parameter, index) + " is " + parameter.type.python_name() +
+                                             " on '" + array.device->alias + "', the launch is on '" + device.alias +
+                                             "'. help: " + parameter.name + ".to('" + device.alias + "')");
+        }
+        std::memcpy(to, &array.view, sizeof(ArrayView));
+        return;
+    }
+    if (value.is_none()) {  // an empty array: S-LCH-013
+        ArrayView empty;
+        std::memcpy(to, &empty, sizeof empty);
+        return;
+    }
+    std::string name = subject(kernel, parameter, index);
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, "launch()", name);
+    if (!foreign) {
+        throw UsageError("launch()",
+                         name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
+                             ". help: wp.array(...), a NumPy array or an object with __array_interface__",
+                         ErrorCategory::type);
+    }
+    if (foreign->device != &device) {
+        throw UsageError("launch()", name + " is " + describe(value) + " in memory of '" + foreign->device->alias +
+                                         "', the launch is on '" + device.alias + "'. help: wp.array(" +
+                                         parameter.name + ", device='" + device.alias + "')");
+    }
+    std::memcpy(to, &foreign->view, sizeof(ArrayView));
+    holders.push_back(std::move(*foreign));
+}
+
+// The arrays in a struct: on this launch's device, and alive as long as the block points to them.
+void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
+                        runtime::Device& device, std::vector<runtime::Array>& holders) {
+    for (PyArray* array : arrays_in(value)) {
+        if (array->array.device != &device) {
+            throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
+                                             array->array.device->alias + "', the launch is on '" + device.alias + "'");
+        }
+        holders.push_back(array->array);
+        if (array->requires_grad) holders.push_back(array_pointer(array->grad)->array);
+    }
+}
+
+}  // namespace
+
+void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders) {
+    std::byte* to = block + parameter.offset;
+    switch (parameter.filler) {
+        case ParameterPlan::Filler::array:
+            pack_array(kernel, parameter, index, value, device, to, holders);
+            return;
+        case ParameterPlan::Filler::f32:
+            if (PyFloat_CheckExact(value)) {
+                const auto number = static_cast<float>(PyFloat_AS_DOUBLE(value));
+                std::memcpy(to, &number, sizeof number);
+                return;
+            }
+            break;
+        case ParameterPlan::Filler::i32:
+            if (PyLong_CheckExact(value)) {
+                int overflow = 0;
+                long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+                if (!overflow && number == static_cast<std::int32_t>(number)) {
+                    auto narrow = static_cast<std::int32_t>(number);
+                    std::memcpy(to, &narrow, sizeof narrow);
+                    return;
+                }
+            }
+            break;
+        case ParameterPlan::Filler::value:
+            break;
+    }
+    if (!write_value(value, parameter.type, to)) {
+        const std::string message =
+            subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name();
+        // Components that are missing, too many or of another kind.
+        if (!parameter.type.is_scalar() && !parameter.type.is_struct() && (value == Py_None || PySequence_Check(value)))
+            throw UsageError("launch()", message, ErrorCategory::value);
+        throw_unfit("launch()", message, value, parameter.type);
+    }
+    if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
+}
+
+namespace {
+
+bool read_extent(PyObject* object, std::int64_t& extent) {
+    if (PyLong_CheckExact(object)) {
+        extent = PyLong_AsLongLong(object);
+    } else if (PyIndex_Check(object)) {
+        nb::object index = nb::steal(PyNumber_Index(object));
+        if (!index.is_valid()) {  // a NumPy array of several extents
+            PyErr_Clear();
+            return false;
+        }
+        extent = PyLong_AsLongLong(index.ptr());
+    } else {
+        return false;
+    }
+    if (extent == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        throw UsageError("launch()",
+                         "dim " + std::string(nb::repr(nb::handle(object)).c_str()) + " does not fit into 64 bits",
+                         ErrorCategory::value);
+    }
+    return true;
+}
+
+}  // namespace
+
+Dimensions read_dimensions(PyObject* dim) {
+    Dimensions result;
+    if (read_extent(dim, result.extents[0])) {
+        result.count = 1;
+        return result;
+    }
+    const bool is_list = !PyUnicode_Check(dim) && !PyDict_Check(dim) && !PyAnySet_Check(dim);
+    nb::object items = is_list ? sequence_items(dim) : nb::object();
+    if (!items.is_valid()) {
+        throw UsageError("launch()", "dim is " + describe(dim) + ", expected an int or a tuple of 1 to 4 ints",
+                         ErrorCategory::type);
+    }
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
+    if (count < 1 || count > kMaxDims) {
+        throw UsageError("launch()", "dim has " + std::to_string(count) + " extents, expected 1 to 4",
+                         ErrorCategory::value);
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), i);
+        if (!read_extent(item, result.extents[i])) {
+            throw UsageError("launch()", "dim[" + std::to_string(i) + "] is " + describe(item) + ", expected an int",
+                             ErrorCategory::type);
+        }
+    }
+    result.count = static_cast<std::size_t>(count);
+    return result;
+}
+
+// A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
+static Dimensions infer_dimensions(PyKernel& kernel, const std::byte* block) {
+    program::Kernel& core = kernel.core();
+    const int tid_rank = core.code(core.configured().debug).tid_rank();
+    auto fail = [&](const std::string& why) {
+        throw UsageError("launch()",
+                         "dim is missing, and cannot be inferred for kernel '" + kernel.key + "': " + why +
+                             ". help: dim=n or dim=(n, m)",
+                         ErrorCategory::type);
+    };
+    for (const ParameterPlan& parameter : kernel.parameters()) {
+        if (parameter.filler != ParameterPlan::Filler::array) continue;
+        if (parameter.ndim != tid_rank) {
+            fail("its first array '" + parameter.name + "' has " + std::to_string(parameter.ndim) +
+                 " dimensions, and wp.tid() is " +
+                 (tid_rank == 0 ? std::string("not used") : "unpacked to " + std::to_string(tid_rank) + " names"));
+        }
+        auto* view = reinterpret_cast<const ArrayView*>(block + parameter.offset);
+        Dimensions result;
+        result.count = static_cast<std::size_t>(parameter.ndim);
+        std::copy(view->shape, view->shape + parameter.ndim, result.extents);
+        return result;
+    }
+    fail("it has no array parameter");
+    return {};
+}
+
+Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* block) {
+    return dim && dim != Py_None ? read_dimensions(dim) : infer_dimensions(kernel, block);
+}
+
+void check_count(PyKernel& kernel, std::size_t given) {
+    std::size_t expected = kernel.parameters().size();
+    if (given == expected) return;
+    throw UsageError("launch()",
+                     "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
+                         " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
+                         std::to_string(expected),
+                     ErrorCategory::type);
+}
+
+}  // namespace weft::bindings

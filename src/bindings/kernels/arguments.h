@@ -1,0 +1,33 @@
+// What a launch is given, brought into the form that machine code takes: the argument block and the grid.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bindings/kernels/kernel.h"
+#include "runtime/array.h"
+
+namespace weft::bindings {
+
+// Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive.
+// Throws UsageError where the value does not fit the parameter.
+void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders);
+
+struct Dimensions {
+    std::int64_t extents[8];
+    std::size_t count = 0;
+    std::span<const std::int64_t> span() const { return {extents, count}; }
+};
+
+// Throws UsageError where a kernel gets more or fewer arguments than it takes.
+void check_count(PyKernel& kernel, std::size_t given);
+
+// dim=: an int, or 1 to 4 of them.
+Dimensions read_dimensions(PyObject* dim);
+// Those of a launch; without dim the shape of the first array, where it fits what tid() is unpacked to.
+Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* block);
+
+}  // namespace weft::bindings

@@ -1,0 +1,41 @@
+// What a launch is given in Python, packed: for adjoints, forward mode, and launches that a tape is told of.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bindings/kernels/arguments.h"
+#include "bindings/kernels/kernel.h"
+#include "program/launch.h"
+
+namespace weft::bindings {
+
+class Packed {
+public:
+    Packed(nb::handle kernel_object, nb::list given, nb::handle device_object, const char* api);
+
+    // Those that there are.
+    std::vector<transform::Gradient> gradients();
+    // The same block, with the arrays that have a copy showing that.
+    std::vector<std::byte> with_copies(nb::list copies) const;
+    // Gradients in place of those of the arrays, each laid out as its array.
+    void use_gradients(nb::list gradients);
+    // The tangents of the arguments, laid out like them; of those that have none, zeros.
+    std::vector<std::byte> tangents(nb::list given);
+
+    nb::object kernel_object;  // the one that runs: of a generic kernel an instance
+    PyKernel& kernel;
+    const std::vector<ParameterPlan>& parameters;
+    runtime::Device& device;
+    std::vector<runtime::Array> holders;  // of memory that the block shows
+    std::vector<PyObject*> values;
+    std::vector<std::byte> block;
+
+private:
+    ArrayView* view(std::size_t i);
+};
+
+}  // namespace weft::bindings

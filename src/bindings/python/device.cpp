@@ -1,0 +1,245 @@
+#include "bindings/python/device.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <map>
+#include <new>
+#include <string>
+
+#include "bindings/arrays/array.h"
+#include "bindings/values/types.h"
+#include "program/run.h"
+#include "runtime/cpu/device.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Device;
+
+// Memory outside of arrays. Pinned memory is for transfers to CUDA devices: here it is host memory as any other.
+struct HostAllocator {
+    static constexpr std::align_val_t kAlignment{64};
+
+    Device* device;
+    bool is_pinned;
+
+    std::uintptr_t allocate(std::size_t size) const {
+        return reinterpret_cast<std::uintptr_t>(::operator new(size, kAlignment));
+    }
+    void deallocate(std::uintptr_t address, std::size_t size) const {
+        ::operator delete(reinterpret_cast<void*>(address), size, kAlignment);
+    }
+    nb::object memory_kind() const {
+        return nb::module_::import_("warp._devices.enums").attr("MemoryKind").attr(is_pinned ? "PINNED" : "HOST");
+    }
+};
+
+// What CUDA devices have more to say about. The CPU has the same attributes, with the values for "none".
+void bind_cuda_properties(nb::class_<Device>& device) {
+    struct Property {
+        const char* name;
+        const char* meaning;
+    };
+    for (auto [name, meaning] : {
+             Property{"is_uva", "Whether a CUDA device shares addresses with the host."},
+             Property{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool."},
+             Property{"is_mempool_enabled", "Whether a CUDA device allocates from a memory pool."},
+             Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
+             Property{"is_primary", "Whether a CUDA device is its primary context."},
+             Property{"is_capturing", "Whether a graph is being recorded on the device."},
+             Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
+             Property{"has_context", "Whether a CUDA device has a context."},
+             Property{"has_stream", "Whether the device has streams."},
+         })
+        device.def_prop_ro(name, [](const Device&) { return false; }, meaning);
+    for (auto [name, meaning] : {
+             Property{"arch", "The architecture of a CUDA device, 86 for 8.6; 0 for the CPU."},
+             Property{"sm_count", "Multiprocessors of a CUDA device; 0 for the CPU."},
+             Property{"max_shared_memory_per_block", "Bytes that a block's threads share on CUDA; 0 for the CPU."},
+         })
+        device.def_prop_ro(name, [](const Device&) { return 0; }, meaning);
+    for (auto [name, meaning] : {
+             Property{"uuid", "The identity of a CUDA device; None for the CPU."},
+             Property{"pci_bus_id", "Where a CUDA device sits; None for the CPU."},
+             Property{"context", "The context of a CUDA device; None for the CPU."},
+         })
+        device.def_prop_ro(name, [](const Device&) { return nb::none(); }, meaning);
+}
+
+bool equals(const Device& self, nb::handle other) {
+    if (PyUnicode_Check(other.ptr())) return self.alias == nb::cast<std::string>(other);
+    const Device* device = nullptr;
+    return nb::try_cast(other, device) && device == &self;
+}
+
+}  // namespace
+
+runtime::Device& device_from_python(nb::handle object, std::string_view api) {
+    if (!object.is_valid() || object.is_none()) return runtime::default_device();
+    if (PyUnicode_Check(object.ptr())) {
+        Py_ssize_t length;
+        const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
+        if (!text) throw nb::python_error();
+        return runtime::device({text, static_cast<std::size_t>(length)});
+    }
+    Device* device = nullptr;
+    if (nb::try_cast(object, device) && device) return *device;
+    throw UsageError(api, "a device is a name like 'cpu', a Device or None, got " + describe(object),
+                     ErrorCategory::value);
+}
+
+nb::object device_to_python(runtime::Device& device) {
+    static auto* objects = new std::map<Device*, PyObject*>;
+    PyObject*& object = (*objects)[&device];
+    if (!object) object = nb::cast(&device, nb::rv_policy::reference).release().ptr();
+    return nb::borrow(object);
+}
+
+void bind_devices(nb::module_& m) {
+    nb::class_<HostAllocator>(m, "HostAllocator", "Where the memory of the CPU's arrays comes from.")
+        .def("allocate", &HostAllocator::allocate, nb::arg("size_in_bytes"),
+             "The address of that many bytes, at a multiple of 64; they are freed by deallocate().")
+        .def("deallocate", &HostAllocator::deallocate, nb::arg("ptr"), nb::arg("size_in_bytes"),
+             "Frees what allocate() gave.")
+        .def_prop_ro("memory_kind", &HostAllocator::memory_kind, "A wp.MemoryKind: HOST or PINNED.");
+
+    nb::class_<Device> device(m, "Device",
+                              "A processor that owns arrays and runs kernels. Compares equal to its name.");
+    device.def_ro("alias", &Device::alias, "The name programs use: \"cpu\", \"cuda:0\".")
+        .def_ro("name", &Device::name, "The name of the processor.")
+        .def_ro("ordinal", &Device::ordinal, "Number of a CUDA device; -1 for the CPU.")
+        .def_ro("is_cpu", &Device::is_cpu, "Whether this is the processor that Python runs on.")
+        .def_prop_ro(
+            "is_cuda", [](const Device& self) { return !self.is_cpu; }, "Whether this is a GPU.")
+        .def("__str__", [](const Device& self) { return self.alias; })
+        .def("__repr__", [](const Device& self) { return "'" + self.alias + "'"; })
+        .def_prop_ro(
+            "stream",
+            [](const Device& self) -> nb::object {
+                throw UsageError("Device.stream", "device '" + self.alias + "' has no streams");
+            },
+            "The current stream of a CUDA device; an error for the CPU.")
+        .def(
+            "set_stream",
+            [](const Device& self, nb::handle, bool) {
+                throw UsageError("Device.set_stream()", "device '" + self.alias + "' has no streams");
+            },
+            nb::arg("stream").none(), nb::arg("sync") = true,
+            "Makes a stream the current one of a CUDA device; an error for the CPU.")
+        .def_prop_ro("total_memory", &Device::total_memory, "Bytes of memory that the device has.")
+        .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that nobody uses at the moment.")
+        .def(
+            "can_access",
+            [](Device& self, nb::handle other) { return &device_from_python(other, "Device.can_access()") == &self; },
+            nb::arg("other"), "Whether kernels of this device can read and write the memory of another.")
+        .def(
+            "get_allocator", [](Device& self, bool pinned) { return HostAllocator{&self, pinned}; },
+            nb::arg("pinned") = false, "What the memory of arrays on this device comes from.")
+        .def("__eq__", &equals, nb::arg("other").none())
+        .def(
+            "__ne__", [](const Device& self, nb::handle other) { return !equals(self, other); },
+            nb::arg("other").none())
+        // Equal to its name, so it hashes as its name.
+        .def("__hash__", [](const Device& self) { return nb::hash(nb::str(self.alias.c_str())); });
+    bind_cuda_properties(device);
+
+    m.def(
+        "get_device", [](nb::handle name) { return device_to_python(device_from_python(name, "get_device()")); },
+        nb::arg("ident") = nb::none(),
+        "The device of a name (or a Device itself); without an argument, the default device of this thread.\n\n"
+        "Raises: UsageError where there is no such device.");
+    m.def(
+        "set_device", [](nb::handle name) { runtime::set_default_device(device_from_python(name, "set_device()")); },
+        nb::arg("ident"), "Makes a device the default of this thread.");
+    m.def(
+        "get_devices",
+        [] {
+            nb::list result;
+            for (Device* device : runtime::devices()) result.append(device_to_python(*device));
+            return result;
+        },
+        "All devices: the CPU first.");
+    m.def(
+        "get_cuda_devices",
+        [] {
+            nb::list result;
+            for (Device* device : runtime::devices()) {
+                if (!device->is_cpu) result.append(device_to_python(*device));
+            }
+            return result;
+        },
+        "All CUDA devices, by ordinal.");
+    m.def(
+        "get_cuda_device",
+        [](nb::handle ordinal) -> nb::object {
+            const std::string name = ordinal.is_none() ? "cuda" : "cuda:" + nb::cast<std::string>(nb::str(ordinal));
+            for (Device* device : runtime::devices()) {
+                if (!device->is_cpu && device->alias == name) return device_to_python(*device);
+            }
+            throw UsageError("get_cuda_device()",
+                             "there is no device '" + name + "': this build has no CUDA support, only 'cpu'",
+                             ordinal.is_none() ? ErrorCategory::runtime : ErrorCategory::index);
+        },
+        nb::arg("ordinal") = nb::none(), "The CUDA device of a number; without an argument, the current one.");
+    m.def(
+        "get_cuda_device_count",
+        [] {
+            int count = 0;
+            for (Device* device : runtime::devices()) count += !device->is_cpu;
+            return count;
+        },
+        "How many CUDA devices there are.");
+    m.def(
+        "is_host_memory",
+        [](nb::handle device) { return device_from_python(device, "is_host_memory()").is_host_memory; },
+        nb::arg("device"), "Whether Python may look at the memory of arrays in place.");
+    // For tests: a CPU device whose memory another library has (runtime/cpu/memory.h), at this address.
+    m.def(
+        "add_cpu_device",
+        [](std::string name, std::uintptr_t memory) {
+            runtime::add_device(
+                runtime::make_cpu_device(std::move(name), reinterpret_cast<const runtime::CpuMemory*>(memory)));
+        },
+        nb::arg("name"), nb::arg("memory"));
+    m.def("is_cpu_available", [] { return true; }, "Whether kernels can run on the CPU.");
+    m.def(
+        "is_cuda_available",
+        [] {
+            for (Device* device : runtime::devices()) {
+                if (!device->is_cpu) return true;
+            }
+            return false;
+        },
+        "Whether there is a CUDA device.");
+    m.def(
+        "is_device_available",
+        [](nb::handle name) {
+            for (Device* device : runtime::devices()) {
+                if (equals(*device, name)) return true;
+            }
+            return false;
+        },
+        nb::arg("device"), "Whether there is a device of this name.");
+    m.def(
+        "get_preferred_device", [] { return device_to_python(*runtime::devices().back()); },
+        "The first CUDA device where there is one, else the CPU.");
+    m.def(
+        "synchronize",
+        [] {
+            for (Device* device : runtime::devices()) device->synchronize();
+            program::flush_prints();
+        },
+        "Waits until all devices have done their work. Launches on the CPU end before they return.");
+    m.def(
+        "synchronize_device",
+        [](nb::handle device) {
+            device_from_python(device, "synchronize_device()").synchronize();
+            program::flush_prints();
+        },
+        nb::arg("device") = nb::none(),
+        "Waits until a device has done its work. Launches on the CPU end before they return.");
+}
+
+}  // namespace weft::bindings
