@@ -149,7 +149,7 @@ wanted = [*project["build-system"]["requires"], *project["project"]["dependencie
 wanted += groups["build"]
 if sys.argv[2:] != ["demo"]:
     wanted += [*extras["test"], *groups["dev"]]
-print(*wanted, sep="\n")
+print(*wanted, sep="\\n")
 """
 
 

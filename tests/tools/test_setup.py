@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 
@@ -52,6 +55,19 @@ def test_a_build_folder_of_a_demo_is_configured_again_for_the_tests(setup_tool, 
     assert setup_tool.is_configured(for_demo=True) and not setup_tool.is_configured(for_demo=False)
     (tmp_path / "CMakeCache.txt").write_text("WEFT_BUILD_TESTS:BOOL=ON\n")
     assert setup_tool.is_configured(for_demo=True) and setup_tool.is_configured(for_demo=False)
+
+
+def test_a_demo_needs_a_part_of_the_python_packages(tool):
+    setup = tool("setup")
+    command = [sys.executable, "-c", setup.REQUIREMENTS_SCRIPT, setup.ROOT / "pyproject.toml"]
+    full, demo = (
+        subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout.splitlines()
+        for more in ([], ["demo"])
+    )
+    assert set(demo) < set(full)
+    for name in ("numpy", "nanobind", "cmake", "pillow"):
+        assert any(line.startswith(name) for line in demo)
+    assert any(line.startswith("pytest") for line in set(full) - set(demo))
 
 
 def test_helpful_packages_alone_are_no_reason_to_fail(setup_tool, monkeypatch):
