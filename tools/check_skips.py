@@ -25,6 +25,9 @@ ALLOWED = {
     "Python keeps the text of -c from 3.13 on": 1,
     "thread 0 uses the other array": 2,
     "root may write everywhere": 1,
+    "this processor has all that Sapphire Rapids has": 1,
+    "needs a machine without CUDA": 1,
+    "there is a CUDA device": 1,
 }
 
 
