@@ -6,14 +6,10 @@ skips for it, or another reason, fail. Fewer are fine: a machine with a GPU, or 
     python tools/check_skips.py [REPORT]    of `pytest --report FILE`; `make test` leaves one in build/
 """
 
-import json
-import os
 import sys
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / os.environ.get("BUILD", "build") / "test-report.json"
+import run_report
 
 ALLOWED = {
     "a large test: run with --large": 102,
@@ -40,11 +36,7 @@ def complaints(report):
 
 
 def main():
-    file = Path(sys.argv[1]) if len(sys.argv) > 1 else REPORT
-    if not file.exists():
-        print(f"there is no report {file}: run `make test`, or `pytest --report {file}`", file=sys.stderr)
-        return 1
-    wrong = list(complaints(json.loads(file.read_text())))
+    wrong = list(complaints(run_report.load(sys.argv[1:])))
     print("\n".join(wrong), end="\n" if wrong else "")
     if wrong:
         print("tools/check_skips.py has the numbers that are allowed", file=sys.stderr)

@@ -11,16 +11,15 @@ in build/) and fails where the page says something else.
     python tools/check_status.py [REPORT] --update   rewrites the columns "state" and "test or theme"
 """
 
-import json
-import os
 import re
 import sys
 from collections import Counter
 from pathlib import Path
 
+import run_report
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/status.md"
-REPORT = ROOT / os.environ.get("BUILD", "build") / "test-report.json"
 ROW = re.compile(r"^\| (?P<id>[SPD]-[A-Z0-9-]+) \| (?P<subject>.*) \| (?P<state>open|part|done) \| (?P<where>.*) \|$")
 
 # How many items the contract has in each group; they are numbered from 1 on.
@@ -111,11 +110,8 @@ def summary(rows):
 
 def main():
     update = "--update" in sys.argv[1:]
-    file = next((Path(argument) for argument in sys.argv[1:] if argument != "--update"), REPORT)
-    if not file.exists():
-        print(f"there is no report {file}: run `make test`, or `pytest --report {file}`", file=sys.stderr)
-        return 1
-    tests, waits = shown(json.loads(file.read_text()))
+    report = run_report.load([argument for argument in sys.argv[1:] if argument != "--update"])
+    tests, waits = shown(report)
     lines = PAGE.read_text().splitlines()
     found, rows, wrong = set(), [], []
     for number, line in enumerate(lines):
