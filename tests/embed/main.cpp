@@ -3,36 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "check.h"
 #include "weft/program.h"
 
 namespace {
-
-int failures = 0;
-
-void check(bool holds, const std::string& what) {
-    if (holds) return;
-    ++failures;
-    std::printf("FAILED: %s\n", what.c_str());
-}
-
-// What the call throws, which must have all of these parts.
-template <typename Call>
-void expect_error(const Call& call, std::initializer_list<const char*> parts) {
-    try {
-        call();
-    } catch (const std::invalid_argument& error) {
-        for (const char* part : parts)
-            check(std::string(error.what()).find(part) != std::string::npos,
-                  std::string("'") + part + "' is not in: " + error.what());
-        return;
-    }
-    check(false, std::string("no error where one with '") + *parts.begin() + "' was expected");
-}
 
 struct Vec3 {
     float x, y, z;
