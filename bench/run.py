@@ -89,6 +89,7 @@ PROGRAMS = tuple(
         Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
         Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),
         Program("loops", BENCH / "compile" / "loops.py", (WEFT, PEER)),
+        Program("breaks", BENCH / "compile" / "breaks.py", (WEFT, PEER)),
         Program("sets", BENCH / "compile" / "sets.py", (WEFT, PEER)),
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),

@@ -123,6 +123,7 @@ Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointO
     : Copier(source), sweep_(sweep), options_(options) {
     find_own_accesses();
     find_active();
+    find_used();
 }
 
 std::unique_ptr<ir::Function> Reverser::run() {
@@ -196,6 +197,17 @@ void Reverser::find_active() {
     }
 }
 
+// The end of a region asks for adjoints only where the region is reversed, not for values.
+void Reverser::find_used() {
+    used_.assign(static_cast<std::size_t>(source_.value_count()), false);
+    ir::for_each_operation(source_.body, [&](const Operation& operation) {
+        const bool is_end = operation.op == Op::yield || operation.op == Op::return_;
+        for (const Value* operand : operation.operands)
+            if (!is_end || ir::region_of(operand) != operation.parent)
+                used_[static_cast<std::size_t>(operand->id)] = true;
+    });
+}
+
 // ---- adjoints ----
 
 Value* Reverser::adjoint_of(const Value* source) {
@@ -244,6 +256,7 @@ void Reverser::replay(const Region& region, bool record) {
         replay(inner, /*record=*/false);
         return std::vector<Value*>();
     };
+    const auto is_used = [&](const Value* value) { return used_[static_cast<std::size_t>(value->id)]; };
     std::size_t left = &region == &source_.body ? sweep_ : 0;
     for (const Operation* operation : region.operations) {
         b_.span = operation->span;
@@ -261,7 +274,10 @@ void Reverser::replay(const Region& region, bool record) {
             case Op::return_:
                 break;
             case Op::if_:
-                append_structured(*operation, {}, replayed);
+                // Its reverse replays the arms. What follows a break is in an arm, at any depth: with a copy here for
+                // each of them, n breaks would be n * n / 2 copies.
+                if (!record || std::any_of(operation->results.begin(), operation->results.end(), is_used))
+                    append_structured(*operation, {}, replayed);
                 break;
             case Op::for_:
             case Op::while_:

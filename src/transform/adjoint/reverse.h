@@ -59,6 +59,7 @@ private:
 
     // ---- reverse.cpp: values ----
     void find_active();
+    void find_used();
     bool is_active(const ir::Value* source) const { return active_[static_cast<std::size_t>(source->id)]; }
     ir::Value* adjoint_of(const ir::Value* source);  // null: zero
     ir::Value* adjoint_or_zero(const ir::Value* source);
@@ -68,7 +69,8 @@ private:
     std::vector<const ir::Value*> changed_outside(const Frame& frame) const;
 
     // ---- reverse.cpp: straight-line code ----
-    // Copies the region's operations, without effects; loops standing in it directly are recorded.
+    // Copies the region's operations, without effects. Where it is to be reversed (`record`), loops standing in it
+    // directly are recorded, and a branch that gives something to the end of the region alone is left out.
     void replay(const ir::Region& region, bool record);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
@@ -133,7 +135,8 @@ private:
     std::unordered_map<const ir::Operation*, Recorded> recorded_;
     std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
     std::vector<bool> active_;                                           // by id
-    std::unordered_map<const ir::Value*, ir::Value*> after_;             // parameters as they are after the launch
+    std::vector<bool> used_;  // by id: by more than the end of the region in which the value is computed
+    std::unordered_map<const ir::Value*, ir::Value*> after_;  // parameters as they are after the launch
 };
 
 }  // namespace weft::transform

@@ -10,17 +10,6 @@ using ir::Value;
 
 namespace {
 
-// True where something in the region may change memory.
-bool writes(const Operation& structured) {
-    for (const Region* region : structured.regions) {
-        for (const Operation* operation : region->operations) {
-            if (ir::only_speaks(operation->op)) continue;
-            if (operation->regions.empty() ? ir::has_effects(*operation) : writes(*operation)) return true;
-        }
-    }
-    return false;
-}
-
 bool is_yield_only(const Region& region) { return region.operations.size() == 1; }
 
 // Values that a select may choose between: those that live in registers.
@@ -41,6 +30,19 @@ int short_trip_count(const Number& lo, const Number& hi, const Number& step, boo
 }
 
 }  // namespace
+
+// Once for a round: regions of loops with many breaks lie deep in each other.
+bool Simplifier::find_writing(const Region& region) {
+    bool any = false;
+    for (const Operation* operation : region.operations) {
+        if (ir::only_speaks(operation->op)) continue;
+        bool writes = operation->regions.empty() && ir::has_effects(*operation);
+        for (const Region* inner : operation->regions) writes |= find_writing(*inner);
+        if (writes && !operation->regions.empty()) writing_.insert(operation);
+        any |= writes;
+    }
+    return any;
+}
 
 // if true { A } else { B } → A
 bool Simplifier::splice_arm(Operation& operation) {

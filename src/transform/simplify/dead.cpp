@@ -4,6 +4,7 @@
 // loaded from it.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "transform/simplify/simplify.h"
 
@@ -84,9 +85,11 @@ private:
         }
     }
 
-    // Whatever is in a region that runs at all needs what makes it run.
+    // Whatever is in a region that runs at all needs what makes it run. Each region is gone through once: regions of
+    // loops with many breaks lie deep in each other.
     void need_owners(const Region* region) {
-        for (; region && region->owner; region = region->owner->parent) need_control(*region->owner);
+        for (; region && region->owner && running_.insert(region).second; region = region->owner->parent)
+            need_control(*region->owner);
     }
 
     void follow(const Value& value) {
@@ -142,6 +145,7 @@ private:
     const Function& function_;
     std::vector<bool> needed_;
     std::vector<const Value*> work_;
+    std::unordered_set<const Region*> running_;
     std::unordered_map<const Value*, std::vector<const Operation*>> stores_;  // by stack
 };
 
@@ -149,27 +153,36 @@ class Sweeper {
 public:
     Sweeper(const Function& function, const Marker& marker) : function_(function), marker_(marker) {}
 
-    bool region(Region& region) {
-        bool any = false;
-        std::size_t kept = 0;
-        for (Operation* operation : region.operations) {
-            for (Region* inner : operation->regions) any |= this->region(*inner);
-            if (!stays(*operation)) {
-                any = true;
-                continue;
-            }
-            if (!operation->regions.empty()) any |= drop_slots(*operation);
-            region.operations[kept++] = operation;
-        }
-        region.operations.resize(kept);
-        return any;
+    // True where something went.
+    bool run(Region& body) {
+        region(body);
+        return any_;
     }
 
 private:
-    bool stays(const Operation& operation) const {
+    // True where something with effects stays.
+    bool region(Region& region) {
+        bool any_effects = false;
+        std::size_t kept = 0;
+        for (Operation* operation : region.operations) {
+            bool effects = operation->regions.empty() && ir::has_effects(*operation);
+            for (Region* inner : operation->regions) effects |= this->region(*inner);
+            if (!stays(*operation, effects)) {
+                any_ = true;
+                continue;
+            }
+            if (!operation->regions.empty()) any_ |= drop_slots(*operation);
+            any_effects |= effects;
+            region.operations[kept++] = operation;
+        }
+        region.operations.resize(kept);
+        return any_effects;
+    }
+
+    bool stays(const Operation& operation, bool effects) const {
         if (operation.op == Op::yield || operation.op == Op::return_) return true;
         if (const Value* target = private_target(function_, operation)) return marker_.needs(target);
-        if (operation.op != Op::stack && ir::has_effects(operation)) return true;
+        if (operation.op != Op::stack && effects) return true;
         return std::any_of(operation.results.begin(), operation.results.end(),
                            [&](const Value* v) { return marker_.needs(v); });
     }
@@ -206,13 +219,14 @@ private:
 
     const Function& function_;
     const Marker& marker_;
+    bool any_ = false;
 };
 
 }  // namespace
 
 bool remove_dead(Function& function) {
     const Marker marker(function);
-    return Sweeper(function, marker).region(function.body);
+    return Sweeper(function, marker).run(function.body);
 }
 
 }  // namespace weft::transform

@@ -40,6 +40,7 @@ Simplifier::Simplifier(ir::Function& function)
     ir::for_each_operation(function.body, [&](const Operation& operation) {
         for (const Value* operand : operation.operands) used_[static_cast<std::size_t>(operand->id)] = true;
     });
+    find_writing(function.body);
 }
 
 bool Simplifier::run() {

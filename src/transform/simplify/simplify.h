@@ -7,6 +7,7 @@
 // is linear in the size of the function. Rounds are repeated while they find something (two are the rule).
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "ir/ir.h"
@@ -52,6 +53,9 @@ private:
     void if_(ir::Operation& operation);
     void for_(ir::Operation& operation);
     void while_(ir::Operation& operation);
+    bool find_writing(const ir::Region& region);
+    // Something in the regions of the branch or loop may change memory, or might when the round began.
+    bool writes(const ir::Operation& structured) const { return writing_.contains(&structured); }
     bool splice_arm(ir::Operation& operation);
     void merge_equal_yields(ir::Operation& operation);
     void drop_unchanged(ir::Operation& loop, std::size_t first_init, std::span<ir::Region* const> with_arguments,
@@ -69,6 +73,7 @@ private:
     ir::Function& function_;
     ir::ValueMap map_;
     std::vector<bool> used_;  // by value id: some operation used it when the round began
+    std::unordered_set<const ir::Operation*> writing_;
     AvailableValues available_;
     ir::Region* current_ = nullptr;
     bool changed_ = false;
