@@ -55,6 +55,30 @@ def taped(wp, kernel, lists):
         return launches(wp, kernel, lists)
 
 
+def others(wp):
+    """What else is recorded: a write by the host, a copy, an operator, which is a kernel, and a sum, which is none."""
+    x, y, total = (wp.zeros(count, dtype=float, requires_grad=True) for count in (8, 8, 1))
+    return {
+        "y.fill_(1.0)": lambda: y.fill_(1.0),
+        "y[0] = 1.0": lambda: y.__setitem__(0, 1.0),
+        "wp.copy(y, x)": lambda: wp.copy(y, x),
+        "x + y": lambda: x + y,
+        "array_sum(x)": lambda: wp.utils.array_sum(x, out=total),
+    }
+
+
+def calls(function):
+    start = time.perf_counter_ns()
+    for _ in range(OTHERS):
+        function()
+    return (time.perf_counter_ns() - start) / OTHERS
+
+
+def taped_calls(wp, function):
+    with wp.Tape():
+        return calls(function)
+
+
 def going_back(wp, kernel):
     """(backward, zero) for each launch."""
     arrays = [wp.zeros(1, dtype=float, requires_grad=True) for _ in range(CHAIN + 1)]
@@ -89,6 +113,12 @@ def measure():
                 min(taped(wp, kernel, same) for _ in range(REPEATS)),
                 min(taped(wp, kernel, [arrays(count, smooth) for _ in range(OTHERS)]) for _ in range(REPEATS)),
             )
+    for name, function in others(wp).items():
+        calls(function)
+        alone, on_tape = (
+            min(run() for _ in range(REPEATS)) for run in (lambda: calls(function), lambda: taped_calls(wp, function))
+        )
+        found[name] = alone, on_tape
     found["backward, zero"] = going_back(wp, kernels(wp)[3])
     return found
 

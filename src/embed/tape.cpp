@@ -1,6 +1,7 @@
 #include "weft/tape.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,14 @@ public:
         return groups;
     }
 
-    void go_back() const {
+    void for_each_array(const Visit& visit) const override {
+        for (std::size_t i = 0; i < arrays_.size(); ++i)
+            if (arrays_[i].of) visit(*arrays_[i].of, kernel_->dense.effects[i].writes_itself);
+    }
+    bool is_launch() const override { return true; }
+    std::string text() const override { return "<launch of " + kernel_->name + ">"; }
+
+    void go_back(const Backward&) override {
         const bool has_gradients =
             std::ranges::any_of(arrays_, [](const Given& one) { return one.of && one.of->requires_grad; });
         if (has_gradients && !has_gradients_)
@@ -95,11 +103,6 @@ public:
             if (left) program::view_at(after.data(), offset).data = left->contents().view.data;
         }
         run(before, after);
-    }
-
-    void clear_gradients() const {
-        for (const Given& one : arrays_)
-            if (one.of && one.of->requires_grad) runtime::zero(gradient_of(*one.of));
     }
 
 private:
@@ -147,10 +150,9 @@ private:
 struct Tape::Implementation {
     program::Tape tape;
 
-    Recorded& entry(std::size_t index) { return static_cast<Recorded&>(*tape.entries()[index]); }
     void backward() {
         tape.memory().check_versions();
-        for (std::size_t i = tape.entries().size(); i-- > 0;) entry(i).go_back();
+        for (std::size_t i = tape.entries().size(); i-- > 0;) tape.go_back(i, {});
     }
 };
 
@@ -201,7 +203,11 @@ void Tape::backward(const Array& loss) {
 
 void Tape::zero() {
     guarded([&] {
-        for (std::size_t i = 0; i < size(); ++i) implementation_->entry(i).clear_gradients();
+        std::unordered_set<const void*> seen;
+        for (const auto& entry : implementation_->tape.entries())
+            entry->for_each_array([&](const Variable& one, bool) {
+                if (one.requires_grad && seen.insert(&one).second) runtime::zero(gradient_of(one));
+            });
     });
 }
 

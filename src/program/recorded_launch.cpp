@@ -127,6 +127,13 @@ std::vector<TapeEntry::Group> RecordedLaunch::written() const {
     return groups;
 }
 
+void RecordedLaunch::for_each_array(const Visit& visit) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].array) visit(*arrays_[i].array, is_written(i));
+    for (const Nested& nested : nested_)
+        for (const Variable* one : nested.arrays) visit(*one, needs_->writes_within[nested.parameter]);
+}
+
 std::string RecordedLaunch::text() const {
     return "<launch of " + kernel_->name() + ", dim " + runtime::shape_text(dims_.span()) + ">";
 }
@@ -139,8 +146,7 @@ bool RecordedLaunch::any_nested_kept() const {
 
 // ---- going back ----
 
-void RecordedLaunch::go_back(TapeMemory& memory, std::span<const SuppliedGradient> supplied,
-                             const std::function<Group()>& written_after) {
+void RecordedLaunch::go_back(const Backward& backward) {
     if (needs_->is_left_out) {
         for (const auto& [array, before] : arrays_) {
             if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
@@ -150,9 +156,9 @@ void RecordedLaunch::go_back(TapeMemory& memory, std::span<const SuppliedGradien
         return;
     }
     if (!needs_->has_adjoint && !has_new_gradients()) return;
-    if (needs_->has_adjoint && run_adjoint(supplied)) return;
-    catch_up(memory, written_after());
-    run_adjoint(supplied);
+    if (needs_->has_adjoint && run_adjoint(backward.supplied)) return;
+    catch_up(backward.memory, backward.written_after());
+    run_adjoint(backward.supplied);
 }
 
 // False where there are gradients that nobody expected.

@@ -1,10 +1,9 @@
-// What a tape records, and the launches among it.
+// The launches on a tape.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,20 +12,9 @@
 
 #include "program/launch.h"
 #include "program/launch_needs.h"
-#include "program/tape_memory.h"
+#include "program/tape_entry.h"
 
 namespace weft::program {
-
-class TapeEntry {
-public:
-    // Arrays that count as one write to each memory that they lie in.
-    using Group = std::vector<const Variable*>;
-
-    virtual ~TapeEntry() = default;
-    // Tells the tape's memory what it needs and writes (TapeMemory::begin_entry()), as it is about to run.
-    virtual void record(TapeMemory& memory) = 0;
-    virtual std::vector<Group> written() const = 0;
-};
 
 struct Extents {
     Extents() = default;
@@ -37,12 +25,6 @@ struct Extents {
 
     std::array<std::int64_t, kMaxDims> extents;
     std::size_t count = 0;
-};
-
-// A gradient of an argument that is read in place of the array's own, and has the strides of the array.
-struct SuppliedGradient {
-    std::size_t parameter;
-    runtime::Array gradient;
 };
 
 // One launch: its arguments, packed once, and what its adjoint reads as it was then. Who makes one keeps alive what
@@ -73,15 +55,14 @@ public:
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
 
-    // Adds to the gradients of what was read. `written_after` gives the arrays that later entries write. Throws
-    // UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.
-    void go_back(TapeMemory& memory, std::span<const SuppliedGradient> supplied,
-                 const std::function<Group()>& written_after);
+    // Throws UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.
+    void go_back(const Backward& backward) override;
 
-    // Which argument the array is, if the launch overwrites all of it and does nothing else with it; -1 if not.
-    int overwritten(const Variable& array) const;
+    bool is_launch() const override { return true; }
+    int overwritten(const Variable& array) const override;
     std::vector<Group> written() const override;
-    std::string text() const;  // for messages
+    void for_each_array(const Visit& visit) const override;
+    std::string text() const override;
 
     Kernel& kernel() const { return *kernel_; }
     runtime::Device& device() const { return *device_; }

@@ -6,6 +6,12 @@
 
 namespace weft::program {
 
+TapeEntry::Group TapeEntry::may_start() const {
+    Group all;
+    for (const Group& group : written()) all.insert(all.end(), group.begin(), group.end());
+    return all;
+}
+
 void Tape::record(std::shared_ptr<TapeEntry> entry) {
     memory_.begin_entry();
     entry->record(memory_);
@@ -19,9 +25,9 @@ void Tape::forget_last() {
 }
 
 void Tape::go_back(std::size_t index, std::span<const SuppliedGradient> supplied) {
-    const auto launch = std::dynamic_pointer_cast<RecordedLaunch>(entries_[index]);
-    WEFT_CHECK(launch, "this entry of a tape is no launch");
-    launch->go_back(memory_, supplied, [&] { return written_after(index); });
+    const std::shared_ptr<TapeEntry> entry = entries_.at(index);  // which may outlive the tape's contents
+    const std::function<TapeEntry::Group()> after = [&] { return written_after(index); };
+    entry->go_back({memory_, supplied, after});
 }
 
 TapeEntry::Group Tape::written_after(std::size_t index) const {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "program/recorded_launch.h"
+#include "program/tape_entry.h"
 #include "program/tape_memory.h"
 
 namespace weft::program {
@@ -17,7 +17,7 @@ public:
     void record(std::shared_ptr<TapeEntry> entry);
     void forget_last();
 
-    // Through one launch, which is entry `index`.
+    // Through entry `index`.
     void go_back(std::size_t index, std::span<const SuppliedGradient> supplied);
 
     const std::vector<std::shared_ptr<TapeEntry>>& entries() const { return entries_; }

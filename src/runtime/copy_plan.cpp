@@ -39,6 +39,16 @@ CopyPlan simplified(const Array& destination, const void* from, const std::int64
 
 }  // namespace
 
+bool CopyPlan::writes_once() const {
+    std::int64_t span = element;  // of all axes so far, from the innermost on
+    for (int i = ndim; i-- > 0;) {
+        const std::int64_t stride = std::abs(axes[i].to);
+        if (axes[i].count > 1 && stride < span) return false;
+        span += stride * (axes[i].count - 1);
+    }
+    return true;
+}
+
 CopyPlan plan_copy(const Array& destination, const Array& source) {
     return simplified(destination, source.view.data, source.view.strides);
 }

@@ -35,6 +35,8 @@ struct CopyPlan {
         for (int i = 0; i < ndim; ++i) total *= axes[i].count;
         return total;
     }
+    // Whether each byte of the destination belongs to one element only, which is not so where it is broadcast.
+    bool writes_once() const;
 };
 
 // Precondition: arrays of one shape with elements of one size, which are not empty.

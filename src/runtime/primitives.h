@@ -1,4 +1,5 @@
-// Operations on whole arrays that are not one kernel: sums, scans, sorts, runs of equal elements, products of matrices.
+// Operations on whole arrays that are not one kernel: sums, scans, sorts, runs of equal elements, products of matrices,
+// and what gradients of copies are added up with.
 // Each device has its own way to do them.
 //
 // Every result is the same for any number of threads. Floats are added in double precision, pairwise over blocks of a
@@ -57,6 +58,11 @@ public:
     // where beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal
     // dtypes, all floats; shapes that fit. Floats of 8 and 16 bits are multiplied in f32 and rounded once.
     virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) = 0;
+
+    // Adds the floats of `what` to those of `into`, element by element: numbers, components, fields of structs; all
+    // else is left as it is. An element that `into` shows several times gets all that is added to it. Precondition:
+    // equal shapes and dtypes; the two do not overlap.
+    virtual void add(const Array& into, const Array& what) = 0;
 
 protected:
     virtual ~Primitives() = default;

@@ -558,14 +558,18 @@ def in_a_cycle(how):
     tape = wp.Tape()
     with tape:
         wp.launch(square, dim=1, inputs=[x])
+        x.fill_(3.0)
+        wp.utils.array_scan(x, x)
         if how == "function":
             tape.record_func(lambda: tape.zero(), [x])
     if how == "array":
         x.owner = tape
+    if how == "launches":
+        x.owner = [tape, tape.launches, tape.launches[1]]
     return [weakref.ref(tape), weakref.ref(x)], tape.launches[0]
 
 
-@pytest.mark.parametrize("how", ["function", "array"])
+@pytest.mark.parametrize("how", ["function", "array", "launches"])
 def test_tapes_that_lead_to_themselves_are_collected(how):
     gone, launch = in_a_cycle(how)
     gc.collect()
@@ -574,3 +578,21 @@ def test_tapes_that_lead_to_themselves_are_collected(how):
     del launch
     gc.collect()
     assert [one() for one in gone] == [None, None]
+
+
+def test_what_a_tape_recorded_lives_as_long_as_somebody_has_it():
+    x, y = doubles([2.0]), doubles([0.0])
+    tape = wp.Tape()
+    with tape:
+        wp.copy(y, x)
+        wp.utils.array_scan(x, y)
+    copy, scan = tape.launches
+    assert tape.launches[0] is copy
+    known = weakref.ref(x)
+    tape.reset()
+    del tape, x
+    gc.collect()
+    assert copy.source is known() and known() in scan.reads.values()
+    del copy, scan
+    gc.collect()
+    assert known() is None

@@ -7,7 +7,6 @@ from typing import Any
 
 from warp import _weft
 from warp._gradients.jacobians import Unrecorded
-from warp._gradients.recording import Operation, Write
 from warp._gradients.tangent_arrays import (
     Forward,
     TangentArrays,
@@ -21,7 +20,16 @@ from warp._gradients.tangent_arrays import (
 )
 from warp._gradients.tangents import check_moving, tangents_like
 from warp._gradients.tape import Tape
-from warp._weft import Kernel, Need, RecordedLaunch, array, primitives, usage_error
+from warp._weft import (
+    Kernel,
+    Need,
+    RecordedLaunch,
+    RecordedOperation,
+    RecordedWrite,
+    array,
+    primitives,
+    usage_error,
+)
 
 __all__ = ["hvp"]
 
@@ -38,7 +46,7 @@ class _TwinTape(Tape):
         self._twins, self._launch_twins = twins, launch_twins
         self._forward = Forward("hvp()", twins)
         self._kept_twins: dict[int, array] = {}  # by Need.copy_id
-        self._takes_launches = self._tells_kept = True
+        self._takes_all = self._tells_kept = True
 
     def _twins_of(self, values: list) -> list:
         return self._launch_twins or [self._twins.of(value) for value in values]
@@ -55,16 +63,15 @@ class _TwinTape(Tape):
         with self._paused():
             self._forward.write(to, source)
 
-    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+    def _record_operation(self, operation: RecordedOperation, run: Callable[[], Any]) -> None:
         with self._paused():
             tangents = self._forward.tangents_before(operation)
         super()._record_operation(operation, run)
         with self._paused():
             self._forward.operation(operation, tangents)
 
-    def _append(self, entry: Any, *needs: Any) -> None:
-        refuse_function("hvp()", entry)
-        super()._append(entry, *needs)
+    def _record_function(self, backward: Callable, arrays: list[array]) -> None:
+        refuse_function("hvp()", backward)
 
     def _kept_now(self, needs: list[Need]) -> None:
         twins = [(need, twin) for need in needs if (twin := self._twins.of_array(need.array)) is not None]
@@ -75,7 +82,7 @@ class _TwinTape(Tape):
     def _reverse(self, index: int, entry: Any) -> None:
         if isinstance(entry, RecordedLaunch):
             self._reverse_moving(entry)
-        elif isinstance(entry, Write):
+        elif isinstance(entry, RecordedWrite):
             self._reverse_write(entry)
         else:
             self._reverse_operation(entry)
@@ -108,14 +115,14 @@ class _TwinTape(Tape):
         ]
         _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
 
-    def _reverse_operation(self, operation: Operation) -> None:
+    def _reverse_operation(self, operation: RecordedOperation) -> None:
         twins = {name: self._twins.of_array(read) for name, read in operation.reads.items()}
         tangents = {f"the tangent of {name}.grad": twin.grad for name, twin in twins.items() if twin is not None}
         self._forward.verified(
             f"the backward pass of {operation.name}", tangents, lambda: self._go_back(operation, twins)
         )
 
-    def _go_back(self, operation: Operation, twins: dict[str, array | None]) -> None:
+    def _go_back(self, operation: RecordedOperation, twins: dict[str, array | None]) -> None:
         def twin_gradient(written: array) -> array | None:
             twin = self._twins.of_array(written)
             return twin.grad if twin is not None else None
@@ -131,16 +138,11 @@ class _TwinTape(Tape):
                 if moved[name] is not None:
                     part.backward(gradient, into, *factors[:i], moved[name], *factors[i + 1 :])
 
-    def _reverse_write(self, write: Write) -> None:
-        twin, launch = self._twins.of_array(write.to), write.as_launch()
-        if twin is not None and launch is not None:
-            kernel, dim, values = launch
-            twins = [self._twins.of_array(value) for value in values]
-            _weft.run_jvp(kernel, dim, values, twins, True, [None, None], [None, None], [], None)
-            return
-        write.backward()
+    def _reverse_write(self, write: RecordedWrite) -> None:
+        _weft.reverse_copy(write.to, write.source)
+        twin = self._twins.of_array(write.to)
         if twin is not None:
-            twin.grad.zero_()
+            _weft.reverse_copy(twin, self._twins.of_array(write.source) if write.source is not None else None)
 
 
 def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from warp import _weft
-from warp._gradients.recording import arrays_of
 from warp._gradients.tape import Tape
 from warp._weft import Kernel, array, primitives, type_name, usage_error
 from warp.types import type_components
@@ -30,6 +29,10 @@ __all__ = [
 
 
 # ---- numbers of arrays ----
+
+
+def _arrays_of(value: Any) -> list[array]:
+    return [value] if isinstance(value, array) else _weft.arrays_in(value)
 
 
 def is_differentiable(value: Any) -> bool:
@@ -77,7 +80,7 @@ def _copies(values: Sequence[Any]) -> list[Any]:
             return holder
         return next((clone for other, clone in zip(nested, inside, strict=True) if is_same(one, other)), None)
 
-    for one in [one for value in values for one in arrays_of(value)] if nested else ():
+    for one in [one for value in values for one in _arrays_of(value)] if nested else ():
         if (clone := cloned(one)) is not None:
             made[id(one)] = clone
 

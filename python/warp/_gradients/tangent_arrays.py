@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from warp import _weft
-from warp._gradients.recording import Function, Operation
 from warp._gradients.tape import Tape
-from warp._weft import array, primitives, usage_error
+from warp._weft import RecordedOperation, array, primitives, usage_error
 
 __all__ = [
     "Forward",
@@ -124,7 +123,7 @@ class Forward:
             origin = _weft.keep(origin)
         twin.assign(origin if origin.dtype is twin.dtype else origin.view(twin.dtype))
 
-    def tangents_before(self, operation: Operation) -> dict[str, array]:
+    def tangents_before(self, operation: RecordedOperation) -> dict[str, array]:
         """Those of what the operation reads, as it is about to run: copies where it overwrites them."""
         found: dict[str, array] = {}
         for name, read in operation.reads.items():
@@ -134,7 +133,7 @@ class Forward:
                 found[name] = _weft.keep(twin) if is_written else twin
         return found
 
-    def operation(self, operation: Operation, tangents: dict[str, array]) -> None:
+    def operation(self, operation: RecordedOperation, tangents: dict[str, array]) -> None:
         """When it has run."""
 
         def run() -> None:
@@ -153,14 +152,13 @@ class Forward:
         _weft.run_verified(self._api, what, "", there, run)
 
 
-def refuse_function(api: str, entry: Any) -> None:
+def refuse_function(api: str, function: Callable) -> None:
     """What users do by hand (Tape.record_func) has no derivative but the one that they wrote."""
-    if isinstance(entry, Function):
-        raise usage_error(
-            f"{api}: the function records {entry!r} by Tape.record_func(), and what that does, and so its derivative, "
-            "nobody knows here. help: launch a kernel that does it",
-            RuntimeError,
-        )
+    raise usage_error(
+        f"{api}: the function records <function {getattr(function, '__name__', function)}> by Tape.record_func(), and "
+        "what that does, and so its derivative, nobody knows here. help: launch a kernel that does it",
+        RuntimeError,
+    )
 
 
 class ForwardTape(Tape):
@@ -169,7 +167,7 @@ class ForwardTape(Tape):
     def __init__(self, api: str, twins: TangentArrays):
         super().__init__()
         self._api, self._forward = api, Forward(api, twins)
-        self._takes_launches = True
+        self._takes_all = True
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
         return None if self._forward.launch(kernel, dim, values, [], device) else []
@@ -178,7 +176,7 @@ class ForwardTape(Tape):
         with self._paused():
             self._forward.write(to, source)
 
-    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
+    def _record_operation(self, operation: RecordedOperation, run: Callable[[], Any]) -> None:
         with self._paused():
             tangents = self._forward.tangents_before(operation)
             for need in operation.needs.values():
@@ -188,8 +186,8 @@ class ForwardTape(Tape):
         with self._paused():
             self._forward.operation(operation, tangents)
 
-    def _append(self, entry: Any, *needs: Any) -> None:
-        refuse_function(self._api, entry)
+    def _record_function(self, backward: Callable, arrays: list[array]) -> None:
+        refuse_function(self._api, backward)
 
     def _forget_last(self) -> None:
         pass  # nothing is kept of what failed

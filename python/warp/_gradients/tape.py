@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from warp import _weft
-from warp._gradients.recording import Function, Operation, Write
-from warp._gradients.starts import check_gradient, check_loss, give_gradient, implied_loss, reader_of
 from warp._support.logger import get_logger
 from warp._weft import RecordedLaunch, array, primitives, usage_error
 from warp.constants import LOG_WARNING
@@ -65,22 +63,6 @@ class Tape(_weft.TapeRecorder):
     def __exit__(self, *exception: Any) -> None:
         _weft.set_active_tape(None)
 
-    def _record_write(self, to: array, source: array | None) -> None:
-        if source is not None and source.grad is not None and primitives.overlap(to, source):
-            # The backward pass would read gradients that it has added to already. So it goes through another array.
-            between = _weft.empty_like(source, requires_grad=True)
-            self._append(Write(between, source), [])
-            source = between
-        self._append(Write(to, source), [])
-
-    def _record_operation(self, operation: Operation, run: Callable[[], Any]) -> None:
-        self._append(operation, list(operation.needs.values()))
-        try:
-            operation.result = run()
-        except BaseException:
-            self._forget_last()
-            raise
-
     def record_launch(
         self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any
     ) -> None:
@@ -101,7 +83,7 @@ class Tape(_weft.TapeRecorder):
         for one in arrays:
             if not isinstance(one, array):
                 raise usage_error(f"Tape.record_func(): 'arrays' has {one!r}, expected arrays", TypeError)
-        self._append(Function(backward, arrays), [])
+        self._record_function(backward, arrays)
 
     # ---- groups ----
 
@@ -171,22 +153,33 @@ class Tape(_weft.TapeRecorder):
         with self._paused():
             self._clear_retained(all_of_them=loss is not None or bool(grads))
             if loss is None and not grads:
-                loss = implied_loss(self._entries)
+                loss = self._implied_loss()
                 if loss is not None:
-                    give_gradient(loss, self._arrays())
+                    self._give_gradient(loss)
             if loss is not None:
-                check_loss(loss)
+                if not isinstance(loss, array):
+                    raise usage_error(
+                        f"Tape.backward(): the loss is {loss!r}, expected an array of one element", TypeError
+                    )
+                _weft.check_loss(loss)
                 loss.grad.fill_(1)
                 self.loss = loss
             given = grads or {}
             for of, gradient in given.items():
-                check_gradient(of, gradient)
-                give_gradient(of, self._arrays())
+                if not isinstance(of, array) or not isinstance(gradient, array):
+                    raise usage_error(
+                        f"Tape.backward(): grads has a {type(of).__name__} with a {type(gradient).__name__}, expected "
+                        "arrays with arrays: {array: gradient}",
+                        TypeError,
+                    )
+                _weft.check_gradient(of, gradient)
+                self._give_gradient(of)
             own = []
             for of, gradient in given.items():
-                if _weft.primitives.overlap(of.grad, gradient):
+                others = [other for other in given if other is not of]
+                if primitives.overlap(of.grad, gradient):
                     own.append((gradient, _weft.keep(gradient)))
-                elif (reader := reader_of(of, gradient, given, self._entries)) is not None:
+                elif (reader := self._reader_of(of, gradient, others)) is not None:
                     of.grad.zero_()  # that launch uses it up
                     self._supplied.setdefault(reader[0], {})[reader[1]] = gradient
                 else:
@@ -207,7 +200,7 @@ class Tape(_weft.TapeRecorder):
         with self._paused():
             index = self._count
             while True:
-                index = index - 1 if retained or self._takes_launches else self._reverse_launches(index, self._supplied)
+                index = index - 1 if retained or self._takes_all else self._reverse_many(index, self._supplied)
                 if index < 0:
                     break
                 entry = self._entry(index)
@@ -235,10 +228,7 @@ class Tape(_weft.TapeRecorder):
                 one.grad.zero_()
 
     def _reverse(self, index: int, entry: Any) -> None:
-        if isinstance(entry, RecordedLaunch):
-            self._reverse_launch(index, self._supplied)
-        else:
-            entry.backward()
+        self._reverse_entry(index, self._supplied)
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:

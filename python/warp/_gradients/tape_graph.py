@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from warp import _weft
-from warp._gradients.recording import Entry
-from warp._weft import RecordedLaunch, array, usage_error
+from warp._weft import RecordedLaunch, TapeEntry, array, usage_error
 
 __all__ = ["Drawing"]
 
@@ -19,7 +18,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _parameters(entry: Entry) -> Iterator[tuple[str, array]]:
+def _parameters(entry: TapeEntry) -> Iterator[tuple[str, array]]:
     """The arrays of a launch with the names that the kernel has for them."""
     if not isinstance(entry, RecordedLaunch):
         return
@@ -123,7 +122,7 @@ class Drawing:
             yield "    " * depth + "}"
         yield from dict.fromkeys(edges)
 
-    def _is_again(self, before: Entry, entry: Entry) -> bool:
+    def _is_again(self, before: TapeEntry, entry: TapeEntry) -> bool:
         """Whether it is the launch before once more."""
         if not all(isinstance(one, RecordedLaunch) for one in (before, entry)) or before.kernel is not entry.kernel:
             return False

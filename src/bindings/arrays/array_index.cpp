@@ -213,7 +213,7 @@ void record_assignment(PyArray& array, const Selection& selection, PyObject* val
                          "repeats its elements, which is not recorded. help: assign an array of the same dtype and "
                          "shape, or launch a kernel");
     }
-    record_write(written.ptr(), moves ? value : nullptr);
+    record_write(written, moves ? value : nullptr);
 }
 
 }  // namespace

@@ -113,8 +113,10 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
         without_gil(read.size_bytes(), [&] { runtime::copy(written, read); });
     };
     if (active_tape()) {
-        nb::object read = nb::steal(make_view(from, source)), written = nb::steal(make_view(to, target));
-        record_write(written.ptr(), read.ptr());
+        if (is_whole)
+            record_write(object_of(to), object_of(from));
+        else
+            record_write(nb::steal(make_view(to, target)), nb::steal(make_view(from, source)));
     }
     move(to.array, from.array);
     count_write(to);
@@ -315,10 +317,9 @@ PyObject* assign(PyObject* self, PyObject* source) {
             nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
             copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         } else {
-            PyArray converted;
-            converted.array =
-                array_from_data(source, array.array.dtype, std::nullopt, false, *array.array.device, kApi);
-            copy_elements(array, converted, 0, 0, 0, kApi);
+            const nb::object converted = nb::steal(
+                make_array(array_from_data(source, array.array.dtype, std::nullopt, false, *array.array.device, kApi)));
+            copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         }
         return self_again(self);
     });

@@ -179,42 +179,6 @@ nb::list known_arrays(const Launch& launch) {
     return result;
 }
 
-nb::list all_arrays(const Launch& launch) {
-    nb::list result = known_arrays(launch);
-    for (const Launch::Nested& nested : launch.nested())
-        for (const program::Variable* one : nested.arrays) result.append(object_of(*one));
-    return result;
-}
-
-nb::list written(const Launch& launch) {
-    nb::list result;
-    for (const program::TapeEntry::Group& group : launch.written()) result.append(objects_of(group));
-    return result;
-}
-
-nb::list may_start(const Launch& launch) {
-    nb::list result;
-    for (const program::TapeEntry::Group& group : launch.written())
-        for (const program::Variable* one : group) result.append(object_of(*one));
-    return result;
-}
-
-// (array, whether it is written)
-nb::list uses(const Launch& launch) {
-    nb::list result;
-    const std::vector<program::ArrayPlace>& places = launch.kernel().arrays();
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const program::Variable* const array = launch.arrays()[i].array;
-        if (!array) continue;
-        const bool writes = launch.needs().writes[static_cast<std::size_t>(places[i].parameter)];
-        result.append(nb::make_tuple(object_of(*array), writes));
-    }
-    for (const Launch::Nested& nested : launch.nested())
-        for (const program::Variable* one : nested.arrays)
-            result.append(nb::make_tuple(object_of(*one), bool(launch.needs().writes_within[nested.parameter])));
-    return result;
-}
-
 // By argument, those that the adjoint reads.
 nb::dict before(const Launch& launch) {
     nb::dict result;
@@ -288,7 +252,8 @@ void bind_need(nb::module_& m) {
 
 void bind_recorded_launch(nb::module_& m) {
     bind_need(m);
-    nb::class_<Launch>(m, "RecordedLaunch", "A launch on a tape: an entry of wp.Tape.launches.")
+    nb::class_<Launch, program::TapeEntry>(m, "RecordedLaunch", nb::type_slots(entry_slots),
+                                           "A launch on a tape: an entry of wp.Tape.launches.")
         .def_prop_ro(
             "kernel", [](const Launch& self) { return self.kernel_object(); }, "The kernel.")
         .def_prop_ro("dim", &dim, "The grid, a tuple of 1 to 4 extents.")
@@ -318,21 +283,7 @@ void bind_recorded_launch(nb::module_& m) {
                 for (nb::handle one : kept) self.records.push_back(array_argument(one.ptr(), "Tape", "record").array);
             },
             "What its atomics returned: arrays.")
-        .def("known_arrays", &known_arrays, "The arrays that the program has given.")
-        .def("arrays", &all_arrays, "All arrays that it has to do with.")
-        .def("written", &written, "The arrays that it writes; those of one list count as one write to each memory.")
-        .def("may_start", &may_start, "The arrays whose gradients the backward pass may start from.")
-        .def("uses", &uses, "(array, whether it is written), for all arrays.")
-        .def(
-            "overwritten",
-            [](const Launch& self, nb::handle array) -> nb::object {
-                const int parameter = self.overwritten(array_argument(array.ptr(), "Tape", "array"));
-                return parameter < 0 ? nb::none() : nb::object(nb::int_(parameter));
-            },
-            nb::arg("array"),
-            "The number of the argument that the array is, if the launch overwrites all of it and does nothing else "
-            "with it; else None.")
-        .def("__repr__", [](const Launch& self) { return self.text(); });
+        .def("known_arrays", &known_arrays, "The arrays that the program has given.");
 }
 
 }  // namespace weft::bindings

@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "bindings/gradients/entries.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "program/recorded_launch.h"
 
 namespace weft::bindings {
 
-class PyLaunch : public program::RecordedLaunch {
+class PyLaunch final : public program::RecordedLaunch, public Visited {
 public:
     struct Given {
         nb::object kernel;
@@ -34,7 +35,7 @@ public:
     const nb::object& kernel_object() const { return kernel_object_; }
     std::vector<nb::object> structs() const;  // with arrays, as they were given
 
-    int traverse(visitproc visit, void* arg) const;
+    int traverse(visitproc visit, void* arg) const override;
 
 private:
     std::vector<runtime::BufferPtr> show_nested(std::byte* before, std::byte* after) const override;

@@ -9,12 +9,10 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
+#include "bindings/gradients/entries.h"
 #include "bindings/gradients/tape.h"
 #include "bindings/structs/structs.h"
 #include "ir/typing.h"
-#include "program/finite.h"
-#include "program/gradient_claim.h"
-#include "program/settings.h"
 #include "program/tape_memory.h"
 #include "runtime/array.h"
 #include "support/error.h"
@@ -36,29 +34,6 @@ nb::list keep_together(nb::list arrays) {
     nb::list copies;
     for (runtime::Array& copy : program::keep_together(given)) copies.append(nb::steal(make_array(std::move(copy))));
     return copies;
-}
-
-// run(), and what wp.config.verify_fp says of the arrays that it writes.
-nb::object run_verified(const std::string& api, const std::string& writer, const std::string& what,
-                        const nb::dict& arrays, const nb::callable& run) {
-    if (!program::settings().verify_fp) return run();
-    program::FiniteCheck check;
-    for (const auto& [name, array] : arrays)
-        check.watch(nb::cast<std::string>(name), array_argument(array.ptr(), api.c_str(), "array").array);
-    nb::object result = run();
-    check.check(api, writer, what);
-    return result;
-}
-
-// run(), which adds to these arrays: nothing else that goes back does so at the same time.
-nb::object run_adding(const nb::list& arrays, const nb::callable& run) {
-    std::vector<program::Extent> memory;
-    for (nb::handle object : arrays) {
-        const auto [begin, end] = array_argument(object.ptr(), "Tape", "array").array.extent();
-        if (begin != end) memory.push_back({begin, end});
-    }
-    const program::GradientClaim claim(std::move(memory));
-    return run();
 }
 
 // The memory that an array is a part of, as bytes: a copy of it, or zeros.
@@ -108,17 +83,19 @@ void count_write(PyArray& array) {
     if (array.array.buffer) ++array.array.buffer->version;
 }
 
-void record_write(PyObject* to, PyObject* from) {
-    if (!active_tape()) return;
-    nb::handle(active_tape()).attr("_record_write")(nb::handle(to), from ? nb::handle(from) : nb::handle(Py_None));
+void record_write(nb::handle to, nb::handle from) {
+    PyTape* const tape = active_recorder();
+    if (!tape) return;
+    if (tape->takes_all) {
+        const nb::object keeps = nb::borrow(active_tape());
+        keeps.attr("_record_write")(to, from.is_valid() ? from : nb::handle(Py_None));
+    } else {
+        tape->tape.record(std::make_shared<PyWrite>(nb::borrow(to), nb::borrow(from)));
+    }
 }
 
-void record_write(PyArray& to, PyArray* from) {
-    if (!active_tape()) return;
-    const auto same = [](const runtime::Array& array) { return array; };
-    nb::object target = nb::steal(make_view(to, same));
-    nb::object source = from ? nb::steal(make_view(*from, same)) : nb::none();
-    record_write(target.ptr(), from ? source.ptr() : nullptr);
+void record_write(PyArray& to) {
+    if (active_recorder()) record_write(object_of(to), nb::handle());
 }
 
 void bind_recording(nb::module_& m) {
@@ -126,10 +103,6 @@ void bind_recording(nb::module_& m) {
     m.def(
         "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
         nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
-    m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("writer"), nb::arg("what"), nb::arg("arrays"),
-          nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
-    m.def("run_adding", &run_adding, nb::arg("arrays"), nb::arg("run"),
-          "Calls run(), which adds to these gradients, while no other thread that goes back does so.");
     m.def("memory_like", &memory_like, nb::arg("array"), nb::arg("zeros"),
           "The memory that an array is a part of, as bytes: a copy of it, or zeros.");
     m.def("view_in_memory", &view_in_memory, nb::arg("array"), nb::arg("memory"),

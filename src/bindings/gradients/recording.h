@@ -12,10 +12,10 @@ namespace weft::bindings {
 // Counts a write to the array's memory: a tape that kept copies compares.
 void count_write(PyArray& array);
 
-// Before the host writes all elements of `to`: with those of `from`, in the same order, or, where that is null, with
-// numbers that come from nowhere.
-void record_write(PyObject* to, PyObject* from);
-void record_write(PyArray& to, PyArray* from = nullptr);
+// Before the host writes all elements of `to`: those of `from`, in the same order, or, where that is null, numbers from
+// elsewhere. Both are arrays of Python.
+void record_write(nb::handle to, nb::handle from);
+void record_write(PyArray& to);
 
 // A copy of an array's memory, with the same strides, gaps included, and without the gradient.
 nb::object keep(nb::handle array);

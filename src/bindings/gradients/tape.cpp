@@ -10,9 +10,12 @@
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/gradients/entries.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/kernels/packed.h"
 #include "bindings/python/device.h"
+#include "program/settings.h"
+#include "program/tape_start.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -22,71 +25,47 @@ namespace {
 thread_local PyObject* active = nullptr;  // owned
 thread_local PyTape* recorder = nullptr;  // in it
 
-// What Python itself records: a copy, an operation on whole arrays, a function of the user.
-class PyEntry : public program::TapeEntry {
-public:
-    PyEntry(nb::object entry, std::vector<program::NeedPtr> needs)
-        : object(std::move(entry)), needs_(std::move(needs)) {
-        for (nb::handle together : object.attr("written")()) {
-            Group& group = written_.emplace_back();
-            for (nb::handle array : together) {
-                group.push_back(&array_argument(array.ptr(), "Tape", "array"));
-                held.push_back(nb::borrow(array));
-            }
-        }
-    }
-    void record(program::TapeMemory& memory) override {
-        for (const program::NeedPtr& need : needs_) memory.need(need);
-        for (const Group& group : written_)
-            for (const program::Variable* one : group) memory.write(*one);
-        for (const Group& group : written_) memory.count_writes(group);
-    }
-    std::vector<Group> written() const override { return written_; }
-
-    nb::object object;
-    std::vector<nb::object> held;
-
-private:
-    std::vector<program::NeedPtr> needs_;
-    std::vector<Group> written_;
-};
-
-nb::object to_python(const std::shared_ptr<program::TapeEntry>& entry) {
-    if (auto launch = std::dynamic_pointer_cast<PyLaunch>(entry)) return nb::cast(std::move(launch));
-    return static_cast<const PyEntry&>(*entry).object;
+nb::object to_python(PyTape& self, const std::shared_ptr<program::TapeEntry>& entry) {
+    nb::object& object = self.objects[entry.get()];
+    if (!object.is_valid()) object = nb::cast(entry);
+    return object;
 }
 
 nb::list entries(PyTape& self) {
     nb::list result;
-    for (const auto& entry : self.tape.entries()) result.append(to_python(entry));
+    for (const auto& entry : self.tape.entries()) result.append(to_python(self, entry));
     return result;
+}
+
+void forget_last(PyTape& self) {
+    self.objects.erase(self.tape.entries().back().get());
+    self.tape.forget_last();
+}
+
+void forget_all(PyTape& self) {
+    // What is dropped may run Python code, which finds an empty tape.
+    const auto objects = std::exchange(self.objects, {});
+    self.tape.clear();
 }
 
 // Each of these once, in order.
 class Arrays {
 public:
-    void add(nb::handle array) {
-        if (seen_.insert(array.ptr()).second) list.append(array);
+    void add(const program::Variable* array) {
+        if (seen_.insert(array).second) list.append(object_of(*array));
     }
     nb::list list;
 
 private:
-    std::unordered_set<PyObject*> seen_;
+    std::unordered_set<const program::Variable*> seen_;
 };
-
-nb::list arrays(PyTape& self) {
-    Arrays found;
-    for (const auto& entry : self.tape.entries())
-        for (nb::handle array : to_python(entry).attr("arrays")()) found.add(array);
-    return found.list;
-}
 
 nb::list retaining(PyTape& self) {
     Arrays found;
     for (const auto& entry : self.tape.entries())
         for (const program::TapeEntry::Group& group : entry->written())
             for (const program::Variable* one : group)
-                if (one->retain_grad) found.add(object_of(*one));
+                if (one->retain_grad) found.add(one);
     return found.list;
 }
 
@@ -105,8 +84,42 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
     return records;
 }
 
+// ---- other entries ----
+
+void record_write_of(PyTape& self, nb::object to, nb::object source) {
+    if (source.is_none()) source = nb::object();
+    self.tape.record(std::make_shared<PyWrite>(std::move(to), std::move(source)));
+}
+
+nb::object record_operation(PyTape& self, std::shared_ptr<PyOperation> operation, nb::handle run) {
+    self.tape.record(operation);
+    try {
+        operation->result = run();
+    } catch (...) {
+        nb::error_scope keep;
+        forget_last(self);
+        throw;
+    }
+    return operation->result;
+}
+
+nb::object recorded(nb::str name, nb::handle run, nb::dict reads, nb::dict writes, nb::dict needs, nb::object parts) {
+    const std::string api = nb::cast<std::string>(name);
+    if (!active) return run_verified(api, "this", "", writes, run);
+    auto operation = std::make_shared<PyOperation>(name, reads, writes, needs, std::move(parts));
+    const bool checks = program::settings().verify_fp;
+    const nb::object verified =
+        checks ? nb::cpp_function([&] { return run_verified(api, "this", "", writes, run); }) : nb::borrow(run);
+    const nb::object tape = nb::borrow(active);
+    if (!recorder->takes_all) return record_operation(*recorder, std::move(operation), verified);
+    tape.attr("_record_operation")(nb::cast(operation), verified);
+    return operation->result;
+}
+
+// ---- going back ----
+
 // `supplied` is by number of an entry, then by argument.
-void reverse_launch(PyTape& self, std::size_t index, nb::dict supplied) {
+void reverse(PyTape& self, std::size_t index, nb::dict supplied) {
     std::vector<program::SuppliedGradient> gradients;
     if (nb::len(supplied) != 0 && supplied.contains(nb::int_(index)))
         for (const auto& [parameter, gradient] : nb::borrow<nb::dict>(supplied[nb::int_(index)]))
@@ -115,37 +128,55 @@ void reverse_launch(PyTape& self, std::size_t index, nb::dict supplied) {
     self.tape.go_back(index, gradients);
 }
 
-// Through the launches before entry `end`. Gives the number of the first entry that it has left: another kind, one
-// without an adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
-std::ptrdiff_t reverse_launches(PyTape& self, std::size_t end, nb::dict supplied) {
+// Through the entries before entry `end`. Gives the number of the first one that it has left: a launch without an
+// adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
+std::ptrdiff_t reverse_many(PyTape& self, std::size_t end, nb::dict supplied) {
     constexpr std::size_t kAtOnce = 256;
     const std::size_t last = end > kAtOnce ? end - kAtOnce : 0;
     for (std::size_t i = std::min(end, self.tape.entries().size()); i-- > last;) {
         const auto* const launch = dynamic_cast<const PyLaunch*>(self.tape.entries()[i].get());
-        if (!launch || launch->needs().is_left_out) return static_cast<std::ptrdiff_t>(i);
-        reverse_launch(self, i, supplied);
+        if (launch && launch->needs().is_left_out) return static_cast<std::ptrdiff_t>(i);
+        reverse(self, i, supplied);
     }
     return static_cast<std::ptrdiff_t>(last) - 1;
+}
+
+// ---- where it starts ----
+
+nb::object implied_loss(PyTape& self) {
+    const program::Variable* const loss = program::implied_loss(self.tape);
+    return loss ? object_of(*loss) : nb::none();
+}
+
+// An array without a gradient gets one, and with it all on the tape that stand for it.
+void give_gradient(PyTape& self, nb::handle object) {
+    PyArray& of = array_argument(object.ptr(), "Tape.backward()", "array");
+    if (of.requires_grad) return;
+    const std::vector<const program::Variable*> others = program::standing_for(of, self.tape);
+    allocate_gradient(of);
+    for (const program::Variable* one : others)
+        set_gradient(value_of(object_of(*one).ptr()), of.grad.ptr(), "Tape.backward()");
+}
+
+nb::object reader_of(PyTape& self, nb::handle of, nb::handle gradient, nb::list others) {
+    std::vector<const program::Variable*> with_gradients;
+    for (nb::handle one : others) with_gradients.push_back(&array_argument(one.ptr(), "Tape.backward()", "array"));
+    const auto found = program::reader_of(array_argument(of.ptr(), "Tape.backward()", "array"),
+                                          array_argument(gradient.ptr(), "Tape.backward()", "gradient").array,
+                                          with_gradients, self.tape);
+    if (!found) return nb::none();
+    return nb::make_tuple(found->entry, found->argument);
 }
 
 // Sets the gradients of all arrays to zero, each once.
 void zero(PyTape& self) {
     std::unordered_set<PyObject*> seen;
     std::vector<nb::object> gradients;
-    const auto add = [&](const PyArray& array) {
-        if (array.grad.is_valid() && seen.insert(array.grad.ptr()).second) gradients.push_back(array.grad);
-    };
-    for (const auto& entry : self.tape.entries()) {
-        if (const auto* launch = dynamic_cast<const PyLaunch*>(entry.get())) {
-            for (const PyLaunch::Argument& one : launch->arrays())
-                if (one.array) add(static_cast<const PyArray&>(*one.array));
-            for (const PyLaunch::Nested& nested : launch->nested())
-                for (const program::Variable* one : nested.arrays) add(static_cast<const PyArray&>(*one));
-        } else {
-            for (nb::handle array : to_python(entry).attr("arrays")())
-                add(array_argument(array.ptr(), "Tape.zero()", "array"));
-        }
-    }
+    for (const auto& entry : self.tape.entries())
+        entry->for_each_array([&](const program::Variable& one, bool) {
+            const nb::object& gradient = static_cast<const PyArray&>(one).grad;
+            if (gradient.is_valid() && seen.insert(gradient.ptr()).second) gradients.push_back(gradient);
+        });
     for (const nb::object& gradient : gradients) {
         const runtime::Array& array = value_of(gradient.ptr()).array;
         without_gil(array.size_bytes(), [&] { runtime::zero(array); });
@@ -158,20 +189,17 @@ void zero(PyTape& self) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
-    for (const auto& entry : nb::inst_ptr<PyTape>(self)->tape.entries()) {
-        if (const auto* launch = dynamic_cast<const PyLaunch*>(entry.get())) {
-            if (entry.use_count() > 1) continue;  // Python has it as an object, which is not visited
-            if (const int stop = launch->traverse(visit, arg)) return stop;
-        } else if (const auto* other = dynamic_cast<const PyEntry*>(entry.get())) {
-            Py_VISIT(other->object.ptr());
-            for (const nb::object& one : other->held) Py_VISIT(one.ptr());
-        }
+    const PyTape& tape = *nb::inst_ptr<PyTape>(self);
+    for (const auto& [entry, object] : tape.objects) Py_VISIT(object.ptr());
+    for (const auto& entry : tape.tape.entries()) {
+        if (!tape.objects.empty() && tape.objects.contains(entry.get())) continue;  // its object visits what it holds
+        if (const int stop = dynamic_cast<const Visited&>(*entry).traverse(visit, arg)) return stop;
     }
     return 0;
 }
 
 int clear(PyObject* self) {
-    if (nb::inst_ready(self)) nb::inst_ptr<PyTape>(self)->tape.clear();
+    if (nb::inst_ready(self)) forget_all(*nb::inst_ptr<PyTape>(self));
     return 0;
 }
 
@@ -201,6 +229,7 @@ void set_active_tape(nb::handle next) {
 }
 
 void bind_tape(nb::module_& m) {
+    bind_entries(m);
     bind_recorded_launch(m);
     m.def(
         "active_tape", [] { return active ? nb::borrow(active) : nb::none(); },
@@ -209,11 +238,12 @@ void bind_tape(nb::module_& m) {
           "Makes a tape record what this thread does, or none.");
     nb::class_<PyTape>(m, "TapeRecorder", nb::type_slots(kSlots), "The base of wp.Tape: what it has recorded.")
         .def(nb::init<>())
-        .def_rw("_takes_launches", &PyTape::takes_launches,
-                "Whether launches are handed to a _record_launch() of the class, and not recorded without it.")
+        .def_rw("_takes_all", &PyTape::takes_all,
+                "Whether all is handed to _record_launch(), _record_write() and _record_operation() of the class, and "
+                "not recorded without it.")
         .def_prop_ro("_entries", &entries, "What was recorded, in order.")
         .def(
-            "_entry", [](PyTape& self, std::size_t index) { return to_python(self.tape.entries().at(index)); },
+            "_entry", [](PyTape& self, std::size_t index) { return to_python(self, self.tape.entries().at(index)); },
             nb::arg("index"), "One of these.")
         .def_prop_ro(
             "_count", [](PyTape& self) { return self.tape.entries().size(); }, "How many entries there are.")
@@ -224,31 +254,36 @@ void bind_tape(nb::module_& m) {
                 return nb::make_tuple(kept.copies, kept.bytes, kept.peak_bytes);
             },
             "The number of copies, their bytes, and the most bytes there have been.")
-        .def("_arrays", &arrays, "All arrays on the tape, each once.")
         .def("_retaining", &retaining, "The arrays that something recorded writes and that retain their gradients.")
         .def("_record_launch", &record_launch, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
              nb::arg("device").none(), nb::arg("is_seen"),
              "Records a launch that is about to run. Gives the arrays in which it has to keep what its atomics give; "
              "none "
              "may be where the launch is made elsewhere, unseen. Classes that run it themselves give None.")
+        .def("_record_write", &record_write_of, nb::arg("to"), nb::arg("source").none(),
+             "Records what the host is about to write to all elements: those of the source, or others.")
+        .def("_record_operation", &record_operation, nb::arg("operation"), nb::arg("run"),
+             "Records an operation on whole arrays and runs it. What fails is not on the tape.")
         .def(
-            "_append",
-            [](PyTape& self, nb::object entry, std::vector<program::NeedPtr> needs) {
-                self.tape.record(std::make_shared<PyEntry>(std::move(entry), std::move(needs)));
+            "_record_function",
+            [](PyTape& self, nb::object backward, nb::list arrays) {
+                self.tape.record(std::make_shared<PyFunction>(std::move(backward), std::move(arrays)));
             },
-            nb::arg("entry"), nb::arg("needs"),
-            "Adds an entry that is about to run, and the needs of what it reads: keeps what it overwrites and somebody "
-            "needs, which may be itself.")
-        .def(
-            "_forget_last", [](PyTape& self) { self.tape.forget_last(); }, "What was recorded last has failed.")
-        .def("_reverse_launch", &reverse_launch, nb::arg("index"), nb::arg("supplied"),
-             "Goes back through a launch. `supplied` has gradients that are read in place of array.grad, by number of "
-             "an "
-             "entry, then by number of an argument.")
-        .def(
-            "_reverse_launches", &reverse_launches, nb::arg("end"), nb::arg("supplied"),
-            "Goes back through launches before entry `end`. Gives the number of the first entry that is left; -1 where "
-            "none is.")
+            nb::arg("backward"), nb::arg("arrays"), "Records what the user does by hand.")
+        .def("_forget_last", &forget_last, "What was recorded last has failed.")
+        .def("_implied_loss", &implied_loss,
+             "What to start from where the caller says nothing; None where gradients are there already.")
+        .def("_give_gradient", &give_gradient, nb::arg("of"),
+             "An array without a gradient gets one, and with it those on the tape that stand for it.")
+        .def("_reader_of", &reader_of, nb::arg("of"), nb::arg("gradient"), nb::arg("others"),
+             "The launch that may read a gradient from where the caller has it, and its argument, by number, or None. "
+             "`others` have gradients given too.")
+        .def("_reverse_entry", &reverse, nb::arg("index"), nb::arg("supplied"),
+             "Goes back through an entry. `supplied` has gradients that are read in place of array.grad, by number of "
+             "an entry, then by number of an argument.")
+        .def("_reverse_many", &reverse_many, nb::arg("end"), nb::arg("supplied"),
+             "Goes back through entries before entry `end`. Gives the number of the first entry that is left; -1 "
+             "where none is.")
         .def("_zero", &zero, "Sets the gradients of all arrays on the tape to zero.")
         .def(
             "_check_versions", [](PyTape& self) { self.tape.memory().check_versions(); },
@@ -264,7 +299,21 @@ void bind_tape(nb::module_& m) {
             },
             "Whether a _kept_now() of the class is told of needs whose contents were just copied, which lie in one "
             "memory.")
-        .def("_clear", [](PyTape& self) { self.tape.clear(); }, "Forgets what was recorded.");
+        .def("_clear", &forget_all, "Forgets what was recorded.");
+    m.def(
+        "check_loss",
+        [](nb::handle loss) { program::check_loss(array_argument(loss.ptr(), "Tape.backward()", "loss")); },
+        nb::arg("loss"), "Raises where a backward pass cannot start from it.");
+    m.def(
+        "check_gradient",
+        [](nb::handle of, nb::handle gradient) {
+            program::check_gradient(array_argument(of.ptr(), "Tape.backward()", "array"),
+                                    array_argument(gradient.ptr(), "Tape.backward()", "gradient").array);
+        },
+        nb::arg("of"), nb::arg("gradient"), "Raises where a backward pass cannot start from it.");
+    m.def("recorded", &recorded, nb::arg("name"), nb::arg("run"), nb::arg("reads"), nb::arg("writes"), nb::arg("needs"),
+          nb::arg("parts"),
+          "Runs an operation on whole arrays; a tape that records has it as an entry (_gradients/recording.py).");
 }
 
 }  // namespace weft::bindings

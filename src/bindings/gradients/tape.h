@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <unordered_map>
+
 #include "bindings/gradients/recorded_launch.h"
 #include "program/tape.h"
 
@@ -10,8 +12,11 @@ namespace weft::bindings {
 
 struct PyTape {
     program::Tape tape;
-    // A class of Python's does something else with launches: they are handed to its _record_launch().
-    bool takes_launches = false;
+    // Those of entries that Python has asked for, which the tape keeps as long as the entries. So the collector finds
+    // what an entry holds through its object, where there is one, and through the tape elsewhere, and never twice.
+    std::unordered_map<const program::TapeEntry*, nb::object> objects;
+    // A class of Python's does something else with what it records: that is handed to its _record_launch() and so on.
+    bool takes_all = false;
 };
 
 // The tape that records what this thread does; null where none does. The Python object, and what is in it.

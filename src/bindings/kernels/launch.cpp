@@ -165,7 +165,7 @@ void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const 
 void run_recorded(PyTape* recorder, const program::CompiledKernel& compiled, const Arguments& launch) {
     PyKernel& kernel = *kernel_pointer(launch.kernel);
     if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
-    if (recorder->takes_launches) return run_taken(*recorder, compiled, launch);
+    if (recorder->takes_all) return run_taken(*recorder, compiled, launch);
     const nb::object tape = nb::borrow(active_tape());
     auto entry = std::make_shared<PyLaunch>(
         PyLaunch::Given{launch.kernel, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});

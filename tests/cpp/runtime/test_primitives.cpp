@@ -148,5 +148,62 @@ TEST(Primitives, blocks_of_a_product_stay_in_their_rows_and_columns) {
     }
 }
 
+TEST(Primitives, adds_along_any_strides) {
+    std::vector<float> a = random_floats(6), b = random_floats(12);
+    Array into = array_of(f32_type(), a, {2, 3}), wide = array_of(f32_type(), b, {3, 4});
+    const int turned[] = {1, 0};
+    Array what = slice(transpose(wide, turned), 0, 3, 2, -2);  // columns 3 and 1
+    primitives().add(into, what);
+    for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < 3; ++j)
+            EXPECT_EQ(values_of<float>(into)[i * 3 + j], a[i * 3 + j] + b[j * 4 + 3 - 2 * i]);
+}
+
+TEST(Primitives, adds_on_many_threads) {
+    constexpr std::int64_t kCount = 1 << 20;
+    Array into = array_of(f64_type(), std::vector<double>(kCount, 1.0)),
+          what = empty(f64_type(), Shape{kCount}, device("cpu"));
+    std::iota(static_cast<double*>(what.view.data), static_cast<double*>(what.view.data) + kCount, 0.0);
+    primitives().add(into, what);
+    std::vector<double> expected(kCount);
+    std::iota(expected.begin(), expected.end(), 1.0);
+    EXPECT_EQ(values_of<double>(into), expected);
+}
+
+TEST(Primitives, an_element_that_is_shown_often_gets_all_that_is_added) {
+    Array into = array_of(f64_type(), std::vector<double>{10.0, 20.0});
+    Array shown = into;
+    shown.ndim = 2;
+    constexpr std::int64_t kRows = 100'000;  // more than one thread would take
+    shown.view.shape[0] = kRows;
+    shown.view.shape[1] = 2;
+    shown.view.strides[0] = 0;
+    shown.view.strides[1] = 8;
+    Array what = array_of(f64_type(), std::vector<double>(2 * kRows, 0.5), {kRows, 2});
+    primitives().add(shown, what);
+    EXPECT_EQ(values_of<double>(into), (std::vector<double>{10.0 + kRows / 2, 20.0 + kRows / 2}));
+}
+
+TEST(Primitives, adds_the_floats_of_structs_and_rounds_halves_once) {
+    const Type type = Type::structure(
+        "Body", "Body",
+        {{"id", i32_type()}, {"weight", Type::scalar(Scalar::f16)}, {"at", Type::vector(Scalar::f64, 2)}});
+    struct Body {
+        std::int32_t id;
+        std::uint16_t weight;
+        double at[2];
+    };
+    ASSERT_EQ(type.size_bytes(), static_cast<std::int64_t>(sizeof(Body)));
+    constexpr std::uint16_t kOne = 0x3c00, kStep = 0x1400;  // 1 and 2^-10, one unit in the last place of it
+    Array into = array_of(type, std::vector<Body>{{7, kOne, {1.0, 2.0}}}),
+          what = array_of(type, std::vector<Body>{{5, kStep, {0.25, -3.0}}});
+    primitives().add(into, what);
+    const Body found = *static_cast<const Body*>(into.view.data);
+    EXPECT_EQ(found.id, 7);
+    EXPECT_EQ(found.weight, 0x3c01);
+    EXPECT_EQ(found.at[0], 1.25);
+    EXPECT_EQ(found.at[1], -1.0);
+}
+
 }  // namespace
 }  // namespace weft::runtime

@@ -18,6 +18,7 @@ public:
     std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                              const Array& run_lengths) override;
     void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
+    void add(const Array& into, const Array& what) override;
 };
 
 }  // namespace weft::runtime

@@ -1,0 +1,72 @@
+#include "program/recorded_write.h"
+
+#include "program/finite.h"
+#include "program/gradient_claim.h"
+#include "program/host.h"
+#include "program/settings.h"
+#include "runtime/copy_plan.h"
+#include "runtime/primitives.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+Extent extent_of(const runtime::Array& array) {
+    const auto [begin, end] = array.extent();
+    return {begin, end};
+}
+
+// `into` and `gradient` have the same shape and dtype.
+void carry_back(const runtime::Array& into, const runtime::Array& gradient) {
+    const bool same_device = into.device == gradient.device;
+    if (same_device && !runtime::overlap(into, gradient)) {
+        into.device->primitives().add(into, gradient);
+        runtime::zero(gradient);
+        return;
+    }
+    const runtime::Array taken = runtime::clone(gradient, *into.device);
+    runtime::zero(gradient);
+    into.device->primitives().add(into, taken);
+}
+
+}  // namespace
+
+void reverse_copy(const Variable& to, const Variable* from) {
+    if (!to.array.view.grad) return;
+    const runtime::Array gradient = gradient_of(to);
+    if (!from || !from->array.view.grad) {
+        const GradientClaim claim({extent_of(gradient)});
+        runtime::zero(gradient);
+        ++to.gradient->version;
+        return;
+    }
+    if (!runtime::plan_copy(to.array, to.array).writes_once())
+        throw UsageError("Tape.backward()",
+                         "a copy to an array of shape " + runtime::shape_text(to.array.shape()) +
+                             " that shows some elements several times: which of those copied is left there is not "
+                             "known, and so is its gradient. help: copy to an array of its own");
+    runtime::Array into = gradient_of(*from);
+    into.dtype = gradient.dtype;  // a matrix of as many numbers as a vector, say
+    FiniteCheck check;
+    const bool checks = settings().verify_fp;
+    if (checks) check.watch("source", into);
+    {
+        const GradientClaim claim({extent_of(into), extent_of(gradient)});
+        without_host(gradient.size_bytes(), [&] { carry_back(into, gradient); });
+    }
+    ++to.gradient->version;
+    ++from->gradient->version;
+    if (checks) check.check("Tape.backward()", "the backward pass of a copy", "the gradient of ");
+}
+
+void RecordedWrite::for_each_array(const Visit& visit) const {
+    visit(*to_, true);
+    if (from_) visit(*from_, false);
+}
+
+std::string RecordedWrite::text() const {
+    return (from_ ? "<copy of " : "<write of ") + runtime::shape_text(to_->array.shape()) + ">";
+}
+
+}  // namespace weft::program
