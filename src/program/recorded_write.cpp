@@ -33,9 +33,9 @@ void carry_back(const runtime::Array& into, const runtime::Array& gradient) {
 }  // namespace
 
 void reverse_copy(const Variable& to, const Variable* from) {
-    if (!to.array.view.grad) return;
+    if (!to.gradient) return;
     const runtime::Array gradient = gradient_of(to);
-    if (!from || !from->array.view.grad) {
+    if (!from || !from->gradient) {
         const GradientClaim claim({extent_of(gradient)});
         runtime::zero(gradient);
         ++to.gradient->version;

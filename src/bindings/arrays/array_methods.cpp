@@ -87,6 +87,7 @@ nb::object same_bytes(nb::handle array, Type dtype, const char* api) {
     }
     Array bytes = given;
     bytes.dtype = dtype;
+    bytes.view.grad = nullptr;
     return nb::steal(make_array(std::move(bytes)));
 }
 
