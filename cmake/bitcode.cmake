@@ -21,10 +21,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
     return()
 endif()
 
-find_program(WEFT_CLANG NAMES clang++-22 HINTS /usr/lib/llvm-22/bin)
-if(NOT WEFT_CLANG)
-    message(FATAL_ERROR "src/devlib is compiled by clang 22, which is not there: apt-get install clang-22")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/clang.cmake)
 # No contraction: results do not depend on the processor that the code is compiled for.
 set(devlib_flags -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -ffp-contract=off -fno-math-errno -ffreestanding
     -nostdinc -nogpulib -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-psabi -I${CMAKE_CURRENT_SOURCE_DIR}/src)

@@ -1,0 +1,38 @@
+"""The device library's PTX, which the C++ tests write, is what NVIDIA's assembler takes."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROCESSORS = ("sm_75", "sm_90")
+KERNELS = [f"call_closest_edge_edge{derivative}" for derivative in ("", "_tangent", "_adjoint")]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """The folder of PTX texts."""
+    folder = tmp_path_factory.mktemp("ptx")
+    tests = ROOT / os.environ.get("BUILD", "build") / "test_jit"
+    command = [str(tests), "--gtest_filter=*DevlibPtx*"]
+    done = subprocess.run(command, env={**os.environ, "WEFT_PTX": str(folder)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_ptxas_takes_the_library(texts, tmp_path, processor):
+    assembler = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+    if assembler is None:
+        pytest.skip("needs ptxas, of the CUDA toolkit")
+    for kind in ("f32", "f64"):
+        cubin = tmp_path / f"{kind}.cubin"
+        command = [assembler, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}.ptx")]
+        done = subprocess.run([*command, "-o", str(cubin)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert cubin.read_bytes()[:4] == b"\x7fELF"
+        for kernel in KERNELS:
+            assert f"'{kernel}_{kind}' for '{processor}'" in done.stderr
