@@ -9,10 +9,11 @@
 //     tape.backward(loss);
 //     float* slope = x.gradient().data<float>();
 //
-// What a launch on the tape overwrites and an earlier one needs is copied; what the program itself writes to arrays
-// between recording and going back is not seen. Arrays in structs take part by the gradients of their views, with the
-// contents that they have when the tape goes back. Several threads may go back at once, each with a tape of its own,
-// also into one gradient. What is wrong with a call is thrown as std::invalid_argument.
+// What a launch on the tape overwrites and an earlier one needs is copied, also where the arrays are fields of structs
+// that are arguments; arrays that the elements of an array lead to must not be overwritten, which is an error. What
+// atomics returned is kept where the gradient needs it. What the program itself writes to arrays between recording and
+// going back is seen where it says so, by copy() and overwrite(). Several threads may go back at once, each with a tape
+// of its own, also into one gradient. What is wrong with a call is thrown as std::invalid_argument.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "weft/program.h"
 
@@ -43,15 +45,27 @@ public:
         launch(kernel, std::span(&dim, 1), std::span(arguments.begin(), arguments.size()));
     }
 
-    // Goes back through all launches, from the gradients that arrays hold, and adds to those of the arrays that were
-    // read. The gradient of an array that a launch overwrote is used up on the way: zero afterwards.
+    // Records a copy of all elements, and makes it (Array::copy_from): the gradient goes back to the source.
+    void copy(const Array& to, const Array& source);
+    // The program is about to write all elements itself, through data(): what an earlier launch needs of them is kept,
+    // and their gradient ends there.
+    void overwrite(const Array& to);
+
+    // Goes back through all that was recorded, and adds to the gradients of the arrays that were read. That of an array
+    // that was overwritten is used up on the way: zero afterwards. It starts from the gradients that arrays hold; where
+    // all that were written hold zeros, the array of one number that the last launch wrote is the loss.
     void backward();
-    // The same from a loss, an array of one floating-point number whose gradient is set to 1.
+    // The same from a loss, an array of one element whose gradient is set to 1.
     void backward(const Array& loss);
+    // The same from gradients of arrays: each of the shape and dtype of its array, which gets one where it has none.
+    void backward(std::span<const std::pair<Array, Array>> gradients);
+    void backward(std::initializer_list<std::pair<Array, Array>> gradients) {
+        backward(std::span(gradients.begin(), gradients.size()));
+    }
 
     void zero();               // sets the gradients of all arrays on the tape to zero
     void reset();              // and forgets what was recorded
-    std::size_t size() const;  // launches on it
+    std::size_t size() const;  // of what is recorded
 
 private:
     struct Implementation;

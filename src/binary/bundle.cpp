@@ -1,4 +1,4 @@
-// The bytes of a Bundle: "WEFTAOT3", the checksum, then the fields in their order. A type is its kind, then what that
+// The bytes of a Bundle: "WEFTAOT4", the checksum, then the fields in their order. A type is its kind, then what that
 // kind is made of; a Binary has the bytes of its own format.
 #include "binary/bundle.h"
 
@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTAOT3";
+constexpr std::string_view kMagic = "WEFTAOT4";
 // Structs in structs: deeper is damage.
 constexpr int kDeepestType = 64;
 
@@ -46,18 +46,24 @@ public:
         write_blob(serialize(kernel.general));
         write(kernel.adjoints);
         write(kernel.no_adjoint);
+        write(kernel.records);
+        write(kernel.recording);
     }
-    void write(const BundledAdjoint::Added& added) {
+    void write(const BundledRecord& record) {
+        write(record.element);
+        write(static_cast<std::uint8_t>(record.is_log));
+    }
+    void write(const BundledDerived::Added& added) {
         write(added.type);
         write(added.kind);
         write(added.of);
     }
-    void write(const BundledAdjoint& adjoint) {
-        write_blob(serialize(adjoint.code));
-        write(adjoint.added);
+    void write(const BundledDerived& derived) {
+        write_blob(serialize(derived.code));
+        write(derived.added);
         std::vector<std::uint8_t> flags;
-        for (const auto& [before, after] : adjoint.reads)
-            flags.push_back(static_cast<std::uint8_t>(before | after << 1));
+        for (const auto& [before, after, within] : derived.reads)
+            flags.push_back(static_cast<std::uint8_t>(before | after << 1 | within << 2));
         write(flags);
     }
 };
@@ -81,23 +87,33 @@ public:
         read(kernel.adjoints);
         read(kernel.no_adjoint);
         if (kernel.adjoints.size() != 0 && kernel.adjoints.size() != 2) fail("a kernel has one adjoint");
-        for (const BundledAdjoint& adjoint : kernel.adjoints)
+        for (const BundledDerived& adjoint : kernel.adjoints)
             if (adjoint.reads.size() != kernel.parameters.size())
                 fail("an adjoint has other parameters than its kernel");
+        read(kernel.records);
+        read(kernel.recording);
+        if (kernel.recording.size() != (kernel.records.empty() ? 0 : 2)) fail("a kernel cannot keep what it has to");
     }
-    void read(BundledAdjoint::Added& added) {
+    void read(BundledRecord& record) {
+        std::uint8_t is_log = 0;
+        read(record.element);
+        read(is_log);
+        record.is_log = is_log != 0;
+    }
+    void read(BundledDerived::Added& added) {
         read(added.type);
         read(added.kind);
         read(added.of);
     }
-    void read(BundledAdjoint& adjoint) {
+    void read(BundledDerived& derived) {
         std::vector<std::byte> blob;
         read_blob(blob);
-        adjoint.code = deserialize(blob);
-        read(adjoint.added);
+        derived.code = deserialize(blob);
+        read(derived.added);
         std::vector<std::uint8_t> flags;
         read(flags);
-        for (const std::uint8_t flag : flags) adjoint.reads.push_back({(flag & 1) != 0, (flag & 2) != 0});
+        for (const std::uint8_t flag : flags)
+            derived.reads.push_back({(flag & 1) != 0, (flag & 2) != 0, (flag & 4) != 0});
     }
 
 private:

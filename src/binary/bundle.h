@@ -16,31 +16,41 @@ struct BundledParameter {
     Type type;
 };
 
-// The adjoint of a kernel, for gradients of all its arrays of floats.
-struct BundledAdjoint {
+// What is derived from a kernel: its adjoint, for gradients of all its arrays of floats; or itself, keeping for the
+// adjoint what its atomics return.
+struct BundledDerived {
     // A parameter behind those of the kernel: what the launch shows in it (ir::ImplicitParameter), of which of these.
     struct Added {
         Type type;
         std::uint8_t kind = 0;
         std::int32_t of = -1;
     };
-    // Whether it looks at what an array held before the launch that it belongs to, and after it.
+    // Of an adjoint: whether it looks at what an array held before the launch that it belongs to, and after it, and at
+    // what arrays that lie in its elements held before it.
     struct Reads {
-        bool before = false, after = false;
+        bool before = false, after = false, within = false;
     };
 
     Binary code;
     std::vector<Added> added;
-    std::vector<Reads> reads;  // by parameter
+    std::vector<Reads> reads;  // by parameter; none of a kernel itself
+};
+
+// What a launch keeps of its atomics: values in their order, by threads or in a log.
+struct BundledRecord {
+    Type element;
+    bool is_log = false;
 };
 
 struct BundledKernel {
     std::string name;
     std::vector<BundledParameter> parameters;
-    Binary dense;                          // for arrays with packed rows that do not overlap
-    Binary general;                        // for all others
-    std::vector<BundledAdjoint> adjoints;  // none, or the same two
-    std::string no_adjoint;                // why there are none
+    Binary dense;                           // for arrays with packed rows that do not overlap
+    Binary general;                         // for all others
+    std::vector<BundledDerived> adjoints;   // none, or the same two
+    std::string no_adjoint;                 // why there are none
+    std::vector<BundledRecord> records;     // what the adjoints need of a launch
+    std::vector<BundledDerived> recording;  // where they need any: the same two, which keep it
 };
 
 struct Bundle {

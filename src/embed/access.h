@@ -23,13 +23,17 @@ struct Kernel::Implementation {
     // Of the same, for gradients of all arrays of floats; empty where the file has none, and why.
     std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
     std::string no_adjoint;
+    // What the adjoints need of a launch, and code that keeps it; empty where they need nothing.
+    std::vector<program::KernelFacts::Record> records;
+    std::optional<program::CompiledKernel> dense_recording, general_recording;
 
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays that are given to this parameter have gradients.
     bool is_smooth(std::size_t parameter) const;
+    // With `kept`, which open_records() gave, it keeps what its atomics return.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
-                std::span<const Argument> arguments) const;
+                std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;
 };
 
 struct Access {
@@ -47,7 +51,10 @@ struct Access {
     static const auto& value(const Argument& argument) { return argument.value_; }
 };
 
-// Tells tapes of a write to the array's memory.
-void count_write(const Array& array);
+// Tells tapes of a write to memory; null for none.
+void count_write(const runtime::BufferPtr& buffer);
+inline void count_write(const Array& array) {
+    if (const runtime::Array* const written = Access::array(array)) count_write(written->buffer);
+}
 
 }  // namespace weft

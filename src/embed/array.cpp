@@ -7,6 +7,7 @@
 
 #include "embed/access.h"
 #include "embed/guarded.h"
+#include "embed/shown_arrays.h"
 #include "runtime/bytes.h"
 #include "types/names.h"
 
@@ -87,10 +88,8 @@ Array Array::wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> sh
     return wrap(ptr, dtype, std::span(shape.begin(), shape.size()));
 }
 
-void count_write(const Array& array) {
-    const std::shared_ptr<program::Variable> variable = Access::variable(array);
-    if (!variable || !variable->array.buffer) return;
-    std::atomic_ref<std::uint64_t>(variable->array.buffer->version).fetch_add(1, std::memory_order_relaxed);
+void count_write(const runtime::BufferPtr& buffer) {
+    if (buffer) std::atomic_ref<std::uint64_t>(buffer->version).fetch_add(1, std::memory_order_relaxed);
 }
 
 Dtype Array::dtype() const { return Access::dtype(get("Array::dtype()").array.dtype); }
@@ -99,7 +98,12 @@ std::span<const std::int64_t> Array::shape() const { return get("Array::shape()"
 std::span<const std::int64_t> Array::strides() const { return get("Array::strides()").array.strides(); }
 std::int64_t Array::size() const { return get("Array::size()").array.size(); }
 bool Array::is_contiguous() const { return get("Array::is_contiguous()").array.is_contiguous(); }
-ArrayView Array::view() const { return implementation_ ? implementation_->array.view : ArrayView(); }
+ArrayView Array::view() const {
+    if (!implementation_) return {};
+    remember_memory(implementation_->array.buffer);
+    remember_memory(implementation_->gradient);
+    return implementation_->array.view;
+}
 void* Array::address() const { return runtime::host_data(get("Array::data()").array); }
 
 void Array::check_part(std::size_t size_bytes, bool is_number) const {

@@ -1,12 +1,15 @@
 #include "weft/program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "binary/bundle.h"
 #include "embed/access.h"
 #include "embed/guarded.h"
+#include "embed/shown_arrays.h"
 #include "program/launch.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/processor.h"
@@ -115,17 +118,17 @@ struct Packer {
     }
 };
 
-std::optional<program::CompiledKernel> adjoint_of(const BundledKernel& kernel, BundledAdjoint adjoint) {
-    if (adjoint.code.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
+std::optional<program::CompiledKernel> derived_of(const BundledKernel& kernel, BundledDerived derived) {
+    if (derived.code.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
     std::vector<Type> types;
     for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
-    for (const BundledAdjoint::Added& added : adjoint.added) types.push_back(added.type);
-    const std::string name = adjoint.code.kernels.front().name;
-    program::KernelFacts facts(std::move(types), adjoint.code.kernels.front().effects);
-    for (const auto& [type, kind, of] : adjoint.added)
+    for (const BundledDerived::Added& added : derived.added) types.push_back(added.type);
+    const std::string name = derived.code.kernels.front().name;
+    program::KernelFacts facts(std::move(types), derived.code.kernels.front().effects);
+    for (const auto& [type, kind, of] : derived.added)
         facts.implicit_parameters.push_back({static_cast<ir::ImplicitParameter::Kind>(kind), of});
-    for (const auto& [before, after] : adjoint.reads) facts.contents.push_back({.before = before, .after = after});
-    return program::prepare(runtime::load(std::move(adjoint.code)), name, std::move(facts));
+    for (const auto& [before, after, within] : derived.reads) facts.contents.push_back({before, after, within});
+    return program::prepare(runtime::load(std::move(derived.code)), name, std::move(facts));
 }
 
 }  // namespace
@@ -156,8 +159,14 @@ Program Program::load(const std::filesystem::path& path) {
             implementation->general = make_ready(kernel, std::move(kernel.general));
             implementation->no_adjoint = kernel.no_adjoint;
             if (!kernel.adjoints.empty()) {
-                implementation->dense_adjoint = adjoint_of(kernel, std::move(kernel.adjoints[0]));
-                implementation->general_adjoint = adjoint_of(kernel, std::move(kernel.adjoints[1]));
+                implementation->dense_adjoint = derived_of(kernel, std::move(kernel.adjoints[0]));
+                implementation->general_adjoint = derived_of(kernel, std::move(kernel.adjoints[1]));
+            }
+            for (const BundledRecord& record : kernel.records)
+                implementation->records.push_back({record.element, record.is_log});
+            if (!kernel.recording.empty()) {
+                implementation->dense_recording = derived_of(kernel, std::move(kernel.recording[0]));
+                implementation->general_recording = derived_of(kernel, std::move(kernel.recording[1]));
             }
             kernels.push_back(Kernel(std::move(implementation)));
         }
@@ -185,11 +194,20 @@ Kernel Program::kernel(std::string_view name) const {
 const std::string& Kernel::name() const { return implementation_->name; }
 const std::vector<Parameter>& Kernel::parameters() const { return implementation_->parameters; }
 
+namespace {
+
+// What the adjoint has a gradient for (ir::is_smooth).
+bool has_floats(Type type) {
+    if (type.is_struct())
+        return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return has_floats(field.type); });
+    return (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar_type().is_float();
+}
+
+}  // namespace
+
 bool Kernel::Implementation::is_smooth(std::size_t parameter) const {
     const Type type = dense.parameter_types[parameter];
-    if (!type.is_array()) return false;
-    const Type element = type.element();
-    return (element.is_scalar() || element.is_numeric_aggregate()) && element.scalar_type().is_float();
+    return type.is_array() && has_floats(type.element());
 }
 
 std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {
@@ -204,14 +222,35 @@ std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> a
 }
 
 void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
-                                    std::span<const Argument> arguments) const {
+                                    std::span<const Argument> arguments, std::span<runtime::Array> kept) const {
     const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
+    runtime::Stream& stream = runtime::host_device().default_stream();
     const bool is_general =
         program::arrangement(dense, block.data()).index() != 0 || program::has_null(dense.arrays, block.data());
-    program::run(is_general ? general : dense, runtime::host_device().default_stream(), block.data(), grid);
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const auto* const array = std::get_if<Array>(&Access::value(arguments[i]));
-        if (dense.effects[i].writes_itself && array) count_write(*array);
+    if (kept.empty()) {
+        program::run(is_general ? general : dense, stream, block.data(), grid);
+    } else {
+        const program::CompiledKernel& recording = is_general ? *general_recording : *dense_recording;
+        std::vector<std::byte> larger = block;
+        larger.resize(static_cast<std::size_t>(recording.layout.size_bytes));
+        std::vector<ArrayView> views;
+        for (const runtime::Array& one : kept) views.push_back(one.view);
+        program::point_implicit_parameters(recording, larger.data(), block.data(), views);
+        program::run(recording, stream, larger.data(), grid);
+        program::close_records(name, recording, kept);
+    }
+    for (const program::ArrayPlace& place : dense.arrays) {
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        const ArrayView& view = program::view_at(block.data(), place.offset);
+        if (place.is_parameter && dense.effects[parameter].writes_itself)
+            count_write(std::get<Array>(Access::value(arguments[parameter])));
+        else if (dense.effects[parameter].writes_itself)
+            count_write(shown_memory(view));
+        if (!dense.effects[parameter].writes_within || !view.data) continue;
+        std::set<runtime::BufferPtr> written;
+        for (const program::Variable& one : arrays_within(shown_array(view, place.type).array))
+            written.insert(one.array.buffer);
+        for (const runtime::BufferPtr& buffer : written) count_write(buffer);
     }
 }
 

@@ -58,7 +58,10 @@ void check_loss(const Variable& loss) {
                              ", expected one element. help: backward(grads={array: gradient}) starts from any array",
                          ErrorCategory::value);
     if (!loss.requires_grad)
-        throw UsageError(kApi, "the loss has no gradient. help: make it with requires_grad=True", ErrorCategory::value);
+        throw UsageError(kApi,
+                         "the loss has no gradient. help: make it with requires_grad=True, in C++ with "
+                         "require_gradient()",
+                         ErrorCategory::value);
 }
 
 void check_gradient(const Variable& of, const Array& gradient) {

@@ -129,6 +129,131 @@ void structs(const weft::Program& program) {
     }
 }
 
+// Which element a thread wrote is known by what its atomics returned.
+void atomics(const weft::Program& program) {
+    constexpr int kCount = 500;
+    std::vector<double> numbers = waves(kCount, 0.37);
+    const weft::Array x = with_gradient(numbers), out = with_gradient(std::vector<double>(kCount, 0.0));
+    const weft::Array counter = weft::Array::zeros("int32", {1});
+    weft::Tape tape;
+    tape.launch(program.kernel("collected"), kCount, {counter, x, out});
+    const int found = *counter.data<int>();
+    check(found == 499, "0, 1, 2, 0, ... and 1 elements");  // 166 times 0 + 1 + 2, then 0 and 1
+    const std::vector<double> weights = waves(kCount, 0.9);
+    tape.backward({{out, weft::Array::of(weights)}});
+    // Each x[i]^2 (k + 1) stands in one place, which has one weight.
+    for (int i = 0; i < kCount; ++i) {
+        double expected = 0.0;
+        for (int k = 0; k < i % 3; ++k) {
+            int places = 0;
+            for (int at = 0; at < found; ++at) {
+                if (out.data<double>()[at] != numbers[i] * numbers[i] * (k + 1)) continue;
+                expected += 2.0 * numbers[i] * (k + 1) * weights[at];
+                ++places;
+            }
+            check(places == 1, "a number that stands in one place");
+        }
+        check_near(x.gradient().data<double>()[i], expected, 1e-14, "collected at " + std::to_string(i));
+    }
+
+    const weft::Array y = weft::Array::of({2.0f, 3.0f, 4.0f}), drawn = weft::Array::zeros("float32", {3});
+    y.require_gradient();
+    drawn.require_gradient();
+    tape.reset();
+    tape.launch(program.kernel("drawn"), 3, {counter, y, drawn});
+    std::fill_n(drawn.gradient().data<float>(), 3, 1.0f);
+    tape.backward();
+    for (int i = 0; i < 3; ++i)
+        check_near(y.gradient().data<float>()[i], drawn.data<float>()[i] / y.data<float>()[i], 1e-6, "drawn");
+}
+
+struct State {
+    weft::ArrayView x, v;
+};
+
+// The arrays are overwritten through structs and by themselves, in turn.
+double move(const weft::Program& program, const std::vector<double>& start, weft::Array* slopes) {
+    const int count = static_cast<int>(start.size());
+    const weft::Array x = with_gradient(start), v = with_gradient(waves(count, 2.1)), loss = with_gradient({0.0});
+    weft::Tape tape;
+    for (int step = 0; step < 4; ++step) {
+        tape.launch(program.kernel("move"), count, {0.1, State{x.view(), v.view()}});
+        tape.launch(program.kernel("push"), count, {0.1, x, v});
+        tape.launch(program.kernel("move"), count / 2, {0.2, State{x.slice(0, 1, count / 2, 2).view(), v.view()}});
+    }
+    tape.launch(program.kernel("energy"), count, {x, v, loss});
+    if (slopes) {
+        tape.backward();
+        *slopes = x.gradient();
+    }
+    return *loss.data<double>();
+}
+
+void overwritten_structs(const weft::Program& program) {
+    const std::vector<double> start = waves(8, 0.9);
+    weft::Array slopes;
+    move(program, start, &slopes);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+        constexpr double kStep = 1e-6;
+        std::vector<double> above = start, below = start;
+        above[i] += kStep;
+        below[i] -= kStep;
+        const double expected = (move(program, above, nullptr) - move(program, below, nullptr)) / (2.0 * kStep);
+        check_near(slopes.data<double>()[i], expected, 1e-8, "through structs at " + std::to_string(i));
+        check(std::fabs(expected) > 1e-3, "a difference is more than noise");
+    }
+}
+
+void structs_in_arrays(const weft::Program& program) {
+    const weft::Kernel kernel = program.kernel("all_loads");
+    const weft::Array first = with_gradient({1.0, 2.0, 3.0}), second = with_gradient({5.0, 7.0, 9.0}),
+                      x = with_gradient({4.0, 5.0, 6.0}), out = weft::Array::zeros("float32", {3}),
+                      loads = weft::Array::zeros(kernel.parameters()[0].dtype, {2});
+    loads.data<Load>()[0] = {2.0, first.view()};
+    loads.data<Load>()[1] = {3.0, second.view()};
+    out.require_gradient();
+    weft::Tape tape;
+    tape.launch(kernel, 3, {loads, x, out});
+    tape.backward({{out, weft::Array::of({1.0f, 10.0f, 100.0f})}});
+    for (int i = 0; i < 3; ++i) {
+        const double seed = std::pow(10.0, i);
+        check_near(first.gradient().data<double>()[i], 2.0 * (4.0 + i) * seed, 1e-14, "the first array in an array");
+        check_near(second.gradient().data<double>()[i], 3.0 * (4.0 + i) * seed, 1e-14, "the second array in an array");
+    }
+    tape.launch(program.kernel("soften"), 3, {loads});
+    tape.launch(kernel, 3, {loads, x, out});
+    expect_error([&] { tape.backward({{out, weft::Array::zeros("float32", {3})}}); },
+                 {"'all_loads'", "(3,)", "'loads'", "overwritten"});
+}
+
+// What the program writes itself, between launches.
+void writes(const weft::Program& program) {
+    const weft::Array x = weft::Array::of({1.0f, 2.0f}), y = weft::Array::zeros("float32", {2}),
+                      z = weft::Array::zeros("float32", {2});
+    for (const weft::Array& one : {x, y, z}) one.require_gradient();
+    weft::Tape tape;
+    tape.copy(y, x);
+    tape.launch(program.kernel("scaled"), 2, {y, 3.0f, z});
+    tape.overwrite(y);
+    std::fill_n(y.data<float>(), 2, 7.0f);
+    tape.copy(y.slice(0, 1, 1), x.slice(0, 0, 1));
+    check(tape.size() == 4 && y.data<float>()[1] == 1.0f, "copies are made");
+    tape.backward({{z, weft::Array::of({1.0f, 10.0f})}, {y, weft::Array::of({100.0f, 1000.0f})}});
+    check(x.gradient().data<float>()[0] == 1003.0f && x.gradient().data<float>()[1] == 30.0f, "through copies");
+}
+
+// Where nothing says where to start, it is the number that the last launch wrote.
+void implied_loss(const weft::Program& program) {
+    const weft::Array a = weft::Array::of({2.0, 3.0}), x = with_gradient({5.0, 7.0}), loss = with_gradient({0.0});
+    weft::Tape tape;
+    tape.launch(program.kernel("weighted"), 2, {a, x, loss});
+    tape.backward();
+    check(x.gradient().data<double>()[0] == 20.0 && x.gradient().data<double>()[1] == 42.0, "an implied loss");
+    tape.zero();
+    tape.launch(program.kernel("push"), 2, {0.1, x, a});
+    expect_error([&] { tape.backward(); }, {"found no array of one floating-point number"});
+}
+
 void two_threads_into_one_gradient(const weft::Program& program) {
     constexpr int kCount = 1 << 20, kPasses = 30;
     const weft::Array x = weft::Array::of(std::vector<float>(kCount, 1.0f));
@@ -158,16 +283,21 @@ void mistakes(const weft::Program& program, const weft::Program& without) {
     expect_error([&] { counts.require_gradient(); }, {"int32", "floats"});
     tape.launch(program.kernel("silent"), 3, {x});
     x.require_gradient();
+    std::fill_n(x.gradient().data<float>(), 3, 1.0f);
     expect_error([&] { tape.backward(); }, {"'silent'", "after it was recorded"});
     tape.reset();
     expect_error([&] { tape.launch(program.kernel("silent"), 3, {x}); }, {"'silent'", "enable_backward=False"});
-    expect_error([&] { tape.launch(program.kernel("drawn"), 3, {counts, x, y}); }, {"'drawn'", "atomics"});
     expect_error([&] { tape.launch(without.kernel("scaled"), 3, {x, 1.0f, y}); }, {"'scaled'", "gradients=True"});
     expect_error([&] { tape.launch(program.kernel("scaled"), -1, {x, 1.0f, y}); }, {"negative"});
     check(tape.size() == 0, "what failed is not on the tape");
-    expect_error([&] { tape.backward(y); }, {"float32 (3,)", "one floating-point number"});
+    expect_error([&] { tape.backward(y); }, {"the shape (3,)", "one element"});
     expect_error([&] { tape.backward(weft::Array::zeros("float64", {1})); }, {"require_gradient()"});
     expect_error([&] { tape.backward(weft::Array()); }, {"no array"});
+    expect_error([&] { tape.backward({{x, weft::Array::zeros("float64", {3})}}); }, {"float64", "float32", "same"});
+    expect_error([&] { tape.backward({{counts, counts}}); }, {"int32", "no derivative"});
+    expect_error([&] { tape.copy(x, weft::Array::zeros("float64", {3})); }, {"float64"});
+    expect_error([&] { tape.copy(x, weft::Array()); }, {"the source", "no array"});
+    check(tape.size() == 0, "a copy that failed is not on the tape");
 
     // What was kept, and written by somebody else since.
     const weft::Array v = with_gradient({1.0}), position = with_gradient({0.5});
@@ -185,6 +315,11 @@ int main(int, char** arguments) {
     differences(program);
     views(program);
     structs(program);
+    atomics(program);
+    overwritten_structs(program);
+    structs_in_arrays(program);
+    writes(program);
+    implied_loss(program);
     two_threads_into_one_gradient(program);
     mistakes(program, weft::Program::load(arguments[2]));
     std::printf("failures: %d\n", failures);

@@ -54,3 +54,38 @@ def silent(x: wp.array(dtype=float)):
 def drawn(counter: wp.array(dtype=int), x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = x[i] * float(wp.atomic_add(counter, 0, 1))
+
+
+@wp.kernel
+def collected(counter: wp.array(dtype=int), x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    for k in range(i % 3):
+        out[wp.atomic_add(counter, 0, 1)] = x[i] * x[i] * wp.float64(k + 1)
+
+
+@wp.struct
+class State:
+    x: wp.array(dtype=wp.float64)
+    v: wp.array(dtype=wp.float64)
+
+
+@wp.kernel
+def move(dt: wp.float64, state: State):
+    i = wp.tid()
+    state.v[i] = state.v[i] - wp.sin(state.x[i]) * state.x[i] * dt
+    state.x[i] = state.x[i] + wp.cos(state.x[i]) * state.v[i] * dt
+
+
+@wp.kernel
+def all_loads(loads: wp.array(dtype=Load), x: wp.array(dtype=wp.float64), out: wp.array(dtype=float)):
+    i = wp.tid()
+    total = wp.float64(0.0)
+    for k in range(loads.shape[0]):
+        total += loads[k].strength * loads[k].where[i] * x[i]
+    out[i] = float(total)
+
+
+@wp.kernel
+def soften(loads: wp.array(dtype=Load)):
+    i = wp.tid()
+    loads[0].where[i] = wp.float64(0.5) * loads[0].where[i]

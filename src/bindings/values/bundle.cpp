@@ -20,15 +20,15 @@ constexpr const char* kApi = "compile_aot_module()";
 
 constexpr program::Arrangement kAny = {.strided = true, .overlapping = true, .repeating = true};
 
-BundledAdjoint bundled(const program::CompiledKernel& adjoint) {
-    BundledAdjoint result;
-    result.code = adjoint.executable->binary();
-    for (std::size_t i = 0; i < adjoint.implicit_parameters.size(); ++i)
-        result.added.push_back({adjoint.parameter_types[adjoint.own_count() + i],
-                                static_cast<std::uint8_t>(adjoint.implicit_parameters[i].kind),
-                                adjoint.implicit_parameters[i].of});
-    for (const transform::Contents& contents : adjoint.contents)
-        result.reads.push_back({contents.before, contents.after});
+BundledDerived bundled(const program::CompiledKernel& derived) {
+    BundledDerived result;
+    result.code = derived.executable->binary();
+    for (std::size_t i = 0; i < derived.implicit_parameters.size(); ++i)
+        result.added.push_back({derived.parameter_types[derived.own_count() + i],
+                                static_cast<std::uint8_t>(derived.implicit_parameters[i].kind),
+                                derived.implicit_parameters[i].of});
+    for (const transform::Contents& contents : derived.contents)
+        result.reads.push_back({contents.before, contents.after, contents.within});
     return result;
 }
 
@@ -44,12 +44,13 @@ void add_adjoints(program::Kernel& core, program::Variant dense, program::Varian
             result.no_adjoint = "it was declared with enable_backward=False";
             return;
         }
-        if (!core.facts(dense, {}, derivation).records.empty()) {
-            result.no_adjoint = "it needs what the atomics of the launch gave, which only tapes of Python keep";
-            return;
-        }
-        BundledAdjoint first = bundled(core.compiled(dense, {}, derivation));
-        result.adjoints = {std::move(first), bundled(core.compiled(general, kAny, derivation))};
+        const program::CompiledKernel &first = core.compiled(dense, {}, derivation),
+                                      &second = core.compiled(general, kAny, derivation);
+        result.adjoints = {bundled(first), bundled(second)};
+        for (const auto& [element, is_log] : first.records) result.records.push_back({element, is_log});
+        if (result.records.empty()) return;
+        dense.records = general.records = true;
+        result.recording = {bundled(core.compiled(dense)), bundled(core.compiled(general, kAny))};
     } catch (const CompileError& error) {
         result.no_adjoint = error.what();
     }

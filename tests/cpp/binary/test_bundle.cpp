@@ -25,13 +25,15 @@ Bundle sample() {
                          {"a", Type::array(outer, 4)}};
     kernel.dense.code = {std::byte{1}, std::byte{2}};
     kernel.dense.kernels = {{"step", "weft_step"}};
-    BundledAdjoint adjoint;
+    BundledDerived adjoint;
     adjoint.code.code = {std::byte{3}};
     adjoint.code.kernels = {{"step", "weft_step_adjoint"}};
     adjoint.added = {{Type::array(outer, 4), 1, 5}, {Type::array(f32_type(), 2), 0, -1}};
-    adjoint.reads = {{}, {true, false}, {false, true}, {true, true}, {}, {}};
+    adjoint.reads = {{}, {true, false}, {false, true}, {true, true, true}, {false, false, true}, {}};
     kernel.adjoints = {adjoint, adjoint};
     kernel.no_adjoint = "none";
+    kernel.records = {{i32_type(), false}, {Type::vector(Scalar::f32, 3), true}};
+    kernel.recording = {{.code = adjoint.code, .added = adjoint.added}, {.code = adjoint.code, .added = adjoint.added}};
     bundle.kernels = {kernel, kernel};
     return bundle;
 }
@@ -55,7 +57,13 @@ TEST(Bundle, ComesBackAsItWas) {
         EXPECT_EQ(kernel.dense.kernels.front().symbol, "weft_step");
         EXPECT_EQ(kernel.no_adjoint, "none");
         ASSERT_EQ(kernel.adjoints.size(), 2u);
-        const BundledAdjoint &adjoint = kernel.adjoints[1], &expected = before.kernels[0].adjoints[1];
+        ASSERT_EQ(kernel.records.size(), 2u);
+        EXPECT_TRUE(kernel.records[0].element == i32_type() && !kernel.records[0].is_log);
+        EXPECT_TRUE(kernel.records[1].element == Type::vector(Scalar::f32, 3) && kernel.records[1].is_log);
+        ASSERT_EQ(kernel.recording.size(), 2u);
+        EXPECT_EQ(kernel.recording[1].added.size(), 2u);
+        EXPECT_TRUE(kernel.recording[1].reads.empty());
+        const BundledDerived &adjoint = kernel.adjoints[1], &expected = before.kernels[0].adjoints[1];
         EXPECT_EQ(adjoint.code.kernels.front().symbol, "weft_step_adjoint");
         ASSERT_EQ(adjoint.added.size(), 2u);
         for (std::size_t i = 0; i < 2; ++i) {
@@ -67,6 +75,7 @@ TEST(Bundle, ComesBackAsItWas) {
         for (std::size_t i = 0; i < adjoint.reads.size(); ++i) {
             EXPECT_EQ(adjoint.reads[i].before, expected.reads[i].before);
             EXPECT_EQ(adjoint.reads[i].after, expected.reads[i].after);
+            EXPECT_EQ(adjoint.reads[i].within, expected.reads[i].within);
         }
     }
 }

@@ -1,0 +1,188 @@
+#include "embed/recorded.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "embed/shown_arrays.h"
+#include "program/gradient_claim.h"
+#include "program/grid.h"
+#include "program/implicit_parameters.h"
+#include "program/records.h"
+#include "program/run.h"
+#include "support/error.h"
+
+namespace weft {
+
+using program::ArrayPlace;
+using program::Variable;
+
+Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, std::span<const std::int64_t> dim,
+                   std::span<const Argument> arguments)
+    : kernel_(std::move(kernel)), dim_(dim.begin(), dim.end()), block_(kernel_->block(arguments)) {
+    for (const ArrayPlace& place : kernel_->dense.arrays) {
+        const ArrayView& view = program::view_at(block_.data(), place.offset);
+        Given& given = arrays_.emplace_back();
+        if (place.is_parameter)
+            given.of = Access::variable(std::get<Array>(Access::value(arguments[place.parameter])));
+        else if (view.data)
+            given.of = std::make_shared<const Variable>(shown_array(view, place.type));
+        has_gradients_ |= view.grad != nullptr;
+    }
+    if (has_gradients_ && !kernel_->dense_adjoint)
+        throw UsageError(
+            "Tape::launch()",
+            "kernel '" + kernel_->name +
+                "' has an argument with a gradient, and the file has no adjoint of it: " + kernel_->no_adjoint);
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].of && (effects(i).writes_within || (has_gradients_ && contents(i).within)))
+            arrays_[i].within = arrays_within(arrays_[i].of->array);
+    if (!has_gradients_ || kernel_->records.empty()) return;
+    const int rank = kernel_->dense.description.tid_rank;
+    const program::Grid grid = program::make_grid(dim, rank, kernel_->name);
+    records_ = program::open_records(kernel_->records, {grid.dim, static_cast<std::size_t>(std::max(rank, 1))},
+                                     runtime::host_device());
+}
+
+// Which of its two adjoints will run is known when it does: what either reads is kept.
+transform::Contents Recorded::contents(std::size_t place) const {
+    const auto parameter = static_cast<std::size_t>(kernel_->dense.arrays[place].parameter);
+    const transform::Contents &dense = kernel_->dense_adjoint->contents[parameter],
+                              &general = kernel_->general_adjoint->contents[parameter];
+    return {dense.before || general.before, dense.after || general.after, dense.within || general.within};
+}
+
+const ParameterEffects& Recorded::effects(std::size_t place) const {
+    return kernel_->dense.effects[static_cast<std::size_t>(kernel_->dense.arrays[place].parameter)];
+}
+
+// ---- recording ----
+
+void Recorded::record(program::TapeMemory& memory) {
+    std::vector<program::NeedPtr*> all;
+    for (std::size_t i = 0; has_gradients_ && i < arrays_.size(); ++i) {
+        Given& given = arrays_[i];
+        if (given.of && contents(i).before) given.before = memory.need(*given.of);
+        if (given.before) all.push_back(&given.before);
+        if (contents(i).within)
+            for (const Variable& one : given.within) given.within_before.push_back(memory.need(one));
+        for (program::NeedPtr& need : given.within_before) all.push_back(&need);
+    }
+    if (memory.may_overlap()) memory.join_overlapping(all);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const Given& given = arrays_[i];
+        if (given.of && effects(i).writes_itself) memory.write(*given.of, /*counts=*/true);
+        if (!effects(i).writes_within) continue;
+        std::vector<const Variable*> within;
+        for (const Variable& one : given.within) {
+            memory.write(one);
+            within.push_back(&one);
+        }
+        memory.count_writes(within);
+    }
+    for (std::size_t i = 0; has_gradients_ && i < arrays_.size(); ++i)
+        if (arrays_[i].of && contents(i).after && kernel_->dense.arrays[i].is_parameter)
+            arrays_[i].after = memory.need(*arrays_[i].of);
+}
+
+void Recorded::launch(std::span<const Argument> arguments) { kernel_->launch(dim_, block_, arguments, records_); }
+
+// ---- questions ----
+
+std::vector<program::TapeEntry::Group> Recorded::written() const {
+    std::vector<Group> groups;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        if (arrays_[i].of && effects(i).writes_itself) groups.push_back({arrays_[i].of.get()});
+        if (!effects(i).writes_within || arrays_[i].within.empty()) continue;
+        Group& within = groups.emplace_back();
+        for (const Variable& one : arrays_[i].within) within.push_back(&one);
+    }
+    return groups;
+}
+
+void Recorded::for_each_array(const Visit& visit) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        if (arrays_[i].of) visit(*arrays_[i].of, effects(i).writes_itself);
+        for (const Variable& one : arrays_[i].within) visit(one, effects(i).writes_within);
+    }
+}
+
+// ---- going back ----
+
+bool Recorded::gives_gradients_late() const {
+    return !has_gradients_ &&
+           std::ranges::any_of(arrays_, [](const Given& one) { return one.of && one.of->requires_grad; });
+}
+
+void Recorded::check_within() const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        for (const program::NeedPtr& need : arrays_[i].within_before)
+            if (need->copy)
+                throw UsageError(
+                    "Tape::backward()",
+                    "kernel '" + kernel_->name + "' reads an array of shape " +
+                        runtime::shape_text(need->of->array.shape()) + " that elements of its argument '" +
+                        kernel_->parameters[static_cast<std::size_t>(kernel_->dense.arrays[i].parameter)].name +
+                        "' lead to, and a later launch has overwritten it. help: write to another array");
+}
+
+void Recorded::go_back(const Backward&) {
+    if (gives_gradients_late())
+        throw UsageError("Tape::backward()", "an argument of kernel '" + kernel_->name +
+                                                 "' got its gradient after it was recorded. help: call "
+                                                 "require_gradient() before");
+    if (!has_gradients_) return;
+    check_within();
+    std::vector<std::byte> before = block_;
+    std::vector<Variable> scratch;  // the adjoints are for gradients of all arrays that are arguments
+    scratch.reserve(arrays_.size());
+    const std::vector<ArrayPlace>& places = kernel_->dense.arrays;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const auto& of = arrays_[i].of;
+        if (!of || !places[i].is_parameter) continue;
+        ArrayView& view = program::view_at(before.data(), places[i].offset);
+        view.grad = of->array.view.grad;
+        if (!of->requires_grad && kernel_->is_smooth(static_cast<std::size_t>(places[i].parameter))) {
+            make_gradient(scratch.emplace_back(Variable{.array = of->array}));
+            view.grad = scratch.back().array.view.grad;
+        }
+    }
+    std::vector<std::byte> after = before;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const program::NeedPtr &then = arrays_[i].before, &left = arrays_[i].after;
+        const std::int64_t offset = places[i].offset;
+        if (then) program::view_at(before.data(), offset).data = then->contents().view.data;
+        if (then && !places[i].is_parameter) program::view_at(after.data(), offset).data = then->contents().view.data;
+        if (left) program::view_at(after.data(), offset).data = left->contents().view.data;
+    }
+    run(before, after);
+}
+
+// The arguments, and what the compiler's own parameters show besides.
+std::vector<std::byte> Recorded::with_implicit_parameters(const program::CompiledKernel& adjoint,
+                                                          const std::vector<std::byte>& before,
+                                                          std::vector<std::byte> after) const {
+    std::vector<std::byte> block = before;
+    block.resize(static_cast<std::size_t>(adjoint.layout.size_bytes));
+    after.resize(block.size());
+    std::vector<ArrayView> records;
+    for (const runtime::Array& record : records_) records.push_back(record.view);
+    program::point_implicit_parameters(adjoint, block.data(), after.data(), records);
+    return block;
+}
+
+void Recorded::run(const std::vector<std::byte>& before, const std::vector<std::byte>& after) {
+    const program::CompiledKernel* adjoint = &*kernel_->dense_adjoint;
+    std::vector<std::byte> block = with_implicit_parameters(*adjoint, before, after);
+    if (program::has_null(kernel_->dense.arrays, block.data()) ||
+        program::arrangement(*adjoint, block.data(), /*with_gradients=*/true).index() != 0) {
+        adjoint = &*kernel_->general_adjoint;
+        block = with_implicit_parameters(*adjoint, before, after);
+    }
+    const program::GradientClaim claim(program::gradients_in(*adjoint, block.data()));
+    runtime::Device& device = runtime::host_device();
+    const std::vector<runtime::BufferPtr> copies = program::make_copies(*adjoint, block.data(), device);
+    program::run(*adjoint, device.default_stream(), block.data(),
+                 program::make_grid(dim_, adjoint->tid_rank, kernel_->name));
+}
+
+}  // namespace weft
