@@ -27,9 +27,9 @@ double trips(const Operation& loop) {
 }
 
 // An access that finds the lanes' elements apart takes them one by one, and each has its way into and out of the
-// register besides: several times a scalar one, whose address the processor has ready. Under a mask the pointers are
-// chosen before. bench/throughput/bodies.py has kernels where this decides.
-constexpr double kApart = 1.2, kMaskedApart = 2.0;
+// register besides: several times a scalar one, whose address the processor has ready, and next to which it computes.
+// Under a mask the pointers are chosen before. bench/throughput/bodies.py has kernels where this decides.
+constexpr double kApart = 1.7, kMaskedApart = 2.0;
 // Vectors that lie side by side are loaded and stored as fast as numbers; but under a mask that some lanes are out of,
 // lane by lane (copied_access.cpp).
 constexpr double kMaskedVector = 0.6;
@@ -42,6 +42,8 @@ constexpr double kBranch = 1.5;
 // Of what both ways of a branch take, a thread that is alone takes this part where floats decide, which differ from
 // thread to thread. (Integers, as kinds of elements and places at borders, mostly send neighbours the same way.)
 constexpr double kOneWay = 0.5;
+// Of what only one of the ways takes, where the other does next to nothing: a test by which most threads are done.
+constexpr double kRestOfWork = 0.25;
 // An addition to an element of one thread, of each lane.
 constexpr double kPlainAtomic = 0.5;
 
@@ -113,12 +115,23 @@ private:
             }
             shares_[operation] = own;
             const bool by_floats = operation->op == Op::if_ && compares_floats(operation->operands[0]);
-            for (const ir::Region* inner : operation->regions) find_shares(*inner, own * (by_floats ? kOneWay : 1.0));
+            for (const ir::Region* way : operation->regions)
+                find_shares(*way, own * (by_floats ? share_of(*way, *operation) : 1.0));
             for (const ir::Value* operand : operation->operands) {
                 double& needed = needed_[operand];
                 needed = std::max(needed, own);
             }
         }
+    }
+
+    // Which part of the threads take this way of a branch where floats decide.
+    static double share_of(const ir::Region& way, const Operation& branch) {
+        constexpr int kNextToNothing = 3, kMuch = 24;  // operations
+        const bool is_rest_of_work = std::ranges::all_of(branch.regions, [&](const ir::Region* region) {
+            const int count = ir::operation_count(*region);
+            return region == &way ? count >= kMuch : count <= kNextToNothing;
+        });
+        return is_rest_of_work ? kRestOfWork : kOneWay;
     }
 
     // Whether a condition comes from a comparison of floats that differ between threads.

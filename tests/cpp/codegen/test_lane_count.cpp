@@ -128,8 +128,8 @@ TEST(LaneCount, one_where_lanes_would_gather_and_wait) {
 std::string after_a_test(const std::string& condition) {
     return "  %q = load %p[%i]\n  %a = load %m[%q, %zero]\n  %b = load %m[%q, %one]\n  %c = load %m[%q, %n]\n"
            "  %e2 = load %m[%n, %q]\n  %f2 = load %m[%zero, %q]\n  %small = constant 0.1 : f32\n  %which = " +
-           condition + "\n  if %which {\n  %v0 = mul %b, %c\n" + repeated(7, "%v#+ = mul %v#, %e2") +
-           "  %v8 = mul %v7, %f2\n  store %y[%i], %v8\n  } else {\n  }\n";
+           condition + "\n  if %which {\n  %v0 = mul %b, %c\n" + repeated(18, "%v#+ = mul %v#, %e2") +
+           "  %v19 = mul %v18, %f2\n  store %y[%i], %v19\n  } else {\n  }\n";
 }
 
 TEST(LaneCount, a_thread_goes_one_way_where_floats_decide_and_lanes_go_both) {
@@ -137,6 +137,21 @@ TEST(LaneCount, a_thread_goes_one_way_where_floats_decide_and_lanes_go_both) {
     EXPECT_EQ(lanes(after_a_test("cmp.lt %q, %n")), kOneRegister) << "integers mostly send neighbours the same way";
     EXPECT_GT(choice("  %u = load %x[%zero]\n" + after_a_test("cmp.lt %u, %small"), 256, false).lanes, 1)
         << "all go one way";
+}
+
+TEST(LaneCount, most_threads_are_done_after_a_test_that_leaves_little_to_do) {
+    const auto tested = [](int work, int otherwise) {
+        return lanes(
+            "  %q = load %p[%i]\n  %a = load %m[%q, %zero]\n  %c = load %m[%q, %one]\n"
+            "  %r = load %m[%q, %n]\n  %s = load %m[%n, %q]\n  %cr = add %c, %r\n  %b = add %cr, %s\n"
+            "  %small = constant 0.1 : f32\n  %which = cmp.lt %a, %small\n  if %which {\n" +
+            repeated(otherwise, "store %y[%i], %small") + "  } else {\n  %v0 = mul %a, %b\n" +
+            repeated(work, "%v#+ = mul %v#, %b") + "  store %y[%i], %v" + std::to_string(work) + "\n  }\n");
+    };
+    const std::vector<int> one{1, 1, 1};
+    EXPECT_EQ(tested(24, 1), one);
+    EXPECT_NE(tested(24, 4), one) << "both ways have something to do";
+    EXPECT_NE(tested(60, 1), one) << "enough to do for those that go on";
 }
 
 TEST(LaneCount, vectors_that_some_lanes_need_are_taken_one_by_one) {
