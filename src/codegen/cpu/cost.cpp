@@ -42,7 +42,8 @@ constexpr double kBranch = 1.5;
 // Of what both ways of a branch take, a thread that is alone takes this part where floats decide, which differ from
 // thread to thread. (Integers, as kinds of elements and places at borders, mostly send neighbours the same way.)
 constexpr double kOneWay = 0.5;
-// Of what only one of the ways takes, where the other does next to nothing: a test by which most threads are done.
+// Of what only one of the ways takes, where the other only stores what is known already: a test by which most threads
+// are done. (Where the other does nothing at all, most threads mostly go on: bodies that move, points that are held.)
 constexpr double kRestOfWork = 0.25;
 // An addition to an element of one thread, of each lane.
 constexpr double kPlainAtomic = 0.5;
@@ -129,7 +130,10 @@ private:
         constexpr int kNextToNothing = 3, kMuch = 24;  // operations
         const bool is_rest_of_work = std::ranges::all_of(branch.regions, [&](const ir::Region* region) {
             const int count = ir::operation_count(*region);
-            return region == &way ? count >= kMuch : count <= kNextToNothing;
+            if (region == &way) return count >= kMuch;
+            return count <= kNextToNothing && std::ranges::any_of(region->operations, [](const Operation* operation) {
+                       return operation->op == Op::store;
+                   });
         });
         return is_rest_of_work ? kRestOfWork : kOneWay;
     }

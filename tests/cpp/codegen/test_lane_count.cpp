@@ -139,7 +139,7 @@ TEST(LaneCount, a_thread_goes_one_way_where_floats_decide_and_lanes_go_both) {
         << "all go one way";
 }
 
-TEST(LaneCount, most_threads_are_done_after_a_test_that_leaves_little_to_do) {
+TEST(LaneCount, most_threads_are_done_after_a_test_that_stores_their_result) {
     const auto tested = [](int work, int otherwise) {
         return lanes(
             "  %q = load %p[%i]\n  %a = load %m[%q, %zero]\n  %c = load %m[%q, %one]\n"
@@ -150,6 +150,7 @@ TEST(LaneCount, most_threads_are_done_after_a_test_that_leaves_little_to_do) {
     };
     const std::vector<int> one{1, 1, 1};
     EXPECT_EQ(tested(24, 1), one);
+    EXPECT_NE(tested(24, 0), one) << "some are left out, and most go on";
     EXPECT_NE(tested(24, 4), one) << "both ways have something to do";
     EXPECT_NE(tested(60, 1), one) << "enough to do for those that go on";
 }
