@@ -1,4 +1,5 @@
-"""`make setup`: from a bare machine to an importable Weft. With --for demo: without the tests and what they need.
+"""`make setup`: from a bare machine to an importable Weft, its tests, and the frameworks that they use. With --for demo:
+without the tests and the frameworks; with --for interop: without the tests.
 
 In this order: the Python that runs this is new enough; Debian packages (installed with apt-get where that is allowed,
 else listed); .venv in the project's folder with the Python packages of pyproject.toml; the build in $BUILD; `warp`
@@ -91,12 +92,12 @@ def apt_command():
     return None
 
 
-def install_system_packages(for_demo):
+def install_system_packages(has_tests):
     if not shutil.which("dpkg-query"):
         print("not a Debian system: CMake will say what is missing (the list is in CONTRIBUTING.md)")
         return
     missing = python_packages()
-    required = REQUIRED_PACKAGES if for_demo else REQUIRED_PACKAGES | TEST_PACKAGES
+    required = REQUIRED_PACKAGES | TEST_PACKAGES if has_tests else REQUIRED_PACKAGES
     missing |= {name: why for name, why in required.items() if not is_installed(name)}
     if not any(shutil.which(compiler) for compiler in (os.environ.get("CXX", "c++"), "g++", "clang++")):
         missing["g++"] = "a C++ compiler"
@@ -147,15 +148,17 @@ with open(sys.argv[1], "rb") as file:
 extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
 wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"], *extras["examples"]]
 wanted += groups["build"]
-if sys.argv[2:] != ["demo"]:
+if sys.argv[2] != "demo":
+    wanted += extras["interop"]
+if sys.argv[2] == "tests":
     wanted += [*extras["test"], *groups["dev"]]
 print(*wanted, sep="\\n")
 """
 
 
-def install_requirements(for_demo):
+def install_requirements(purpose):
     """Installs what pyproject.toml lists, and notes in .venv what that was."""
-    command = [VENV / "bin/python", "-c", REQUIREMENTS_SCRIPT, ROOT / "pyproject.toml", *(["demo"] if for_demo else [])]
+    command = [VENV / "bin/python", "-c", REQUIREMENTS_SCRIPT, ROOT / "pyproject.toml", purpose]
     wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     note = VENV / "weft-requirements.txt"
     installed = note.read_text().splitlines() if note.exists() else []
@@ -168,19 +171,19 @@ def install_requirements(for_demo):
 # ---- the build ----
 
 
-def is_configured(for_demo):
+def is_configured(has_tests):
     """Whether the build folder is there, with the tests where they are asked for."""
     cache = BUILD / "CMakeCache.txt"
     if not (BUILD / "build.ninja").exists() or not cache.exists():
         return False
-    return for_demo or "WEFT_BUILD_TESTS:BOOL=OFF" not in cache.read_text()
+    return not has_tests or "WEFT_BUILD_TESTS:BOOL=OFF" not in cache.read_text()
 
 
-def build(for_demo):
+def build(has_tests):
     # By their full paths: elsewhere on PATH there may be an older cmake, or a wrapper for one that is not installed.
     ninja = VENV / "bin/ninja"
-    if not is_configured(for_demo):
-        tests = "OFF" if for_demo else "ON"
+    if not is_configured(has_tests):
+        tests = "ON" if has_tests else "OFF"
         options = {
             "CMAKE_MAKE_PROGRAM": ninja,
             "Python_EXECUTABLE": VENV / "bin/python",
@@ -189,7 +192,7 @@ def build(for_demo):
         }
         settings = [f"-D{name}={value}" for name, value in options.items()]
         run(VENV / "bin/cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", *settings)
-    answer = subprocess.run([ninja, "-C", BUILD, *(["python_package"] if for_demo else [])])
+    answer = subprocess.run([ninja, "-C", BUILD, *([] if has_tests else ["python_package"])])
     if answer.returncode != 0:
         raise SetupError(f"the build in {BUILD} failed; the messages are above. After a change of tools: make clean")
 
@@ -217,15 +220,17 @@ def make_importable():
 
 
 def main():
-    for_demo = sys.argv[1:] == ["--for", "demo"]
+    purposes = {(): "tests", ("--for", "demo"): "demo", ("--for", "interop"): "interop"}
     try:
-        if sys.argv[1:] and not for_demo:
-            raise SetupError(f"expected no arguments, or --for demo; found {' '.join(sys.argv[1:])}")
+        purpose = purposes.get(tuple(sys.argv[1:]))
+        if purpose is None:
+            raise SetupError(f"expected no arguments, --for demo or --for interop; found {' '.join(sys.argv[1:])}")
+        has_tests = purpose == "tests"
         check_python()
-        install_system_packages(for_demo)
+        install_system_packages(has_tests)
         create_venv()
-        install_requirements(for_demo)
-        build(for_demo)
+        install_requirements(purpose)
+        build(has_tests)
         make_importable()
     except SetupError as error:
         print(f"\nsetup: {error}", file=sys.stderr)

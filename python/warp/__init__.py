@@ -44,6 +44,7 @@ from warp._weft import (
     copy,
     empty,
     empty_like,
+    from_dlpack,
     from_numpy,
     full,
     full_like,
@@ -62,6 +63,7 @@ from warp._weft import (
     set_device,
     synchronize,
     synchronize_device,
+    to_dlpack,
     zeros,
     zeros_like,
 )

@@ -418,8 +418,18 @@ Device& copier(const Array& destination, const Array& source) {
 
 }  // namespace
 
+void require_writable(const Array& array, std::string_view api) {
+    if (!array.buffer || !array.buffer->is_read_only) return;
+    throw UsageError(api,
+                     "the array of shape " + shape_text(array.shape()) +
+                         " lies in memory that its owner lends to be read only (a JAX array, a read-only NumPy array). "
+                         "help: write to a copy, wp.clone(array)",
+                     ErrorCategory::value);
+}
+
 void transfer(const Array& destination, const Array& source) {
     if (destination.size() == 0) return;
+    require_writable(destination, "copy()");
     const bool same_device = destination.device == source.device;
     if (!same_device && !destination.device->is_host_memory && !source.device->is_host_memory) {
         transfer(destination, clone(source, host_device()));
@@ -465,12 +475,14 @@ void copy(const Array& destination, const Array& source) {
 
 void fill(const Array& array, const void* element) {
     if (array.size() == 0) return;
+    require_writable(array, "fill_()");
     array.device->fill(plan_fill(array, element), array.device->default_stream());
     forget_overwritten(array);
 }
 
 void zero(const Array& array) {
     if (array.size() == 0) return;
+    require_writable(array, "zero_()");
     if (!array.is_contiguous()) {
         const std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
         return fill(array, element.data());

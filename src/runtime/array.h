@@ -24,6 +24,7 @@ struct Buffer {
     std::function<void()> release;  // of what is not the device's own; empty: the device frees it
     std::uint64_t version = 0;      // counts writes by launches and by the host
     References references;          // what array fields of structs in this memory point to
+    bool is_read_only = false;      // memory that its owner lends to be read only
     // Structs in memory point to it as to an array without a gradient, and it got one afterwards: they do not see it.
     bool is_kept_without_gradient = false, got_gradient_later = false;
 
@@ -56,6 +57,9 @@ struct Array {
     }
     std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(view.data); }  // of the first element
 };
+
+// Throws UsageError in the name of `api` where the memory was lent to be read only.
+void require_writable(const Array& array, std::string_view api);
 
 // "(3, 4)" as Python prints shapes.
 std::string shape_text(std::span<const std::int64_t> shape);

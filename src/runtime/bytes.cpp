@@ -11,6 +11,7 @@ void copy_bytes(Device& device, void* to, const void* from, std::int64_t size_by
 Array on_host(const Array& array) { return array.device->is_host_memory ? array : clone(array, host_device()); }
 
 HostWrite::HostWrite(const Array& target, bool keeps) : target_(target) {
+    require_writable(target, "array[...] = ...");
     if (target.device->is_host_memory)
         written_ = target;
     else

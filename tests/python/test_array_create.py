@@ -167,12 +167,36 @@ def test_copy_false_copies_where_components_are_apart():
 
 
 @pytest.mark.host_memory("shares the memory of NumPy arrays")
-def test_copy_false_of_read_only_memory_is_an_error():
-    r = np.zeros(3, np.float32)
+@pytest.mark.host_memory("shares memory of NumPy")
+def test_read_only_memory_is_shared_to_be_read():
+    @wp.kernel
+    def double(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = 2.0 * x[i]
+
+    r = np.array([1, 2, 3], np.float32)
     r.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
-        wp.array(r, copy=False)
-    assert wp.array(r).list() == [0, 0, 0]
+    a, out = wp.array(r, copy=False), wp.zeros(3)
+    assert a.ptr == r.ctypes.data and not a.numpy().flags.writeable and memoryview(a).readonly
+    assert a.__array_interface__["data"] == (a.ptr, True) and not a[1:].numpy().flags.writeable
+    wp.launch(double, dim=3, inputs=[a, out])
+    assert out.list() == [2, 4, 6]
+    command = wp.launch(double, dim=3, inputs=[out, out], record_cmd=True)
+    for write in (
+        lambda: wp.launch(double, dim=3, inputs=[out, a]),
+        lambda: wp.launch(double, dim=2, inputs=[out, a[1:]]),
+        lambda: command.set_param_at_index(1, a),
+        lambda: a.fill_(1.0),
+        lambda: a.zero_(),
+        lambda: a.assign([4, 5, 6]),
+        lambda: a.__setitem__(0, 1.0),
+        lambda: a.__setitem__(slice(None), 1.0),
+        lambda: wp.copy(a, out),
+    ):
+        with pytest.raises(ValueError, match="read.only"):
+            write()
+    assert r.tolist() == [1, 2, 3]
+    assert wp.clone(a).fill_(7.0).list() == [7, 7, 7] and wp.array(r).fill_(7.0).list() == [7, 7, 7]
 
 
 def test_alias_keeps_the_numpy_array_alive():

@@ -15,6 +15,8 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
+class ForeignName;
+
 // The Python object's own part: the runtime array and what only Python cares about. `wp.array(dtype=float)` and
 // `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there where the
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
@@ -30,10 +32,8 @@ struct PyArray : program::Variable {
 PyArray* array_pointer(nb::handle object);
 // An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
 // or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
-// with a message for `api` where dtype, dimensions or inner strides do not fit. Empty where the object has no such
-// interface. `argument` is how the message names the object: "argument 'x' of 'saxpy'".
-std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
-                                            std::string_view argument);
+// where dtype, dimensions or inner strides do not fit. Empty where the object has no such interface.
+std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name);
 nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
 
 void bind_arrays(nb::module_& m);

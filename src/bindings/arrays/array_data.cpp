@@ -21,6 +21,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/numpy_api.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/python/device.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
@@ -185,9 +186,6 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
     }
     bool fits = scalar == dtype.scalar() && grouping.is_packed && data.is_aligned();
     if (copy || !fits || !device.is_host_memory) return copied(object, data, scalar, dtype, grouping.shape, device);
-    if (!data.is_writable()) {
-        throw UsageError(api, "the data is read-only, so it cannot be shared. help: copy=True", ErrorCategory::value);
-    }
     Array result;
     result.dtype = dtype;
     result.ndim = static_cast<int>(grouping.shape.size());
@@ -199,7 +197,7 @@ Array from_ndarray(nb::handle object, const numpy::NdArray& data, Type dtype, co
         std::copy(grouping.strides.begin(), grouping.strides.end(), result.view.strides);
     }
     result.view.data = result.size() > 0 ? data.data : nullptr;
-    result.buffer = borrowed_memory(result, object);
+    result.buffer = borrowed_memory(result, object, !data.is_writable());
     return result;
 }
 
@@ -369,10 +367,18 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
         if (dtype.is_struct()) return reshaped(from_values(data, dtype, device, api), shape);
         return from_numbers(data, dtype, shape, device, api);
     }
-    if (PyObject_HasAttrString(data, "__cuda_array_interface__")) {
-        throw UsageError(api,
-                         "data is " + describe(data) +
-                             " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
+    const std::optional<ForeignArray> foreign =
+        PyBytes_Check(data) ? std::nullopt : read_foreign(data, {api, "data"});  // text, and no numbers
+    if (foreign) {
+        const nb::object array = ndarray_of(*foreign);
+        const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
+        const bool is_shown_as_bits = numpy::scalar_of(numbers) != foreign->scalar;  // of floats that NumPy has not
+        if (!is_shown_as_bits) return from_ndarray(array, numbers, dtype, shape, copy, device, api);
+        const Type bits = Type::scalar(bits_of(foreign->scalar));
+        const Type held = dtype.is_none() ? Type::scalar(foreign->scalar) : dtype;
+        Array result = from_ndarray(array, numbers, bits, std::nullopt, copy, device, api);
+        result.dtype = Type::scalar(foreign->scalar);
+        return held == result.dtype ? reshaped(result, shape) : from_array(result, held, shape, copy, device, api);
     }
     nb::object array = numpy::as_array(data);
     const numpy::NdArray& found = *numpy::ndarray_pointer(array);

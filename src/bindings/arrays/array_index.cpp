@@ -162,6 +162,7 @@ PyObject* read_element(const Array& element) {
 }
 
 void write_element(const Array& element, PyObject* value) {
+    runtime::require_writable(element, "array[...] = ...");
     runtime::HostElement bytes(element);
     if (!write_value(value, element.dtype, bytes.data())) {
         throw_unfit("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(), value,

@@ -431,6 +431,12 @@ PyObject* array_repr(PyObject* self) {
 
 PyMethodDef array_methods[] = {
     {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "wp.array[dtype]: the annotation of an array."},
+    fast("__dlpack__", array_dlpack,
+         "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+         "A DLPack capsule of the memory, for other libraries. stream must be None or -1 on the CPU; copy=True makes a "
+         "copy first. Raises BufferError for another device, and for a read-only array where the consumer does not "
+         "know versions."),
+    {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(kind, number) of the device, as DLPack numbers them."},
     fast("reshape", reshape,
          "reshape($self, *shape)\n--\n\n"
          "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."),

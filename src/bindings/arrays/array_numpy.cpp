@@ -8,6 +8,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/numpy_api.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/python/device.h"
 #include "bindings/python/log.h"
 #include "bindings/structs/structs.h"
@@ -45,6 +46,8 @@ Layout full_layout(const Array& array) {
     return layout;
 }
 
+bool is_read_only(const Array& array) { return array.buffer && array.buffer->is_read_only; }
+
 // Whether elements are scalars that other programs know. Says why not.
 void require_plain(Type dtype, const char* api) {
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
@@ -57,60 +60,15 @@ void require_plain(Type dtype, const char* api) {
 
 // ---- foreign arrays ----
 
-[[noreturn]] void throw_misfit(std::string_view api, std::string_view argument, nb::handle found, Type element,
-                               int ndim, const std::string& why) {
-    throw UsageError(api,
-                     std::string(argument) + " is " + describe(found) + ", expected " +
-                         Type::array(element, ndim).python_name() + ": " + why,
-                     ErrorCategory::type);
-}
-
-Array view_of_ndarray(nb::handle owner, const numpy::NdArray& data, Type element, int ndim, std::string_view api,
-                      std::string_view argument) {
-    auto misfit = [&](const std::string& why) { throw_misfit(api, argument, owner, element, ndim, why); };
-    if (!element.is_scalar() && !element.is_numeric_aggregate()) misfit("only numbers can be shared without copying");
-    const std::optional<Scalar> found = numpy::scalar_of(data);
-    const bool are_bits = is_bits_in_numpy(element) && found == bits_of(element.scalar());
-    if (found != element.scalar() && !are_bits) {
-        misfit(std::string("its numbers are not ") + info(element.scalar()).python + ". help: .astype(numpy." +
-               info(element.scalar()).python + ")");
-    }
-    std::int64_t inner[2];
-    int inner_count = inner_shape(element, inner);
-    if (data.ndim != ndim + inner_count) {
-        misfit("it has " + std::to_string(data.ndim) + " dimensions, expected " + std::to_string(ndim) +
-               (inner_count ? " and " + std::to_string(inner_count) + " of the element" : ""));
-    }
-    std::int64_t expected = info(element.scalar()).bytes();
-    for (int i = inner_count - 1; i >= 0; --i) {
-        if (data.dimensions[ndim + i] != inner[i]) {
-            misfit("its inner dimensions must be " +
-                   runtime::shape_text({inner, static_cast<std::size_t>(inner_count)}));
-        }
-        if (inner[i] > 1 && data.strides[ndim + i] != expected && data.size() > 0) {
-            misfit("the components of its elements do not lie side by side. help: numpy.ascontiguousarray()");
-        }
-        expected *= inner[i];
-    }
-    if (!data.is_aligned()) misfit("its memory is not aligned. help: .copy()");
-    if (!data.is_writable()) misfit("it is read-only. help: .copy()");
-    Array result;
-    result.dtype = element;
-    result.ndim = ndim;
-    result.device = &runtime::host_device();
-    std::copy(data.dimensions, data.dimensions + ndim, result.view.shape);
-    std::copy(data.strides, data.strides + ndim, result.view.strides);
-    result.view.data = result.size() > 0 ? data.data : nullptr;
-    result.buffer = borrowed_memory(result, owner);
-    return result;
-}
-
 // Of what array.__ctype__() gives: memory that somebody else keeps. It does not say what its elements are.
-Array view_of_structure(nb::handle structure, Type element, int ndim, std::string_view api, std::string_view argument) {
+Array view_of_structure(nb::handle structure, Type element, int ndim, const ForeignName& name) {
     const int found = nb::cast<int>(structure.attr("ndim"));
     if (found != ndim) {
-        throw_misfit(api, argument, structure, element, ndim,
-                     "it has " + std::to_string(found) + " dimensions, expected " + std::to_string(ndim));
+        throw UsageError(name.api,
+                         name.argument() + " is " + describe(structure) + ", expected " +
+                             Type::array(element, ndim).python_name() + ": it has " + std::to_string(found) +
+                             " dimensions, expected " + std::to_string(ndim),
+                         ErrorCategory::type);
     }
     Py_buffer bytes;
     if (PyObject_GetBuffer(structure.ptr(), &bytes, PyBUF_SIMPLE) < 0) throw nb::python_error();
@@ -126,12 +84,13 @@ Array view_of_structure(nb::handle structure, Type element, int ndim, std::strin
 
 }  // namespace
 
-runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner) {
+runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner, bool is_read_only) {
     auto buffer = std::make_shared<runtime::Buffer>();
     auto [low, high] = view.extent();
     buffer->data = const_cast<std::byte*>(low);
     buffer->size_bytes = high - low;
     buffer->device = view.device;
+    buffer->is_read_only = is_read_only;
     PyObject* kept = owner.inc_ref().ptr();
     // The last view may die on any thread.
     buffer->release = [kept] {
@@ -178,7 +137,7 @@ nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api
     if (array.dtype.is_struct()) return struct_numpy_view(array, keep_alive, api);
     Layout layout = full_layout(array);
     return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
-                               layout.strides, runtime::host_data(array), keep_alive);
+                               layout.strides, runtime::host_data(array), keep_alive, !is_read_only(array));
 }
 
 bool is_bits_in_numpy(Type dtype) {
@@ -280,26 +239,13 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
     write.finish();
 }
 
-std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, std::string_view api,
-                                   std::string_view argument) {
-    if (const numpy::NdArray* data = numpy::ndarray_pointer(object)) {
-        return view_of_ndarray(object, *data, element, ndim, api, argument);
-    }
-    PyObject* other = object.ptr();
-    static PyObject* module = nullptr;
-    if (nb::isinstance(object, function_of("warp._arrays.arrays", module, "ArrayView")))
-        return view_of_structure(object, element, ndim, api, argument);
-    if (PyObject_CheckBuffer(other) || PyObject_HasAttrString(other, "__array_interface__")) {
-        // numpy.asarray makes no copy of either.
-        nb::object array = numpy::as_array(object);
-        return view_of_ndarray(array, *numpy::ndarray_pointer(array), element, ndim, api, argument);
-    }
-    if (PyObject_HasAttrString(other, "__cuda_array_interface__")) {
-        throw UsageError(api,
-                         std::string(argument) + " is " + describe(object) +
-                             " in CUDA memory, and this build has no CUDA support. help: copy it to the CPU first");
-    }
-    return std::nullopt;
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name) {
+    static PyObject *module = nullptr, *structure = nullptr;
+    if (!structure) structure = function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
+    if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == structure)
+        return view_of_structure(object, element, ndim, name);
+    const std::optional<ForeignArray> found = read_foreign(object, name);
+    return found ? std::optional(fit(*found, object, element, ndim, name)) : std::nullopt;
 }
 
 // ---- the buffer protocol ----
@@ -323,7 +269,8 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
         buffer->buf = array.view.data ? static_cast<void*>(runtime::host_data(array)) : empty;
         buffer->itemsize = info(array.dtype.scalar()).bytes();
         buffer->len = array.size_bytes();
-        buffer->readonly = 0;
+        if (is_read_only(array) && (flags & PyBUF_WRITABLE)) runtime::require_writable(array, "memoryview()");
+        buffer->readonly = is_read_only(array);
         buffer->ndim = layout->ndim;
         buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(info(array.dtype.scalar()).letter) : nullptr;
         buffer->shape = flags & PyBUF_ND ? layout->shape : nullptr;
@@ -364,7 +311,7 @@ PyObject* array_interface(PyObject* self, void*) {
         interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
         interface["shape"] = nb::tuple(shape);
         interface["strides"] = value.array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
-        interface["data"] = nb::make_tuple(value.array.address(), false);
+        interface["data"] = nb::make_tuple(value.array.address(), is_read_only(value.array));
         return interface.release().ptr();
     });
 }

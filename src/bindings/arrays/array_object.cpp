@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "bindings/interop/foreign.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/python/device.h"
 
@@ -596,6 +597,7 @@ void bind_arrays(nb::module_& m) {
         [](nb::handle object) { return array_pointer(object) && array_pointer(object)->is_annotation; },
         nb::arg("object").none(), "Whether `object` is the annotation of an array, without memory.");
     bind_array_functions(m);
+    bind_dlpack(m);
 }
 
 }  // namespace weft::bindings

@@ -117,7 +117,7 @@ bool is_bits_in_numpy(Type dtype);
 // The same to be read as numbers: where NumPy would show the bits of such floats, a copy in float32.
 nb::object numbers_of(const runtime::Array& array, nb::handle keep_alive, const char* api);
 // The memory that `view` covers, which belongs to `owner`: kept alive as long as a view of it.
-runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner);
+runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner, bool is_read_only = false);
 // Extents inside an element: none for scalars, (3,) for vec3, (2, 2) for mat22.
 int inner_shape(Type dtype, std::int64_t inner[2]);
 
@@ -162,6 +162,8 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags);
 void array_release_buffer(PyObject* self, Py_buffer* buffer);
 PyObject* array_interface(PyObject* self, void*);
 PyObject* cuda_array_interface(PyObject* self, void*);
+PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+PyObject* array_dlpack_device(PyObject* self, PyObject*);
 PyObject* array_str(PyObject* self);
 PyObject* array_repr(PyObject* self);
 PyObject* array_compare(PyObject* a, PyObject* b, int op);

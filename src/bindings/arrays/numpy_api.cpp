@@ -96,13 +96,13 @@ std::optional<Scalar> scalar_of(const NdArray& array) {
 }
 
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
-                        nb::handle base) {
-    constexpr int kAlignedWritable = 0x0100 | 0x0400;
+                        nb::handle base, bool is_writable) {
+    constexpr int kAligned = 0x0100, kWritable = 0x0400;
     const Api& numpy = api();
     // The descriptor's reference is taken over, also where it fails.
     PyObject* result = numpy.new_from_descriptor(
         numpy.ndarray_type, numpy.descriptor_from_number(info(scalar).numpy_number), static_cast<int>(shape.size()),
-        shape.data(), strides, data, kAlignedWritable, nullptr);
+        shape.data(), strides, data, is_writable ? kAligned | kWritable : kAligned, nullptr);
     if (!result) throw nb::python_error();
     nb::object owned = nb::steal(result);
     if (base.is_valid() && numpy.set_base(result, base.inc_ref().ptr()) < 0) throw nb::python_error();

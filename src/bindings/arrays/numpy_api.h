@@ -49,11 +49,11 @@ const NdArray* ndarray_pointer(nb::handle object);
 // complex, object, text, foreign byte order ...
 std::optional<Scalar> scalar_of(const NdArray& array);
 
-// An ndarray over `data`, writable, in C order where `strides` is null; `base` (may be null) is kept alive by it.
+// An ndarray over `data`, in C order where `strides` is null; `base` (may be null) is kept alive by it.
 // Of a float that NumPy has not (ScalarInfo::is_bits_in_numpy()) the dtype of ml_dtypes where that is installed, else
 // an unsigned integer, the bits.
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
-                        nb::handle base);
+                        nb::handle base, bool is_writable = true);
 // Copies with NumPy's unsafe casting and broadcasting.
 void copy_into(nb::handle destination, nb::handle source);
 // The dtype that ml_dtypes has for a float that NumPy has not; null where the package is not installed.

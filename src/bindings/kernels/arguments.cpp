@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bindings/arrays/array.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
@@ -56,16 +57,18 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         std::memcpy(to, &empty, sizeof empty);
         return;
     }
-    std::string name = subject(kernel, parameter, index);
-    auto foreign = foreign_array(value, parameter.element, parameter.ndim, "launch()", name);
+    const auto name = [&] { return subject(kernel, parameter, index); };
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, ForeignName("launch()", name));
     if (!foreign) {
-        throw UsageError("launch()",
-                         name + " is " + describe(value) + ", expected " + parameter.type.python_name() +
-                             ". help: wp.array(...), a NumPy array or an object with __array_interface__",
-                         ErrorCategory::type);
+        throw UsageError(
+            "launch()",
+            name() + " is " + describe(value) + ", expected " + parameter.type.python_name() +
+                ". help: wp.array(...), a NumPy array, or an array of another library that has __dlpack__ or "
+                "__array_interface__",
+            ErrorCategory::type);
     }
     if (foreign->device != &device) {
-        throw UsageError("launch()", name + " is " + describe(value) + " in memory of '" + foreign->device->alias +
+        throw UsageError("launch()", name() + " is " + describe(value) + " in memory of '" + foreign->device->alias +
                                          "', the launch is on '" + device.alias + "'. help: wp.array(" +
                                          parameter.name + ", device='" + device.alias + "')");
     }

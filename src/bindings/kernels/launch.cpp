@@ -26,6 +26,7 @@
 #include "bindings/arrays/nested_arrays.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/device.h"
@@ -62,6 +63,61 @@ bool interrupted() {
 const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
     program::Kernel& core = kernel.core();
     return core.choose(core.variant_of(dims.span(), block), block);
+}
+
+// Memory that its owner lends to be read only, and tensors whose framework would not learn of the write.
+[[noreturn]] void throw_written(PyKernel& kernel, std::size_t index, nb::handle value, const std::string& why) {
+    throw UsageError("launch()",
+                     "argument " + std::to_string(index + 1) + " '" + kernel.parameters()[index].name +
+                         "' of kernel '" + kernel.key + "' is " + describe(value) +
+                         ", and the kernel writes to it: " + why,
+                     ErrorCategory::value);
+}
+
+constexpr const char* kIsReadOnly =
+    "its memory is read-only (a JAX array, a read-only NumPy array, or a copy that __array__ made). help: pass a copy, "
+    "wp.array(value), and read the result from that";
+
+// Whether a tensor of torch or Paddle does, which calls it `not stop_gradient`.
+bool requires_grad(nb::handle tensor) {
+    if (!exchange_api(Py_TYPE(tensor.ptr()))) return false;
+    static PyObject* const torch = PyUnicode_InternFromString("requires_grad");
+    static PyObject* const paddle = PyUnicode_InternFromString("stop_gradient");
+    for (PyObject* name : {torch, paddle}) {
+        nb::object found = nb::steal(PyObject_GetAttr(tensor.ptr(), name));
+        if (found.is_valid()) return (PyObject_IsTrue(found.ptr()) == 1) == (name == torch);
+        PyErr_Clear();
+    }
+    return false;
+}
+
+// What the kernel writes may be written. `holders` has the memory of foreign arrays.
+void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
+                   const std::byte* block, const std::vector<runtime::Array>& holders) {
+    const auto is_lent = [](const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; };
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        if (!compiled.effects[i].writes) continue;
+        if (const PyArray* array = array_pointer(values[i])) {
+            if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+            continue;
+        }
+        if (holders.empty()) continue;
+        if (compiled.parameter_types[i].is_struct()) {
+            for (const PyArray* array : arrays_in(values[i]))
+                if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+            continue;
+        }
+        ArrayView view;
+        std::memcpy(&view, block + kernel.parameters()[i].offset, sizeof view);
+        const auto same = std::ranges::find(holders, view.data, [](const runtime::Array& a) { return a.view.data; });
+        if (same == holders.end() || !view.data) continue;
+        if (is_lent(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
+        if (requires_grad(values[i])) {
+            throw_written(kernel, i, values[i],
+                          "the tensor requires a gradient, which its framework would compute as if nothing was "
+                          "written. help: tensor.detach(), or wp.from_torch() or wp.from_paddle() and a wp.Tape");
+        }
+    }
 }
 
 // Runs it, and counts what it writes.
@@ -301,6 +357,9 @@ private:
     // After any change: the variant, the grid, and which arrays count writes.
     void refresh() {
         compiled_ = &choose(*kernel_, block_.data(), dims_);
+        std::vector<PyObject*> values;
+        for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
+        check_written(*kernel_, *compiled_, values.data(), block_.data(), holders_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
         written_.clear();
         written_within_.clear();
@@ -458,6 +517,7 @@ nb::object launch(const Slots& slots) {
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
     const program::CompiledKernel& compiled = choose(*kernel, block.data(), dims);
+    check_written(*kernel, compiled, values.data(), block.data(), holders);
     if (is_command) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
@@ -75,7 +76,7 @@ nb::object array_for(const StructValue& self, std::size_t index, nb::handle valu
         return nb::borrow(value);
     }
     const std::string name = field_name(self, index);
-    auto foreign = foreign_array(value, type.element(), type.ndim(), name, "the value");
+    auto foreign = foreign_array(value, type.element(), type.ndim(), {name, "the value"});
     if (!foreign) throw_misfit(self, index, describe(value));
     return wrap_array(std::move(*foreign));
 }

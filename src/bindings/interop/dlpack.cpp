@@ -1,0 +1,286 @@
+// Reading DLPack: tensors, capsules of both versions, objects with __dlpack__, and the C exchange API of classes.
+#include "bindings/interop/dlpack.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/foreign.h"
+#include "bindings/values/types.h"
+
+namespace weft::bindings {
+namespace {
+
+[[noreturn]] void refuse(const ForeignName& name, nb::handle object, const std::string& why,
+                         ErrorCategory category = ErrorCategory::type) {
+    throw UsageError(name.api, name.argument() + " is " + describe(object) + ": " + why, category);
+}
+
+std::string device_text(dlpack::Device device) {
+    using enum dlpack::DeviceType;
+    const char* name = "a device of an unknown kind";
+    switch (device.type) {
+        case cpu:
+            name = "the CPU";
+            break;
+        case cuda:
+            name = "cuda";
+            break;
+        case cuda_host:
+            name = "pinned memory";
+            break;
+        case opencl:
+            name = "OpenCL";
+            break;
+        case vulkan:
+            name = "Vulkan";
+            break;
+        case metal:
+            name = "Metal";
+            break;
+        case vpi:
+            name = "VPI";
+            break;
+        case rocm:
+            name = "ROCm";
+            break;
+        case rocm_host:
+            name = "pinned memory of ROCm";
+            break;
+        case cuda_managed:
+            name = "managed memory";
+            break;
+        case one_api:
+            name = "oneAPI";
+            break;
+        case web_gpu:
+            name = "WebGPU";
+            break;
+        case hexagon:
+            name = "Hexagon";
+            break;
+        case maia:
+            name = "MAIA";
+            break;
+        case trainium:
+            name = "Trainium";
+            break;
+    }
+    return std::string(name) + ":" + std::to_string(device.ordinal);
+}
+
+// The device whose memory it is. The host reads and writes pinned and managed memory too.
+runtime::Device& device_of(dlpack::Device device, nb::handle object, const ForeignName& name) {
+    using enum dlpack::DeviceType;
+    if (device.type == cpu || device.type == cuda_host || device.type == cuda_managed) return runtime::host_device();
+    const std::string help = ". help: copy it to the CPU first";
+    if (device.type == cuda) {
+        refuse(
+            name, object,
+            "its memory is on 'cuda:" + std::to_string(device.ordinal) + "', and this build has no CUDA support" + help,
+            ErrorCategory::runtime);
+    }
+    refuse(name, object, "its memory is on " + device_text(device) + ", expected the CPU" + help,
+           ErrorCategory::runtime);
+}
+
+std::string type_text(dlpack::DataType type) {
+    using enum dlpack::TypeCode;
+    std::string text;
+    switch (type.code) {
+        case signed_int:
+            text = "int";
+            break;
+        case unsigned_int:
+            text = "uint";
+            break;
+        case floating:
+            text = "float";
+            break;
+        case opaque:
+            text = "opaque numbers of bits ";
+            break;
+        case bfloat:
+            text = "bfloat";
+            break;
+        case complex:
+            text = "complex";
+            break;
+        case boolean:
+            text = "bool";
+            break;
+        case float8_e4m3fn:
+            return "float8_e4m3fn";
+        case float8_e5m2:
+            return "float8_e5m2";
+        default:
+            text = "a type of code " + std::to_string(static_cast<int>(type.code)) + " and bits ";
+            break;
+    }
+    text += std::to_string(type.bits);
+    return type.lanes == 1 ? text : text + " in lanes of " + std::to_string(type.lanes);
+}
+
+// What a capsule holds, and who frees it when its owner, a Python object, goes.
+template <typename Managed>
+nb::object owner_of(Managed* managed) {
+    constexpr const char* kName = "weft_dlpack";
+    const auto release = [](PyObject* capsule) {
+        auto* held = static_cast<Managed*>(PyCapsule_GetPointer(capsule, "weft_dlpack"));
+        if (held->deleter) held->deleter(held);
+    };
+    nb::object owner = nb::steal(PyCapsule_New(managed, kName, release));
+    if (!owner.is_valid()) throw nb::python_error();
+    return owner;
+}
+
+}  // namespace
+
+dlpack::DataType dlpack_type(Scalar scalar) {
+    const auto bits = static_cast<std::uint8_t>(info(scalar).bits);
+    using enum dlpack::TypeCode;
+    switch (scalar) {
+        case Scalar::boolean:
+            return {boolean, bits, 1};
+        case Scalar::bf16:
+            return {bfloat, bits, 1};
+        case Scalar::f8e4m3fn:
+            return {float8_e4m3fn, bits, 1};
+        case Scalar::f8e5m2:
+            return {float8_e5m2, bits, 1};
+        default:
+            break;
+    }
+    if (info(scalar).is_float()) return {floating, bits, 1};
+    return {info(scalar).kind == ScalarKind::signed_int ? signed_int : unsigned_int, bits, 1};
+}
+
+std::optional<Scalar> scalar_of(dlpack::DataType type) {
+    if (type.lanes != 1) return std::nullopt;
+    static const auto known = [] {
+        std::vector<std::pair<Scalar, dlpack::DataType>> rows;
+        for (const ScalarInfo& row : all_scalars()) rows.emplace_back(row.id, dlpack_type(row.id));
+        return rows;
+    }();
+    for (const auto& [scalar, row] : known)
+        if (row.code == type.code && row.bits == type.bits) return scalar;
+    return std::nullopt;
+}
+
+ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const ForeignName& name) {
+    ForeignArray result;
+    result.device = &device_of(tensor.device, object, name);
+    const std::optional<Scalar> scalar = scalar_of(tensor.dtype);
+    if (!scalar) {
+        refuse(name, object,
+               "its numbers are " + type_text(tensor.dtype) +
+                   ", expected bool, integers of 8 to 64 bits, or floats of 8 to 64 bits");
+    }
+    if (tensor.ndim > kMaxForeignDims)
+        refuse(name, object, "it has " + std::to_string(tensor.ndim) + " dimensions, expected at most 6");
+    result.scalar = *scalar;
+    result.ndim = tensor.ndim;
+    std::copy(tensor.shape, tensor.shape + tensor.ndim, result.shape);
+    const std::int64_t bytes = info(*scalar).bytes();
+    std::int64_t step = bytes;
+    for (int i = tensor.ndim - 1; i >= 0; --i) {
+        result.strides[i] = tensor.strides ? tensor.strides[i] * bytes : step;
+        step *= tensor.shape[i];
+    }
+    result.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+    if (!tensor.data && step != 0) {
+        refuse(name, object, "it has no memory: it is a description for tracing or shapes (a fake or meta tensor)",
+               ErrorCategory::runtime);
+    }
+    if (reinterpret_cast<std::uintptr_t>(result.data) % static_cast<std::uintptr_t>(bytes) != 0)
+        refuse(name, object, "its memory is not aligned to its numbers. help: a copy of it is");
+    return result;
+}
+
+ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignName& name) {
+    const auto taken = [&](auto* managed, const char* used, bool is_read_only) {
+        ForeignArray result = read_tensor(managed->tensor, object, name);
+        result.is_read_only = is_read_only;
+        if (PyCapsule_SetName(capsule.ptr(), used) < 0) throw nb::python_error();
+        result.owner = owner_of(managed);
+        return result;
+    };
+    if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersionedCapsule)) {
+        auto* managed =
+            static_cast<dlpack::VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::kVersionedCapsule));
+        if (managed->version.major > dlpack::kVersion.major) {
+            refuse(name, object,
+                   "it speaks DLPack " + std::to_string(managed->version.major) + "." +
+                       std::to_string(managed->version.minor) + ", expected 1.x",
+                   ErrorCategory::runtime);
+        }
+        return taken(managed, dlpack::kUsedVersionedCapsule, (managed->flags & dlpack::kReadOnly) != 0);
+    }
+    if (PyCapsule_IsValid(capsule.ptr(), dlpack::kCapsule)) {
+        auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::kCapsule));
+        return taken(managed, dlpack::kUsedCapsule, false);
+    }
+    const char* found = PyCapsule_CheckExact(capsule.ptr()) ? PyCapsule_GetName(capsule.ptr()) : nullptr;
+    const bool is_used = found && (std::strcmp(found, dlpack::kUsedCapsule) == 0 ||
+                                   std::strcmp(found, dlpack::kUsedVersionedCapsule) == 0);
+    refuse(name, object,
+           is_used ? "this capsule was taken by another array before; each can be taken once. help: make a new one"
+                   : "expected a DLPack capsule or an object with __dlpack__",
+           ErrorCategory::type);
+}
+
+ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
+    static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
+    static PyObject* const keywords = [] {
+        PyObject* tuple = PyTuple_New(1);
+        PyTuple_SET_ITEM(tuple, 0, PyUnicode_InternFromString("max_version"));
+        return tuple;
+    }();
+    static PyObject* const version = Py_BuildValue("(ii)", static_cast<int>(dlpack::kVersion.major), 0);
+    PyObject* arguments[] = {object.ptr(), version};
+    nb::object capsule = nb::steal(PyObject_VectorcallMethod(method, arguments, 1, keywords));
+    if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {  // from before versions
+        PyErr_Clear();
+        capsule = nb::steal(PyObject_VectorcallMethod(method, arguments, 1, nullptr));
+    }
+    if (!capsule.is_valid()) {
+        refuse(name, object, taken_error());
+    }
+    ForeignArray result = read_capsule(capsule, object, name);
+    // JAX's arrays never change, but its capsules do not say so.
+    if (std::string_view(Py_TYPE(object.ptr())->tp_name).starts_with("jaxlib.")) result.is_read_only = true;
+    return result;
+}
+
+const dlpack::ExchangeApi* exchange_api(PyTypeObject* type) {
+    struct Known {
+        PyTypeObject* type;  // a reference, so that no other class gets its address
+        const dlpack::ExchangeApi* api;
+    };
+    static std::array<Known, 64> known{};  // guarded by the GIL
+    static std::size_t count = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        if (known[i].type == type) return known[i].api;
+    nb::object capsule =
+        nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), dlpack::kExchangeAttribute));
+    const dlpack::ExchangeApi* api = nullptr;
+    if (!capsule.is_valid()) {
+        PyErr_Clear();
+    } else if (PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeCapsule)) {
+        void* found = PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeCapsule);
+        for (auto* header = static_cast<dlpack::ExchangeApi::Header*>(found); header; header = header->previous) {
+            if (header->version.major != dlpack::kVersion.major) continue;
+            api = reinterpret_cast<const dlpack::ExchangeApi*>(header);
+            break;
+        }
+    }
+    constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
+    if (count < (api ? known.size() : kMostWithout)) {
+        Py_INCREF(type);
+        known[count++] = {type, api};
+    }
+    return api;
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,292 @@
+// Arrays for other libraries: array.__dlpack__, wp.to_dlpack and the C exchange API of the class; and wp.from_dlpack.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/foreign.h"
+#include "bindings/python/fastcall.h"
+#include "bindings/values/types.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+// One of DLPack's two structures, with what it points to.
+template <typename Managed>
+struct Exported {
+    Managed managed;
+    Array array;  // keeps the memory alive
+    std::int64_t shape[kMaxForeignDims];
+    std::int64_t strides[kMaxForeignDims];  // of numbers
+};
+
+template <typename Managed>
+void free_exported(Managed* managed) {
+    delete static_cast<Exported<Managed>*>(managed->context);
+}
+
+template <typename Managed>
+std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Scalar> scalar, const char* api) {
+    const Type dtype = array.dtype;
+    if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
+        throw UsageError(api,
+                         "an array of " + dtype.python_name() +
+                             " has no form that other libraries know: only scalars, vectors and matrices have",
+                         ErrorCategory::type);
+    }
+    if (!array.device->is_host_memory) {
+        throw UsageError(api, "the array is on '" + array.device->alias +
+                                  "', whose memory other libraries cannot reach. help: array.to('cpu')");
+    }
+    auto result = std::make_unique<Exported<Managed>>();
+    result->array = array;
+    std::int64_t inner[2];
+    const int inner_count = inner_shape(dtype, inner);
+    const std::int64_t bytes = info(dtype.scalar()).bytes();
+    for (int i = 0; i < array.ndim; ++i) {
+        result->shape[i] = array.view.shape[i];
+        result->strides[i] = array.view.strides[i] / bytes;
+        if (array.view.strides[i] % bytes != 0 && array.view.shape[i] > 1) {
+            throw UsageError(api, "a stride of " + std::to_string(array.view.strides[i]) +
+                                      " bytes is no multiple of the numbers' " + std::to_string(bytes) +
+                                      ", as DLPack has it. help: array.contiguous()");
+        }
+    }
+    for (int i = 0; i < inner_count; ++i) {
+        result->shape[array.ndim + i] = inner[i];
+        result->strides[array.ndim + i] = i + 1 < inner_count ? inner[1] : 1;
+    }
+    auto& tensor = [&]() -> dlpack::Tensor& {
+        if constexpr (std::is_same_v<Managed, dlpack::VersionedTensor>) {
+            result->managed.version = dlpack::kVersion;
+            result->managed.flags = array.buffer && array.buffer->is_read_only ? dlpack::kReadOnly : 0;
+        }
+        return result->managed.tensor;
+    }();
+    tensor.data = array.view.data;
+    tensor.device = {dlpack::DeviceType::cpu, 0};
+    tensor.ndim = array.ndim + inner_count;
+    tensor.dtype = dlpack_type(scalar.value_or(dtype.scalar()));
+    tensor.shape = result->shape;
+    tensor.strides = result->strides;
+    tensor.byte_offset = 0;
+    result->managed.context = result.get();
+    result->managed.deleter = free_exported<Managed>;
+    return result;
+}
+
+template <typename Managed>
+Managed* released(std::unique_ptr<Exported<Managed>> tensor) {
+    return &tensor.release()->managed;
+}
+
+template <typename Managed>
+nb::object capsule(Managed* tensor, const char* name) {
+    // A capsule that nobody took frees what it holds.
+    const auto destroy = [](PyObject* object) {
+        constexpr const char* own =
+            std::is_same_v<Managed, dlpack::ManagedTensor> ? dlpack::kCapsule : dlpack::kVersionedCapsule;
+        if (!PyCapsule_IsValid(object, own)) return;
+        auto* held = static_cast<Managed*>(PyCapsule_GetPointer(object, own));
+        if (held->deleter) held->deleter(held);
+    };
+    nb::object result = nb::steal(PyCapsule_New(tensor, name, destroy));
+    if (!result.is_valid()) {
+        tensor->deleter(tensor);
+        throw nb::python_error();
+    }
+    return result;
+}
+
+// ---- methods of array ----
+
+[[noreturn]] void throw_buffer_error(const std::string& text) {
+    PyErr_SetString(PyExc_BufferError, ("array.__dlpack__(): " + text).c_str());
+    throw nb::python_error();
+}
+
+// (major, minor), or nothing where the consumer did not say what it knows.
+std::optional<std::pair<long, long>> pair_of(PyObject* given, const char* name) {
+    if (!is_given(given)) return std::nullopt;
+    const nb::object items = sequence_items(given);
+    if (!items.is_valid() || PySequence_Fast_GET_SIZE(items.ptr()) != 2) {
+        throw UsageError("array.__dlpack__()",
+                         std::string(name) + " is " + describe(given) + ", expected a tuple of two ints",
+                         ErrorCategory::type);
+    }
+    return std::pair{static_cast<long>(integer(PySequence_Fast_GET_ITEM(items.ptr(), 0), "array.__dlpack__()", name)),
+                     static_cast<long>(integer(PySequence_Fast_GET_ITEM(items.ptr(), 1), "array.__dlpack__()", name))};
+}
+
+}  // namespace
+
+PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        enum { kStream, kMaxVersion, kDevice, kCopy, kCount };
+        static const Signature<kCount> signature("array.__dlpack__()", {"stream", "max_version", "dl_device", "copy"});
+        const auto given = signature.parse(args, count, keywords);
+        const char* api = signature.api();
+        Array array = memory_of(self, api).array;
+        // -1 asks for no synchronisation, of which the CPU has none.
+        if (is_given(given[kStream]) && integer(given[kStream], api, "stream") != -1)
+            throw_buffer_error("stream is " + describe(given[kStream]) + ": the CPU has no streams, expected None");
+        const auto version = pair_of(given[kMaxVersion], "max_version");
+        const auto device = pair_of(given[kDevice], "dl_device");
+        if (device && device->first != static_cast<long>(dlpack::DeviceType::cpu)) {
+            throw_buffer_error("the array is on '" + array.device->alias +
+                               "', and dl_device asks for another device; expected (1, 0)");
+        }
+        const bool copies = flag(given[kCopy], false);
+        if (copies) without_gil(array.size_bytes(), [&] { array = runtime::clone(array); });
+        if (version && version->first >= 1) {
+            dlpack::VersionedTensor* tensor = export_versioned(array, api);
+            if (copies) tensor->flags |= dlpack::kIsCopied;
+            return capsule_of(tensor).release().ptr();
+        }
+        if (array.buffer && array.buffer->is_read_only)
+            throw_buffer_error("the array is read-only, which DLPack can say from version 1 on only. help: copy=True");
+        return capsule_of(export_unversioned(array, api)).release().ptr();
+    });
+}
+
+PyObject* array_dlpack_device(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const Array& array = memory_of(self, "array.__dlpack_device__()").array;
+        if (!array.device->is_host_memory)
+            throw_buffer_error("the array is on '" + array.device->alias + "', which DLPack has no number for");
+        return Py_BuildValue("(ii)", static_cast<int>(dlpack::DeviceType::cpu), 0);
+    });
+}
+
+dlpack::VersionedTensor* export_versioned(const Array& array, const char* api, std::optional<Scalar> scalar) {
+    return released(exported<dlpack::VersionedTensor>(array, scalar, api));
+}
+dlpack::ManagedTensor* export_unversioned(const Array& array, const char* api, std::optional<Scalar> scalar) {
+    return released(exported<dlpack::ManagedTensor>(array, scalar, api));
+}
+nb::object capsule_of(dlpack::VersionedTensor* tensor) { return capsule(tensor, dlpack::kVersionedCapsule); }
+nb::object capsule_of(dlpack::ManagedTensor* tensor) { return capsule(tensor, dlpack::kCapsule); }
+
+namespace {
+
+// ---- the C exchange API of the class array ----
+
+int guarded_status(auto&& body) {
+    return guarded(
+        [&] {
+            body();
+            return 0;
+        },
+        -1);
+}
+
+int exchange_allocate(dlpack::Tensor* prototype, dlpack::VersionedTensor** out, void* context,
+                      void (*set_error)(void*, const char*, const char*)) {
+    try {
+        const std::optional<Scalar> scalar = scalar_of(prototype->dtype);
+        if (!scalar || prototype->device.type != dlpack::DeviceType::cpu)
+            throw UsageError("array", "expected numbers that Weft has, on the CPU", ErrorCategory::type);
+        const runtime::Shape shape(prototype->shape, prototype->shape + prototype->ndim);
+        *out = export_versioned(runtime::empty(Type::scalar(*scalar), shape, runtime::host_device()), "array");
+        return 0;
+    } catch (const std::exception& error) {
+        set_error(context, "RuntimeError", error.what());
+        return -1;
+    }
+}
+
+int exchange_from_object(void* object, dlpack::VersionedTensor** out) {
+    return guarded_status([&] {
+        const Array& array = memory_of(static_cast<PyObject*>(object), "array").array;
+        *out = export_versioned(array, "array");
+    });
+}
+
+int exchange_to_object(dlpack::VersionedTensor* tensor, void** out) {
+    return guarded_status([&] {
+        const nb::object owner = capsule_of(tensor);
+        const ForeignName name{"array", "the tensor"};
+        const ForeignArray found = read_capsule(owner, owner, name);
+        *out = make_array(as_elements(found, owner, Type::none(), name));
+    });
+}
+
+int exchange_current_stream(dlpack::DeviceType device, std::int32_t, void** out) {
+    return guarded_status([&] {
+        if (device != dlpack::DeviceType::cpu) throw UsageError("array", "only the CPU is there, which has no streams");
+        *out = nullptr;
+    });
+}
+
+dlpack::ExchangeApi own_exchange = {{dlpack::kVersion, nullptr}, exchange_allocate,          exchange_from_object,
+                                    exchange_to_object,          /*view_of_object=*/nullptr, exchange_current_stream};
+
+// ---- functions of the module ----
+
+PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+        enum { kSource, kDtype, kHint, kCount };
+        static const Signature<kCount> signature("from_dlpack()", {"source", "dtype", "hint"}, 1);
+        const auto given = signature.parse(args, count, keywords);
+        const ForeignName name{signature.api(), "source"};
+        const nb::handle source = given[kSource];
+        const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], signature.api()) : Type::none();
+        const bool is_object = !PyCapsule_CheckExact(source.ptr());
+        if (is_object && !PyObject_HasAttrString(source.ptr(), "__dlpack__")) {
+            throw UsageError(
+                signature.api(),
+                "source is " + describe(source) + ", expected a DLPack capsule or an object with __dlpack__",
+                ErrorCategory::type);
+        }
+        const ForeignArray found = is_object ? read_by_dlpack(source, name) : read_capsule(source, source, name);
+        return make_array(as_elements(found, source, dtype, name));
+    });
+}
+
+PyObject* to_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<1> signature("to_dlpack()", {"wp_array"}, 1);
+        const auto given = signature.parse(args, count, keywords);
+        const Array& array = array_argument(given[0], signature.api(), "wp_array").array;
+        if (array.buffer && array.buffer->is_read_only)
+            runtime::require_writable(array, signature.api());  // a capsule without a version cannot say it
+        return capsule_of(export_unversioned(array, signature.api())).release().ptr();
+    });
+}
+
+PyMethodDef functions[] = {
+    {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack($module, source, dtype=None, hint=None)\n--\n\n"
+     "An array over the memory of another library's array, without a copy.\n\n"
+     "Args:\n"
+     "    source: an object with __dlpack__, or a capsule, which can be used once.\n"
+     "    dtype: of the elements; the numbers that are there where it is missing. Vectors and matrices take the last\n"
+     "        dimensions; integers of one size stand for each other.\n"
+     "    hint: accepted; what the source is, which is looked at.\n\n"
+     "The array keeps the memory alive. One that its owner lends to be read only (JAX) is read-only here too.\n"
+     "Gradients are not carried over: from_torch() and from_paddle() do that.\n\n"
+     "Raises: a TypeError where the source is no such object or its numbers are none that Weft has (complex, ...),\n"
+     "UsageError (a RuntimeError) where shape, dtype or device do not fit."},
+    {"to_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&to_dlpack)), METH_FASTCALL | METH_KEYWORDS,
+     "to_dlpack($module, wp_array)\n--\n\n"
+     "A DLPack capsule of the array's memory, without a copy, for functions of other libraries that take one; newer\n"
+     "ones take the array itself. It can be used once, and keeps the memory alive. Vectors and matrices add their\n"
+     "dimensions at the end. Gradients are not carried over."},
+};
+
+}  // namespace
+
+void bind_dlpack(nb::module_& m) {
+    for (PyMethodDef& function : functions) {
+        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
+        if (!object.is_valid()) throw nb::python_error();
+        m.attr(function.ml_name) = object;
+    }
+    nb::object exchange = nb::steal(PyCapsule_New(&own_exchange, dlpack::kExchangeCapsule, nullptr));
+    if (!exchange.is_valid()) throw nb::python_error();
+    nb::handle(reinterpret_cast<PyObject*>(array_type)).attr(dlpack::kExchangeAttribute) = exchange;
+}
+
+}  // namespace weft::bindings
