@@ -1,5 +1,5 @@
-"""`make setup`: from a bare machine to an importable Weft, its tests, and the frameworks that they use. With --for demo:
-without the tests and the frameworks; with --for interop: without the tests.
+"""`make setup`: from a bare machine to an importable Weft, its tests, and the frameworks that they use. With
+--for interop: without the tests; with --for demo: without the frameworks too.
 
 In this order: the Python that runs this is new enough; Debian packages (installed with apt-get where that is allowed,
 else listed); .venv in the project's folder with the Python packages of pyproject.toml; the build in $BUILD; `warp`

@@ -46,6 +46,8 @@ from warp._weft import (
     empty_like,
     from_dlpack,
     from_numpy,
+    from_paddle,
+    from_torch,
     full,
     full_like,
     get_cuda_device,
@@ -64,6 +66,8 @@ from warp._weft import (
     synchronize,
     synchronize_device,
     to_dlpack,
+    to_paddle,
+    to_torch,
     zeros,
     zeros_like,
 )

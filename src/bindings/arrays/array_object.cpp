@@ -7,7 +7,9 @@
 #include <new>
 #include <vector>
 
+#include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
+#include "bindings/interop/tensors.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/python/device.h"
 
@@ -598,6 +600,8 @@ void bind_arrays(nb::module_& m) {
         nb::arg("object").none(), "Whether `object` is the annotation of an array, without memory.");
     bind_array_functions(m);
     bind_dlpack(m);
+    bind_array_structure(m);
+    bind_tensors(m);
 }
 
 }  // namespace weft::bindings

@@ -26,6 +26,7 @@
 #include "bindings/arrays/nested_arrays.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
+#include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
@@ -287,6 +288,7 @@ public:
                                  " parameters, there is no index " + std::to_string(index),
                              ErrorCategory::index);
         }
+        if (is_array_structure(value.ptr())) value = array_in(value.ptr());
         pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_);
         arguments_[index] = nb::borrow(value);
         if (is_filled_) refresh();
@@ -429,6 +431,11 @@ public:
         if (parts_[1].is_valid() && size(1) > 0) {
             joined_.reserve(size(0) + size(1));
             for (int part : {0, 1}) joined_.insert(joined_.end(), items(part), items(part) + size(part));
+        }
+        if (std::any_of(data(), data() + count(), is_array_structure)) {
+            if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
+            for (PyObject*& item : joined_)
+                if (is_array_structure(item)) item = array_in(item);
         }
     }
     PyObject* const* data() const { return joined_.empty() ? items(0) : joined_.data(); }

@@ -1,0 +1,230 @@
+// wp.from_torch, wp.to_torch and the same for Paddle: memory through the frameworks' C exchange API, gradients too.
+// What is a framework's own way of doing (how a gradient is attached) is in python/warp/_interop/<framework>.py, which
+// is asked where a tensor requires a gradient and nowhere else.
+#include "bindings/interop/tensors.h"
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/array_structure.h"
+#include "bindings/interop/foreign.h"
+#include "bindings/python/fastcall.h"
+#include "bindings/values/types.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+class Framework {
+public:
+    Framework(const char* module, const char* flag, bool is_opposite, const char* from_api, const char* to_api)
+        : from_api(from_api),
+          to_api(to_api),
+          module_(module),
+          flag_(PyUnicode_InternFromString(flag)),
+          is_opposite_(is_opposite) {}
+
+    // The class of tensors; imports the framework, whose absence is a ModuleNotFoundError that says how to install it.
+    PyTypeObject* tensor_type() {
+        if (!tensor_) tensor_ = function("tensor_type")().release().ptr();
+        return reinterpret_cast<PyTypeObject*>(tensor_);
+    }
+    bool is_tensor(nb::handle object) { return PyObject_TypeCheck(object.ptr(), tensor_type()); }
+    // A function of the framework's Python module.
+    nb::object function(const char* name) { return function_of(module_, imported_, name); }
+    bool requires_grad(nb::handle tensor) const {
+        const nb::object found = nb::steal(PyObject_GetAttr(tensor.ptr(), flag_));
+        if (!found.is_valid()) throw nb::python_error();
+        return (PyObject_IsTrue(found.ptr()) == 1) != is_opposite_;
+    }
+
+    const char* const from_api;
+    const char* const to_api;
+
+private:
+    const char* module_;
+    PyObject* flag_;    // the attribute that says whether a tensor requires a gradient,
+    bool is_opposite_;  // or that it does not
+    PyObject* imported_ = nullptr;
+    PyObject* tensor_ = nullptr;
+};
+
+Framework& torch() {
+    static auto& framework =
+        *new Framework("warp._interop.torch", "requires_grad", false, "from_torch()", "to_torch()");
+    return framework;
+}
+Framework& paddle() {
+    static auto& framework =
+        *new Framework("warp._interop.paddle", "stop_gradient", true, "from_paddle()", "to_paddle()");
+    return framework;
+}
+
+// ---- from tensors ----
+
+nb::object array_of_tensor(Framework& framework, nb::handle tensor, Type dtype, const char* argument) {
+    const ForeignName name(framework.from_api, argument);
+    if (!framework.is_tensor(tensor)) {
+        throw UsageError(framework.from_api,
+                         std::string(argument) + " is " + describe(tensor) + ", expected a tensor of " +
+                             reinterpret_cast<PyTypeObject*>(framework.tensor_type())->tp_name,
+                         ErrorCategory::type);
+    }
+    const std::optional<ForeignArray> found = read_foreign(tensor, name);
+    return nb::steal(make_array(as_elements(*found, tensor, dtype, name)));
+}
+
+// The gradient of a tensor, which the array shares; empty where the framework's is none of ours to set.
+nb::object gradient_of_tensor(Framework& framework, nb::handle tensor, Type dtype) {
+    const nb::object gradient = framework.function("gradient_of")(tensor);
+    if (gradient.is_none()) return {};
+    return array_of_tensor(framework, gradient, dtype, "the gradient of the tensor");
+}
+
+PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        enum { kTensor, kDtype, kRequiresGrad, kGrad, kReturnCtype, kCount };
+        static const Signature<kCount> signature("from_torch()",
+                                                 {"t", "dtype", "requires_grad", "grad", "return_ctype"}, 1);
+        const auto given = signature.parse(args, count, keywords);
+        const char* api = framework.from_api;
+        const nb::handle tensor = given[kTensor];
+        const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], api) : Type::none();
+        nb::object result = array_of_tensor(framework, tensor, dtype, "t");
+        PyArray& array = value_of(result.ptr());
+        if (is_given(given[kGrad])) {
+            nb::object gradient = nb::borrow(given[kGrad]);
+            if (!array_pointer(gradient)) {
+                if (!framework.is_tensor(gradient)) {
+                    throw UsageError(api,
+                                     "grad is " + describe(gradient) + ", expected an array or a tensor of " +
+                                         reinterpret_cast<PyTypeObject*>(framework.tensor_type())->tp_name,
+                                     ErrorCategory::value);
+                }
+                gradient = array_of_tensor(framework, gradient, array.array.dtype, "grad");
+            }
+            if (flag(given[kRequiresGrad], true)) set_gradient(array, gradient.ptr(), api);
+        } else if (flag(given[kRequiresGrad], framework.requires_grad(tensor))) {
+            const nb::object gradient = gradient_of_tensor(framework, tensor, array.array.dtype);
+            if (gradient.is_valid())
+                set_gradient(array, gradient.ptr(), api);
+            else
+                allocate_gradient(array);
+        }
+        if (flag(given[kReturnCtype], false)) result = make_array_structure(std::move(result));
+        return result.release().ptr();
+    });
+}
+
+// ---- to tensors ----
+
+// The frameworks compute nothing with unsigned integers of more than 8 bits: they see them as signed ones.
+Scalar scalar_of_tensor(Scalar scalar) {
+    switch (scalar) {
+        case Scalar::u16:
+            return Scalar::i16;
+        case Scalar::u32:
+            return Scalar::i32;
+        case Scalar::u64:
+            return Scalar::i64;
+        default:
+            return scalar;
+    }
+}
+
+nb::object tensor_of_array(Framework& framework, const Array& array) {
+    runtime::require_writable(array, framework.to_api);
+    if (!array.dtype.is_scalar() && !array.dtype.is_numeric_aggregate()) {
+        throw UsageError(framework.to_api,
+                         "an array of " + array.dtype.python_name() +
+                             " cannot become a tensor: only scalars, vectors and matrices can",
+                         ErrorCategory::runtime);
+    }
+    const dlpack::ExchangeApi* api = exchange_api(framework.tensor_type());
+    dlpack::VersionedTensor* exported =
+        export_versioned(array, framework.to_api, scalar_of_tensor(array.dtype.scalar()));
+    if (!api) return framework.function("from_capsule")(capsule_of(exported));
+    void* tensor = nullptr;
+    if (api->to_object(exported, &tensor) != 0) {  // which has taken the tensor over all the same
+        const std::string reason = taken_error();
+        throw UsageError(framework.to_api, "an array of " + array.dtype.python_name() + ": " + reason,
+                         ErrorCategory::type);
+    }
+    return nb::steal(static_cast<PyObject*>(tensor));
+}
+
+PyObject* to_tensor(Framework& framework, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<2> signature("to_torch()", {"a", "requires_grad"}, 1);
+        const auto given = signature.parse(args, count, keywords);
+        PyArray& array = array_argument(given[0], framework.to_api, "a");
+        nb::object tensor = tensor_of_array(framework, array.array);
+        if (flag(given[1], array.requires_grad)) {
+            nb::object gradient = nb::none();
+            if (array.requires_grad) gradient = tensor_of_array(framework, value_of(array.grad.ptr()).array);
+            tensor = framework.function("with_gradient")(tensor, gradient);
+        }
+        return tensor.release().ptr();
+    });
+}
+
+template <Framework& (*kFramework)()>
+PyObject* from_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return from_tensor(kFramework(), args, count, keywords);
+}
+template <Framework& (*kFramework)()>
+PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return to_tensor(kFramework(), args, count, keywords);
+}
+
+#define WEFT_FROM_DOC(name, framework)                                                                                 \
+    name                                                                                                               \
+        "($module, t, dtype=None, requires_grad=None, grad=None, return_ctype=False)\n--\n\n"                          \
+        "An array over the memory of a " framework                                                                     \
+        " tensor, without a copy; it keeps the tensor alive.\n\n"                                                      \
+        "Args:\n"                                                                                                      \
+        "    t: the tensor.\n"                                                                                         \
+        "    dtype: of the elements; the tensor's numbers where it is missing. Vectors and matrices take the last\n"   \
+        "        dimensions, which must lie side by side; integers of one size stand for each other.\n"                \
+        "    requires_grad: whether the array has a gradient; that of the tensor where it is missing. The tensor's\n"  \
+        "        gradient is then shared. One that it has not yet is made, of zeros, and set as its gradient, "        \
+        "unless\n"                                                                                                     \
+        "        the framework records no gradients now (in its own functions) or the tensor was computed: then the\n" \
+        "        array has a gradient of its own.\n"                                                                   \
+        "    grad: the gradient to use, an array or a tensor, which is shared.\n"                                      \
+        "    return_ctype: returns a small structure instead, which launches take and nothing else.\n\n"               \
+        "Raises: a TypeError where `t` is no tensor or of numbers that Weft has not, a ValueError where `grad` is\n"   \
+        "neither, UsageError (a RuntimeError) where dtype, shape, strides or device do not fit."
+#define WEFT_TO_DOC(name, framework)                                                                                   \
+    name                                                                                                               \
+        "($module, a, requires_grad=None)\n--\n\n"                                                                     \
+        "A " framework                                                                                                 \
+        " tensor over the memory of an array, without a copy; it keeps the memory alive.\n\n"                          \
+        "Args:\n"                                                                                                      \
+        "    a: the array. Vectors and matrices add their dimensions at the end; unsigned integers of 16, 32 and 64\n" \
+        "        bits become signed ones.\n"                                                                           \
+        "    requires_grad: whether the tensor is a leaf that requires a gradient; that of the array where it is\n"    \
+        "        missing. The gradient of an array that has one is the tensor's, in one memory.\n\n"                   \
+        "Raises: UsageError (a RuntimeError) for arrays of structs, a ValueError for read-only memory."
+
+PyMethodDef method(const char* name, auto* function, const char* doc) {
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+PyMethodDef functions[] = {
+    method("from_torch", &from_entry<torch>, WEFT_FROM_DOC("from_torch", "PyTorch")),
+    method("to_torch", &to_entry<torch>, WEFT_TO_DOC("to_torch", "PyTorch")),
+    method("from_paddle", &from_entry<paddle>, WEFT_FROM_DOC("from_paddle", "Paddle")),
+    method("to_paddle", &to_entry<paddle>, WEFT_TO_DOC("to_paddle", "Paddle")),
+};
+
+}  // namespace
+
+void bind_tensors(nb::module_& m) {
+    for (PyMethodDef& function : functions) {
+        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
+        if (!object.is_valid()) throw nb::python_error();
+        m.attr(function.ml_name) = object;
+    }
+}
+
+}  // namespace weft::bindings
