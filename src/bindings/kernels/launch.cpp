@@ -28,6 +28,7 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
+#include "bindings/interop/xla_call.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/device.h"
@@ -56,6 +57,7 @@ void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime:
 }
 
 bool interrupted() {
+    if (is_call_of_xla()) return false;
     nb::gil_scoped_acquire acquire;
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
@@ -622,6 +624,7 @@ void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* c
 
 // What kernels print goes to sys.stdout.
 static void print_to_python(const std::string& text) {
+    const nb::gil_scoped_acquire gil;  // threads of XLA have it not
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
     out.attr("write")(text);
@@ -630,8 +633,11 @@ static void print_to_python(const std::string& text) {
 void bind_launch(nb::module_& m) {
     program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
-                       .leave = [] { return static_cast<void*>(PyEval_SaveThread()); },
-                       .enter = [](void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); },
+                       .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },
+                       .enter =
+                           [](void* state) {
+                               if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+                           },
                        .print = &print_to_python,
                        .log = &log};
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
@@ -639,6 +645,7 @@ void bind_launch(nb::module_& m) {
     bind_adjoint(m);
     bind_tape(m);
     bind_recording(m);
+    bind_xla_calls(m);
     nb::class_<Launch>(m, "Launch", "A recorded launch: wp.launch(..., record_cmd=True).")
         .def("set_dim", &Launch::set_dim, nb::arg("dim"), "Changes the grid.")
         .def(

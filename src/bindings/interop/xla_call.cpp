@@ -1,0 +1,455 @@
+#include "bindings/interop/xla_call.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/xla.h"
+#include "bindings/kernels/arguments.h"
+#include "bindings/kernels/kernel.h"
+#include "bindings/values/types.h"
+#include "program/host.h"
+#include "program/launch.h"
+#include "program/launch_needs.h"
+#include "program/recorded_launch.h"
+#include "program/tape.h"
+#include "runtime/array.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+// An array parameter, and the buffers of the call that stand for it.
+struct CallArray {
+    std::size_t parameter;
+    Type element;
+    std::vector<std::int64_t> shape;
+    bool is_input, is_output;
+    bool is_zeroed = false;  // an output of which the kernel may leave something unwritten, or which it reads
+    std::int64_t size_bytes = 0;
+    int rank = 0;  // of its buffers where nothing is batched: its own dimensions and those of its elements
+};
+
+// One kernel with the shapes and numbers of one traced call.
+struct Call {
+    nb::object kernel_object;
+    PyKernel* kernel;
+    Dimensions dims;
+    std::vector<std::byte> block;  // the arguments, arrays without addresses
+    std::vector<CallArray> arrays;
+    const program::CompiledKernel* compiled;
+    program::Grid grid;
+};
+
+// By a digest of what they do, so that equal ones are one, and executables that JAX took from a cache of another process
+// find theirs. Executables outlive what Python knows of them, so calls are kept for ever.
+class Registry {
+public:
+    void add(std::int64_t id, std::unique_ptr<const Call> call) {
+        const std::lock_guard lock(mutex_);
+        calls_.try_emplace(id, std::move(call));
+    }
+    const Call& at(std::int64_t id) {
+        const std::lock_guard lock(mutex_);
+        const auto found = calls_.find(id);
+        if (found == calls_.end()) {
+            throw UsageError("jax_kernel()",
+                             "JAX runs a compiled program whose kernel is not known in this process. help: trace it "
+                             "here first (call the function under jax.jit), or clear the compilation cache of JAX");
+        }
+        return *found->second;
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<std::int64_t, std::unique_ptr<const Call>> calls_;
+};
+Registry& registry() {
+    static auto& registry = *new Registry;
+    return registry;
+}
+
+// ---- making calls ----
+
+std::int64_t digest_of(const Call& call) {
+    std::string text;
+    const auto add = [&](const void* bytes, std::size_t size) { text.append(static_cast<const char*>(bytes), size); };
+    const Digest code = call.kernel->core().hash();
+    add(&code, sizeof code);
+    add(call.dims.extents, call.dims.count * sizeof *call.dims.extents);
+    add(call.block.data(), call.block.size());
+    for (const CallArray& array : call.arrays) text += array.is_input ? array.is_output ? 'b' : 'i' : 'o';
+    const Digest digest = jit::hash_bytes(text);
+    std::int64_t id;
+    static_assert(sizeof digest >= sizeof id);
+    std::memcpy(&id, &digest, sizeof id);
+    return id;
+}
+
+// `arrays` has, for each array parameter, (shape, is an input, is an output); `values` the other arguments, laid out as
+// the parameters.
+std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values, nb::list arrays) {
+    auto call = std::make_unique<Call>();
+    call->kernel_object = kernel_object;
+    call->kernel = kernel_pointer(kernel_object);
+    PyKernel& kernel = *call->kernel;
+    const std::vector<ParameterPlan>& parameters = kernel.parameters();
+    call->block.resize(static_cast<std::size_t>(kernel.block_bytes()));
+    std::vector<Array> holders;
+    runtime::Device& device = runtime::host_device();
+    // Addresses of nothing, far apart: they show the compiler that arrays do not overlap, and are never followed.
+    std::vector<std::byte> shown(call->block.size());
+    std::uintptr_t address = std::uintptr_t{1} << 20;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const ParameterPlan& parameter = parameters[i];
+        if (parameter.filler != ParameterPlan::Filler::array) {
+            pack_argument(kernel, parameter, i, nb::handle(values[i]).ptr(), device, call->block.data(), holders);
+            continue;
+        }
+        const auto description = nb::cast<nb::tuple>(arrays[i]);
+        CallArray array{i, parameter.element, nb::cast<std::vector<std::int64_t>>(description[0]),
+                        nb::cast<bool>(description[1]), nb::cast<bool>(description[2])};
+        Array shape;
+        shape.dtype = parameter.element;
+        shape.ndim = parameter.ndim;
+        std::ranges::copy(array.shape, shape.view.shape);
+        runtime::set_contiguous_strides(shape);
+        array.size_bytes = shape.size_bytes();
+        std::int64_t inner[2];
+        array.rank = parameter.ndim + inner_shape(parameter.element, inner);
+        ArrayView& view = program::view_at(call->block.data(), parameter.offset);
+        view = shape.view;
+        call->arrays.push_back(std::move(array));
+    }
+    if (!holders.empty())
+        throw UsageError("jax_kernel()", "structs with arrays cannot be arguments of a call of JAX",
+                         ErrorCategory::type);
+    shown = call->block;
+    for (const CallArray& array : call->arrays) {
+        if (array.size_bytes == 0) continue;
+        program::view_at(shown.data(), parameters[array.parameter].offset).data = reinterpret_cast<void*>(address);
+        address += static_cast<std::uintptr_t>(array.size_bytes + 4096) / 4096 * 4096;
+    }
+    call->dims = launch_dimensions(kernel, dim.ptr(), call->block.data());
+    program::Kernel& core = kernel.core();
+    call->compiled = &core.choose(core.variant_of(call->dims.span(), shown.data()), shown.data());
+    call->grid = program::make_grid(call->dims.span(), call->compiled->description.tid_rank, kernel.key);
+    const std::vector<std::uint8_t> kinds(parameters.size(), program::kIsArray);
+    const auto needs = program::launch_needs(core, *call->compiled, call->dims.span(), shown.data(), kinds);
+    for (CallArray& array : call->arrays) {
+        const bool writes = needs->writes[array.parameter];
+        const ArrayView& view = program::view_at(shown.data(), parameters[array.parameter].offset);
+        if (writes && !array.is_output) {
+            throw UsageError("jax_kernel()",
+                             "kernel '" + kernel.key + "' writes to its argument '" + parameters[array.parameter].name +
+                                 "', which is an input: arrays of JAX do not change. help: make it an output, or name "
+                                 "it in in_out_argnames",
+                             ErrorCategory::value);
+        }
+        array.is_zeroed =
+            array.is_output && !array.is_input && !program::overwrites(*needs, array.parameter, view, call->grid);
+    }
+    const std::int64_t id = digest_of(*call);
+    registry().add(id, std::move(call));
+    return id;
+}
+
+// ---- running them ----
+
+// No thread of XLA has the GIL, so none may look for signals or give it up.
+thread_local bool is_running_call = false;
+
+struct RunningCall {
+    RunningCall() { is_running_call = true; }
+    ~RunningCall() { is_running_call = false; }
+};
+
+const Call& call_of(const xla::CallFrame& frame) {
+    WEFT_CHECK(frame.attributes.count == 1 && frame.attributes.kinds[0] == xla::kNumber,
+               "a call of XLA has one attribute");
+    std::int64_t id;
+    std::memcpy(&id, static_cast<const xla::Number*>(frame.attributes.items[0])->value, sizeof id);
+    return registry().at(id);
+}
+
+// The leading extents that vmap has put before those of one sample, and where each sample of a buffer begins.
+class Batch {
+public:
+    void add(const xla::Buffer& buffer, int rank) {
+        const auto extra = static_cast<std::size_t>(buffer.rank - rank);
+        if (extra > extents_.size()) extents_.insert(extents_.begin(), extra - extents_.size(), 1);
+        for (std::size_t i = 0; i < extra; ++i) {
+            std::int64_t& extent = extents_[extents_.size() - extra + i];
+            extent = std::max(extent, buffer.extents[i]);
+            if (buffer.extents[i] == 0) is_empty_ = true;
+        }
+    }
+    std::int64_t count() const {
+        if (is_empty_) return 0;
+        std::int64_t count = 1;
+        for (const std::int64_t extent : extents_) count *= extent;
+        return count;
+    }
+    // An extent of 1 is the same sample for all.
+    std::byte* sample(const xla::Buffer& buffer, int rank, std::int64_t size_bytes, std::int64_t index) const {
+        auto* data = static_cast<std::byte*>(buffer.data);
+        if (extents_.empty()) return data;
+        const auto extra = static_cast<std::size_t>(buffer.rank - rank);
+        std::int64_t offset = 0, step = 1;
+        for (std::size_t i = 0; i < extra; ++i) {
+            const std::size_t from_last = extra - 1 - i;
+            const std::int64_t extent = extents_[extents_.size() - 1 - i];
+            const std::int64_t at = index % extent;
+            index /= extent;
+            if (buffer.extents[from_last] > 1) offset += at * step;
+            step *= buffer.extents[from_last];
+        }
+        return data + offset * size_bytes;
+    }
+
+private:
+    std::vector<std::int64_t> extents_;
+    bool is_empty_ = false;
+};
+
+const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index) {
+    WEFT_CHECK(index < buffers.count, "a call of XLA has other buffers than it was made with");
+    return *static_cast<const xla::Buffer*>(buffers.items[index]);
+}
+
+xla::Error* error(const xla::CallFrame& frame, const char* message) {
+    xla::ErrorArguments arguments{sizeof arguments, nullptr, message, xla::kInternal};
+    return frame.api->create_error(&arguments);
+}
+
+// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one.
+bool answers_metadata(xla::CallFrame& frame) {
+    for (xla::Extension* extension = frame.extension; extension; extension = extension->next) {
+        if (extension->type != xla::kMetadataExtension) continue;
+        xla::Metadata& metadata = *reinterpret_cast<xla::MetadataExtension*>(extension)->metadata;
+        metadata.api_version.major = xla::kMajor;
+        metadata.api_version.minor = std::min(xla::kMinor, frame.api->version.minor);
+        metadata.traits = 0;
+        return true;
+    }
+    return false;
+}
+
+template <typename Run>
+xla::Error* handle(xla::CallFrame* frame, Run&& run) {
+    if (answers_metadata(*frame)) return nullptr;
+    try {
+        const RunningCall running;
+        run(call_of(*frame));
+        return nullptr;
+    } catch (const std::exception& failure) {
+        return error(*frame, failure.what());
+    }
+}
+
+void run_forward(const xla::CallFrame& frame, const Call& call) {
+    struct Place {
+        std::int64_t offset;
+        const CallArray* array;
+        const xla::Buffer *input, *output;
+    };
+    std::vector<Place> places;
+    places.reserve(call.arrays.size());
+    Batch batch;
+    std::int64_t inputs = 0, outputs = 0;
+    const std::vector<ParameterPlan>& parameters = call.kernel->parameters();
+    for (const CallArray& array : call.arrays) {
+        Place place{parameters[array.parameter].offset, &array, nullptr, nullptr};
+        if (array.is_input) batch.add(*(place.input = &item(frame.arguments, inputs++)), array.rank);
+        if (array.is_output) batch.add(*(place.output = &item(frame.results, outputs++)), array.rank);
+        places.push_back(place);
+    }
+    program::Block block(call.block.size());
+    std::memcpy(block.data(), call.block.data(), call.block.size());
+    for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
+        for (const auto& [offset, array, input, output] : places) {
+            const auto sample = [&](const xla::Buffer& of) {
+                return batch.sample(of, array->rank, array->size_bytes, i);
+            };
+            std::byte* const data = sample(output ? *output : *input);
+            const auto size = static_cast<std::size_t>(array->size_bytes);
+            if (input && output && data != sample(*input)) std::memcpy(data, sample(*input), size);
+            if (array->is_zeroed) std::memset(data, 0, size);
+            program::view_at(block.data(), offset).data = size > 0 ? data : nullptr;
+        }
+        program::run(*call.compiled, runtime::host_device().default_stream(), block.data(), call.grid);
+    }
+}
+
+// Memory that somebody else keeps.
+runtime::BufferPtr lent(void* data, std::int64_t size_bytes) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = &runtime::host_device();
+    buffer->release = [] {};
+    return buffer;
+}
+
+// Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
+void run_adjoint(const xla::CallFrame& frame, const Call& call) {
+    const nb::gil_scoped_acquire gil;  // the lock of kernels and their code
+    is_running_call = false;
+    struct Place {
+        const CallArray* array;
+        const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;
+    };
+    Batch batch;
+    std::vector<Place> places;
+    std::int64_t arguments = 0, results = 0;
+    for (const CallArray& array : call.arrays) places.push_back({&array});
+    for (Place& place : places) {
+        if (!place.array->is_input) continue;
+        batch.add(*(place.input = &item(frame.arguments, arguments++)), place.array->rank);
+    }
+    for (Place& place : places) {
+        const bool is_smooth = info(place.array->element.scalar()).is_float();
+        if (place.array->is_output && is_smooth)
+            batch.add(*(place.gradient = &item(frame.arguments, arguments++)), place.array->rank);
+        if (place.array->is_input && is_smooth)
+            batch.add(*(place.result = &item(frame.results, results++)), place.array->rank);
+    }
+    PyKernel& kernel = *call.kernel;
+    const std::vector<ParameterPlan>& parameters = kernel.parameters();
+    runtime::Device& device = runtime::host_device();
+    for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
+        std::vector<std::byte> block = call.block;
+        std::vector<program::Variable> variables;
+        variables.reserve(places.size());
+        std::vector<program::RecordedLaunch::Argument> given;
+        for (const Place& place : places) {
+            const CallArray& array = *place.array;
+            const auto size = static_cast<std::size_t>(array.size_bytes);
+            const auto sample = [&](const xla::Buffer& of) {
+                return batch.sample(of, array.rank, array.size_bytes, i);
+            };
+            program::Variable& variable = variables.emplace_back();
+            ArrayView& view = program::view_at(block.data(), parameters[array.parameter].offset);
+            variable.array.dtype = array.element;
+            variable.array.ndim = parameters[array.parameter].ndim;
+            variable.array.device = &device;
+            if (array.is_output) {
+                variable.array.buffer = runtime::allocate_zeroed(array.size_bytes, device);
+                if (array.is_input && size > 0) std::memcpy(variable.array.buffer->data, sample(*place.input), size);
+            } else {
+                variable.array.buffer = lent(sample(*place.input), array.size_bytes);
+            }
+            view.data = size > 0 ? variable.array.buffer->data : nullptr;
+            if (place.gradient || place.result) {
+                // The adjoint works on the gradients of what it overwrote, so those of XLA are copied.
+                const bool is_result = place.result && !place.gradient;
+                variable.gradient = is_result ? lent(sample(*place.result), array.size_bytes)
+                                              : runtime::allocate(array.size_bytes, device);
+                if (is_result && size > 0) std::memset(variable.gradient->data, 0, size);
+                if (place.gradient && size > 0) std::memcpy(variable.gradient->data, sample(*place.gradient), size);
+                view.grad = size > 0 ? variable.gradient->data : nullptr;
+                variable.requires_grad = true;
+            }
+            variable.array.view = view;
+            given.push_back({&variable, nullptr});
+        }
+        program::Tape tape;
+        auto entry = std::make_shared<program::RecordedLaunch>(kernel.core(), device, block.data(), call.dims.span(),
+                                                               std::move(given));
+        entry->find_needs(*call.compiled, block.data(), /*is_seen=*/true);
+        tape.record(entry);
+        if (!entry->records.empty())
+            program::launch_recording(kernel.core(), device, call.dims.span(), block.data(), entry->records);
+        else if (!entry->after().empty())
+            program::run(*call.compiled, device.default_stream(), block.data(), call.grid);
+        tape.go_back(0, {});
+        for (std::size_t at = 0; at < places.size(); ++at) {
+            const Place& place = places[at];
+            if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
+            std::memcpy(batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
+                        variables[at].gradient->data, static_cast<std::size_t>(place.array->size_bytes));
+        }
+    }
+}
+
+xla::Error* launch_handler(xla::CallFrame* frame) {
+    return handle(frame, [&](const Call& call) { run_forward(*frame, call); });
+}
+xla::Error* adjoint_handler(xla::CallFrame* frame) {
+    return handle(frame, [&](const Call& call) { run_adjoint(*frame, call); });
+}
+
+nb::object handler_capsule(xla::Handler* handler) {
+    return nb::steal(PyCapsule_New(reinterpret_cast<void*>(handler), xla::kCapsule, nullptr));
+}
+
+// What wp.jax_kernel has to know of the parameters.
+nb::list parameters_of(nb::handle kernel_object) {
+    PyKernel* kernel = kernel_pointer(kernel_object);
+    if (!kernel) {
+        throw UsageError("jax_kernel()",
+                         "the kernel is " + describe(kernel_object) + ", expected a function decorated with @wp.kernel",
+                         ErrorCategory::type);
+    }
+    if (kernel->is_generic()) {
+        throw UsageError("jax_kernel()",
+                         "kernel '" + kernel->key +
+                             "' is generic, and arrays of JAX do not say which of its types is meant. help: "
+                             "wp.overload(kernel, [types]) gives one instance",
+                         ErrorCategory::type);
+    }
+    nb::list result;
+    for (const ParameterPlan& parameter : kernel->parameters()) {
+        if (parameter.filler != ParameterPlan::Filler::array) {
+            result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), nb::none(), "", nb::tuple()));
+            continue;
+        }
+        if (!parameter.element.is_scalar() && !parameter.element.is_numeric_aggregate()) {
+            throw UsageError("jax_kernel()",
+                             "parameter '" + parameter.name + "' of kernel '" + kernel->key + "' is " +
+                                 parameter.type.python_name() + ": arrays of JAX hold scalars, vectors and matrices",
+                             ErrorCategory::type);
+        }
+        std::int64_t inner[2];
+        const int inner_count = inner_shape(parameter.element, inner);
+        nb::list extents;
+        for (int i = 0; i < inner_count; ++i) extents.append(inner[i]);
+        result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), parameter.ndim,
+                                     info(parameter.element.scalar()).python, nb::tuple(extents)));
+    }
+    return result;
+}
+
+}  // namespace
+
+bool is_call_of_xla() { return is_running_call; }
+
+void bind_xla_calls(nb::module_& m) {
+    m.def("xla_parameters", &parameters_of, nb::arg("kernel"),
+          "The parameters of a kernel: name, type, and of arrays the number of dimensions, the name of the scalar type "
+          "and the extents of the elements.");
+    m.def("make_xla_call", &make_call, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("arrays"),
+          "A kernel with the shapes and numbers of one traced call of JAX: the number that stands for it. `values` and `arrays` have an "
+          "item "
+          "for each parameter: numbers, and (shape, is an input, is an output).");
+    m.def(
+        "xla_handlers",
+        [] {
+            nb::dict result;
+            result["weft_launch"] = handler_capsule(&launch_handler);
+            result["weft_adjoint"] = handler_capsule(&adjoint_handler);
+            return result;
+        },
+        "The functions that XLA calls, by name, in capsules.");
+}
+
+}  // namespace weft::bindings
