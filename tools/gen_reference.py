@@ -60,6 +60,10 @@ SECTIONS = {
         ones_like full_like from_numpy from_ptr clone copy map""",
     ),
     "Sums, scans and sorts": ("Functions of whole arrays. See [arrays](../guide/arrays.md).", "utils."),
+    "Other libraries": (
+        "Arrays of PyTorch, Paddle and whatever has DLPack.",
+        "from_torch to_torch from_paddle to_paddle from_dlpack to_dlpack",
+    ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md).",
         "matmul batched_matmul adj_matmul adj_batched_matmul",

@@ -18,7 +18,7 @@ def setup_tool(tool, monkeypatch, tmp_path):
 
 def test_missing_packages_are_installed_after_an_update_of_the_lists(setup_tool, monkeypatch):
     monkeypatch.setattr(setup_tool, "apt_command", lambda: ["sudo", "-n", "apt-get"])
-    setup_tool.install_system_packages(for_demo=False)
+    setup_tool.install_system_packages(has_tests=True)
     update, install = setup_tool.commands
     assert update[:4] == ("sudo", "-n", "apt-get", "update")
     assert {"install", *setup_tool.REQUIRED_PACKAGES, "libgtest-dev", *setup_tool.HELPFUL_PACKAGES} <= set(install)
@@ -27,7 +27,7 @@ def test_missing_packages_are_installed_after_an_update_of_the_lists(setup_tool,
 def test_without_the_right_to_install_everything_missing_is_listed_at_once(setup_tool, monkeypatch):
     monkeypatch.setattr(setup_tool, "apt_command", lambda: None)
     with pytest.raises(setup_tool.SetupError) as error:
-        setup_tool.install_system_packages(for_demo=False)
+        setup_tool.install_system_packages(has_tests=True)
     assert all(package in str(error.value) for package in setup_tool.REQUIRED_PACKAGES)
     assert "apt-get install llvm-22-dev" in str(error.value)
     assert setup_tool.commands == []
@@ -36,33 +36,33 @@ def test_without_the_right_to_install_everything_missing_is_listed_at_once(setup
 def test_a_machine_that_has_everything_is_left_alone(setup_tool, monkeypatch):
     monkeypatch.setattr(setup_tool, "is_installed", lambda package: True)
     monkeypatch.setattr(setup_tool, "apt_command", lambda: ["apt-get"])
-    setup_tool.install_system_packages(for_demo=False)
+    setup_tool.install_system_packages(has_tests=True)
     assert setup_tool.commands == []
 
 
 def test_a_demo_needs_no_packages_of_the_tests(setup_tool, monkeypatch):
     monkeypatch.setattr(setup_tool, "apt_command", lambda: ["apt-get"])
-    setup_tool.install_system_packages(for_demo=True)
+    setup_tool.install_system_packages(has_tests=False)
     _, install = setup_tool.commands
     assert "llvm-22-dev" in install and "libgtest-dev" not in install
 
 
 def test_a_build_folder_of_a_demo_is_configured_again_for_the_tests(setup_tool, monkeypatch, tmp_path):
     monkeypatch.setattr(setup_tool, "BUILD", tmp_path)
-    assert not setup_tool.is_configured(for_demo=True)
+    assert not setup_tool.is_configured(has_tests=False)
     (tmp_path / "build.ninja").write_text("")
     (tmp_path / "CMakeCache.txt").write_text("WEFT_BUILD_TESTS:BOOL=OFF\n")
-    assert setup_tool.is_configured(for_demo=True) and not setup_tool.is_configured(for_demo=False)
+    assert setup_tool.is_configured(has_tests=False) and not setup_tool.is_configured(has_tests=True)
     (tmp_path / "CMakeCache.txt").write_text("WEFT_BUILD_TESTS:BOOL=ON\n")
-    assert setup_tool.is_configured(for_demo=True) and setup_tool.is_configured(for_demo=False)
+    assert setup_tool.is_configured(has_tests=False) and setup_tool.is_configured(has_tests=True)
 
 
 def test_a_demo_needs_a_part_of_the_python_packages(tool):
     setup = tool("setup")
     command = [sys.executable, "-c", setup.REQUIREMENTS_SCRIPT, setup.ROOT / "pyproject.toml"]
     full, demo = (
-        subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout.splitlines()
-        for more in ([], ["demo"])
+        subprocess.run([*command, purpose], capture_output=True, text=True, check=True).stdout.splitlines()
+        for purpose in ("tests", "demo")
     )
     assert set(demo) < set(full)
     for name in ("numpy", "nanobind", "cmake", "pillow"):
@@ -75,7 +75,7 @@ def test_helpful_packages_alone_are_no_reason_to_fail(setup_tool, monkeypatch):
         setup_tool, "is_installed", lambda package: package in setup_tool.REQUIRED_PACKAGES | setup_tool.TEST_PACKAGES
     )
     monkeypatch.setattr(setup_tool, "apt_command", lambda: None)
-    setup_tool.install_system_packages(for_demo=False)
+    setup_tool.install_system_packages(has_tests=True)
     assert setup_tool.commands == []
 
 

@@ -148,13 +148,13 @@ class JaxKernel:
         arrays: dict[str, Any] = {}
         values: dict[str, Any] = {}
         leading: tuple[int, ...] | None = None
-        for position, (parameter, value) in enumerate(zip(inputs, args)):
+        for position, (parameter, value) in enumerate(zip(inputs, args, strict=True)):
             subject = f"argument {position + 1} '{parameter.name}'"
             if not parameter.is_array:
                 if isinstance(value, jax.core.Tracer):
                     raise self._error(
-                        f"{subject} is {parameter.type}, which is a part of the compiled program, and got a traced value. "
-                        "help: pass a Python number (static_argnums), or make the parameter an array of one element",
+                        f"{subject} is {parameter.type}, which is a part of the compiled program, and got a traced "
+                        "value. help: pass a Python number (static_argnums), or make it an array of one element",
                         TypeError,
                     )
                 values[parameter.name] = value.item() if isinstance(value, jax.Array) else value
@@ -252,10 +252,10 @@ class _Call:
         jax, numpy = import_library("jax"), import_library("numpy")
         wanted = [
             jax.ShapeDtypeStruct(array.shape, array.dtype)
-            for parameter, array in zip(self.inputs, arrays)
+            for parameter, array in zip(self.inputs, arrays, strict=True)
             if parameter.is_smooth
         ]
-        given = [gradient for parameter, gradient in zip(self.outputs, gradients) if parameter.is_smooth]
+        given = [gradient for parameter, gradient in zip(self.outputs, gradients, strict=True) if parameter.is_smooth]
         found = iter(())
         if wanted and given:
             call = jax.ffi.ffi_call("weft_adjoint", wanted, vmap_method=self.vmap_method)
@@ -264,7 +264,7 @@ class _Call:
             next(found, jax.numpy.zeros_like(array))
             if parameter.is_smooth
             else numpy.zeros(array.shape, jax.dtypes.float0)
-            for parameter, array in zip(self.inputs, arrays)
+            for parameter, array in zip(self.inputs, arrays, strict=True)
         )
 
     def run(self) -> list:
@@ -274,7 +274,7 @@ class _Call:
             function = jax.custom_vjp(self.launch)
             function.defvjp(lambda *arrays: (self.launch(*arrays), arrays), self.adjoint)
         found = function(*self.arrays)
-        by_place = dict(zip(self.order, found))
+        by_place = dict(zip(self.order, found, strict=True))
         return [by_place[i].reshape(shape) for i, shape in enumerate(self.shown)]
 
 

@@ -1,4 +1,4 @@
-"""What is PyTorch's own way, for `from_torch` and `to_torch`: the memory goes through C++ (bindings/interop/tensors)."""
+"""What is PyTorch's own way; memory goes through C++ (bindings/interop/tensors)."""
 
 from __future__ import annotations
 

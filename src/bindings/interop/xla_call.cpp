@@ -50,8 +50,8 @@ struct Call {
     program::Grid grid;
 };
 
-// By a digest of what they do, so that equal ones are one, and executables that JAX took from a cache of another process
-// find theirs. Executables outlive what Python knows of them, so calls are kept for ever.
+// By a digest of what they do, so that equal ones are one, and executables that JAX took from a cache of another
+// process find theirs. Executables outlive what Python knows of them, so calls are kept for ever.
 class Registry {
 public:
     void add(std::int64_t id, std::unique_ptr<const Call> call) {
@@ -438,7 +438,8 @@ void bind_xla_calls(nb::module_& m) {
           "The parameters of a kernel: name, type, and of arrays the number of dimensions, the name of the scalar type "
           "and the extents of the elements.");
     m.def("make_xla_call", &make_call, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("arrays"),
-          "A kernel with the shapes and numbers of one traced call of JAX: the number that stands for it. `values` and `arrays` have an "
+          "A kernel with the shapes and numbers of one traced call of JAX: the number that stands for it. `values` and "
+          "`arrays` have an "
           "item "
           "for each parameter: numbers, and (shape, is an input, is an output).");
     m.def(
