@@ -18,8 +18,11 @@ nb::tuple four_of(const std::int64_t (&values)[kMaxDims]) {
 }
 
 // The fields of weft::ArrayView, by the names that C programs know.
-PyObject* get_data(PyObject* self, void*) { return PyLong_FromVoidPtr(inner(self).array.view.data); }
-PyObject* get_grad(PyObject* self, void*) { return PyLong_FromVoidPtr(inner(self).array.view.grad); }
+PyObject* get_data(PyObject* self, void*) { return PyLong_FromSize_t(inner(self).array.address()); }
+PyObject* get_grad(PyObject* self, void*) {
+    const PyArray& array = inner(self);
+    return PyLong_FromSize_t(array.requires_grad ? program::gradient_of(array).address() : 0);
+}
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(inner(self).array.ndim); }
 PyObject* get_shape(PyObject* self, void*) {
     return guarded([&] { return four_of(inner(self).array.view.shape).release().ptr(); });

@@ -21,6 +21,7 @@
 #include "program/recorded_launch.h"
 #include "program/tape.h"
 #include "runtime/array.h"
+#include "runtime/bytes.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -344,7 +345,8 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             variable.array.device = &device;
             if (array.is_output) {
                 variable.array.buffer = runtime::allocate_zeroed(array.size_bytes, device);
-                if (array.is_input && size > 0) std::memcpy(variable.array.buffer->data, sample(*place.input), size);
+                if (array.is_input && size > 0)
+                    runtime::write_bytes(device, variable.array.buffer->data, sample(*place.input), array.size_bytes);
             } else {
                 variable.array.buffer = lent(sample(*place.input), array.size_bytes);
             }
