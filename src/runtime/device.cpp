@@ -1,5 +1,6 @@
 #include "runtime/device.h"
 
+#include <atomic>
 #include <mutex>
 
 #include "runtime/cpu/device.h"
@@ -8,7 +9,7 @@
 namespace weft::runtime {
 namespace {
 
-thread_local Device* default_of_thread = nullptr;
+std::atomic<Device*> default_of_program = nullptr;
 
 bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_with("cuda:"); }
 
@@ -59,8 +60,11 @@ void add_device(Device& device) {
     others().devices.push_back(&device);
 }
 
-Device& default_device() { return default_of_thread ? *default_of_thread : host_device(); }
+Device& default_device() {
+    Device* const set = default_of_program.load(std::memory_order_acquire);
+    return set ? *set : host_device();
+}
 
-void set_default_device(Device& device) { default_of_thread = &device; }
+void set_default_device(Device& device) { default_of_program.store(&device, std::memory_order_release); }
 
 }  // namespace weft::runtime

@@ -87,7 +87,7 @@ Device& device(std::string_view name);
 std::vector<Device*> devices();
 // The CPU that Python runs on, in whose memory the host's own data lie: "cpu".
 Device& host_device();
-Device& default_device();  // of this thread
+Device& default_device();  // of the program, in all of its threads
 void set_default_device(Device& device);
 
 // One more device, from now on. Its alias is new.

@@ -1,6 +1,7 @@
 """A second device whose memory the host cannot touch: ``cpu:protected``, of tests only (tests/protected)."""
 
 import ctypes
+import threading
 
 import numpy as np
 import protected_device
@@ -32,6 +33,31 @@ def scale(cells: wp.array(dtype=Cells)):
     i = wp.tid()
     for j in range(cells[i].values.shape[0]):
         cells[i].values[j] = cells[i].scale * cells[i].values[j]
+
+
+def test_the_default_device_is_that_of_all_threads():
+    """Release 1.19 has one default for the program: a thread that is started later has it."""
+    seen = []
+
+    def ask():
+        seen.append((str(wp.get_device()), str(wp.zeros(1).device)))
+
+    def use(target):
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+
+    before = wp.get_device()
+    try:
+        wp.set_device(PROTECTED)
+        use(ask)
+        with wp.ScopedDevice("cpu"):
+            use(ask)
+        use(lambda: wp.set_device("cpu"))
+        ask()
+    finally:
+        wp.set_device(before)
+    assert seen == [(PROTECTED, PROTECTED), ("cpu", "cpu"), ("cpu", "cpu")]
 
 
 def test_touching_its_memory_in_place_is_noticed():

@@ -39,7 +39,7 @@ DeviceLike = Device | str | None
 
 
 class ScopedDevice:
-    """Makes a device the default of this thread inside a ``with`` block.
+    """Makes a device the default, in all threads, inside a ``with`` block.
 
     Args:
         device: a device, its name, or None to leave the default as it is.

@@ -148,11 +148,11 @@ void bind_devices(nb::module_& m) {
     m.def(
         "get_device", [](nb::handle name) { return device_to_python(device_from_python(name, "get_device()")); },
         nb::arg("ident") = nb::none(),
-        "The device of a name (or a Device itself); without an argument, the default device of this thread.\n\n"
+        "The device of a name (or a Device itself); without an argument, the default device.\n\n"
         "Raises: UsageError where there is no such device.");
     m.def(
         "set_device", [](nb::handle name) { runtime::set_default_device(device_from_python(name, "set_device()")); },
-        nb::arg("ident"), "Makes a device the default of this thread.");
+        nb::arg("ident"), "Makes a device the default, in all threads.");
     m.def(
         "get_devices",
         [] {
