@@ -3,12 +3,14 @@
 import ctypes
 import gc
 import io
+import reprlib
 import threading
 import weakref
 
 import numpy as np
 import pytest
 import warp as wp
+from _pytest._io.saferepr import saferepr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -274,6 +276,14 @@ def test_printing(capsys):
     print(wp.array([1.0, 2.0, 3.0]))
     assert capsys.readouterr().out == "[1. 2. 3.]\n[1. 2. 3.]\n"
     assert repr(wp.array([1, 2], dtype=int)) == "array([1, 2], dtype=int32)"
+
+
+def test_reprlib_and_pytest_show_arrays_with_their_elements():
+    # Before Python 3.12 reprlib takes a class of that name for array.array.
+    for a, element in ((wp.array([1.5, 2.5], dtype=float), "1.5"), (wp.full(2, wp.vec2(7.5), dtype=wp.vec2), "7.5")):
+        for shown in (reprlib.repr(a), saferepr(a)):
+            assert shown.startswith("array(") and element in shown
+    assert "2.5" in reprlib.repr(wp.array([[1.5, 2.5], [3.5, 4.5]], dtype=float))
 
 
 @pytest.mark.seed("S-USE-014")

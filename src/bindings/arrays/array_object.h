@@ -1,6 +1,7 @@
 // The inside of the Python class `array`, shared by the files that make it:
 //
-//   array_object.cpp     the type itself: life, attributes, annotations
+//   array_object.cpp     the type itself: life, annotations, what the other files share
+//   array_attributes.cpp shape, dtype, grad ...
 //   array_construct.cpp  array(...): from lists, NumPy, other arrays, addresses
 //   array_functions.cpp  empty, zeros, full, clone, copy ...: the module's functions
 //   array_index.cpp      a[...] and a[...] = value
@@ -38,6 +39,7 @@ static_assert(sizeof(ArrayObject) == sizeof(ArrayHead) + sizeof(PyArray));
 
 // The class `array`; made by bind_arrays.
 extern PyTypeObject* array_type;
+extern PyGetSetDef array_attributes[];
 
 inline PyArray& value_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->value; }
 // The same, for what needs memory: throws UsageError where it is an annotation.

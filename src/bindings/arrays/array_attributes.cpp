@@ -1,0 +1,224 @@
+#include <vector>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
+
+namespace weft::bindings {
+namespace {
+
+template <typename Read>
+PyObject* read(PyObject* self, const char* api, Read&& get) {
+    return guarded([&] { return get(memory_of(self, api)); });
+}
+
+// What annotations have too: no elements, and whatever shape was set.
+template <typename Read>
+PyObject* inspect(PyObject* self, Read&& get) {
+    return guarded([&] { return get(value_of(self)); });
+}
+
+PyObject* tuple_of(std::span<const std::int64_t> values) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
+    if (!tuple) throw nb::python_error();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+    }
+    return tuple;
+}
+
+PyObject* get_dtype(PyObject* self, void*) {
+    return guarded([&] { return dtype_of(value_of(self)).release().ptr(); });
+}
+
+// reprlib before Python 3.12 writes "array('" + typecode + "', [" and the elements for whatever class is called
+// `array`; pytest shows values with it.
+PyObject* get_typecode(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return nb::str(a.array.dtype.python_name().c_str()).release().ptr(); });
+}
+
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(value_of(self).array.ndim); }
+
+// Programs note at annotations what shape they want: it is an attribute like any other there.
+constexpr const char* kNotedShape = "shape";
+
+PyObject* get_shape(PyObject* self, void*) {
+    if (value_of(self).is_annotation) {
+        PyObject* attributes = reinterpret_cast<ArrayObject*>(self)->attributes;
+        PyObject* noted = attributes ? PyDict_GetItemString(attributes, kNotedShape) : nullptr;
+        if (noted) return Py_NewRef(noted);
+    }
+    return inspect(self, [](PyArray& a) { return tuple_of(a.array.shape()); });
+}
+
+int set_shape(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            if (!value_of(self).is_annotation || !value)
+                throw UsageError("array.shape",
+                                 "the shape of an array is that of its memory; it can be set of an annotation only. "
+                                 "help: a.reshape(shape) is another view",
+                                 ErrorCategory::attribute);
+            const nb::object attributes = nb::steal(PyObject_GenericGetDict(self, nullptr));
+            if (!attributes.is_valid() || PyDict_SetItemString(attributes.ptr(), kNotedShape, value) != 0)
+                throw nb::python_error();
+            return 0;
+        },
+        -1);
+}
+
+PyObject* get_strides(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return tuple_of(a.array.strides()); });
+}
+
+PyObject* get_size(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return PyLong_FromLongLong(a.array.size()); });
+}
+
+PyObject* get_length(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return PyLong_FromLongLong(a.array.view.shape[0]); });
+}
+
+PyObject* get_capacity(PyObject* self, void*) {
+    return inspect(self,
+                   [](PyArray& a) { return PyLong_FromLongLong(a.array.buffer ? a.array.buffer->size_bytes : 0); });
+}
+
+PyObject* get_ptr(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) -> PyObject* {
+        if (!a.array.view.data) Py_RETURN_NONE;
+        return PyLong_FromSize_t(a.array.address());
+    });
+}
+
+PyObject* get_device(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) {
+        return a.is_annotation ? nb::none().release().ptr() : device_to_python(*a.array.device).release().ptr();
+    });
+}
+
+PyObject* get_pinned(PyObject* self, void*) { return PyBool_FromLong(value_of(self).pinned); }
+
+PyObject* get_is_contiguous(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return PyBool_FromLong(!a.is_annotation && a.array.is_contiguous()); });
+}
+
+PyObject* get_transposed(PyObject* self, void*) {
+    return read(self, "array.T", [](PyArray& a) {
+        return make_view(a, [](const runtime::Array& array) {
+            int axes[kMaxDims];
+            for (int i = 0; i < array.ndim; ++i) axes[i] = array.ndim - 1 - i;
+            return runtime::transpose(array, {axes, static_cast<std::size_t>(array.ndim)});
+        });
+    });
+}
+
+PyObject* get_vars(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) -> PyObject* {
+        nb::dict fields;
+        if (a.array.dtype.is_struct()) {
+            for (const Type::Field& field : a.array.dtype.fields()) {
+                fields[field.name.c_str()] = dtype_to_python(field.type);
+            }
+        }
+        return fields.release().ptr();
+    });
+}
+
+PyObject* get_grad(PyObject* self, void*) {
+    PyArray& array = value_of(self);
+    PyObject* grad = array.grad.is_valid() ? array.grad.ptr() : Py_None;
+    Py_INCREF(grad);
+    return grad;
+}
+
+// True and False, NumPy's too; anything else has a truth that nobody means.
+bool truth(PyObject* value, const char* api) {
+    if (!value) throw UsageError(api, "cannot be deleted. help: set it to False", ErrorCategory::attribute);
+    if (PyBool_Check(value)) return value == Py_True;
+    if (std::strncmp(Py_TYPE(value)->tp_name, "numpy.bool", 10) == 0) return PyObject_IsTrue(value) == 1;
+    throw UsageError(api, "is set to " + describe(value) + ", expected True or False", ErrorCategory::type);
+}
+
+int set_grad(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            set_gradient(memory_of(self, "array.grad"), value, "array.grad");
+            return 0;
+        },
+        -1);
+}
+
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(value_of(self).requires_grad); }
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            PyArray& array = memory_of(self, "array.requires_grad");
+            if (!truth(value, "array.requires_grad")) {
+                set_gradient(array, Py_None, "array.requires_grad");
+            } else if (!array.requires_grad) {
+                allocate_gradient(array);
+            }
+            return 0;
+        },
+        -1);
+}
+
+PyObject* get_memory_kind(PyObject* self, void*) {
+    return read(self, "array.memory_kind", [](PyArray&) {
+        static PyObject* enums = nullptr;
+        return nb::object(function_of("warp._devices.enums", enums, "MemoryKind").attr("HOST")).release().ptr();
+    });
+}
+
+PyObject* get_retain_grad(PyObject* self, void*) { return PyBool_FromLong(value_of(self).retain_grad); }
+
+int set_retain_grad(PyObject* self, PyObject* value, void*) {
+    return guarded(
+        [&] {
+            PyArray& array = memory_of(self, "array.retain_grad");
+            set_retain_grad(array, truth(value, "array.retain_grad"), "array.retain_grad");
+            return 0;
+        },
+        -1);
+}
+
+}  // namespace
+
+PyGetSetDef array_attributes[] = {
+    {"dtype", get_dtype, nullptr, "Type of an element.", nullptr},
+    {"typecode", get_typecode, nullptr,
+     "The name of the dtype. Python before 3.12 asks for it: its reprlib takes every class that is called `array` for "
+     "that of its module array.",
+     nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions, without those of an element.", nullptr},
+    {"shape", get_shape, set_shape,
+     "Number of elements along each dimension. Of an annotation it can be set, and is what was set.", nullptr},
+    {"strides", get_strides, nullptr, "Distance in bytes between neighbours along each dimension.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"length", get_length, nullptr, "Number of elements along the first dimension: len(a).", nullptr},
+    {"capacity", get_capacity, nullptr, "Bytes of the memory that this array is a view of.", nullptr},
+    {"ptr", get_ptr, nullptr, "Address of the first element; None for an empty array.", nullptr},
+    {"device", get_device, nullptr, "The Device whose memory it is.", nullptr},
+    {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, the memory of the CPU.", nullptr},
+    {"pinned", get_pinned, nullptr,
+     "Whether pinned memory was asked for. It only matters for copies to CUDA devices; without one it is ordinary "
+     "memory.",
+     nullptr},
+    {"is_contiguous", get_is_contiguous, nullptr, "Whether the elements lie in C order without gaps.", nullptr},
+    {"T", get_transposed, nullptr, "View with the dimensions reversed.", nullptr},
+    {"vars", get_vars, nullptr, "Types of the fields by name where the elements are structs; else empty.", nullptr},
+    {"grad", get_grad, set_grad, "The array of gradients, or None.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad,
+     "Whether gradients are kept. Setting it makes a gradient of zeros, or drops it.", nullptr},
+    {"retain_grad", get_retain_grad, set_retain_grad,
+     "Whether the gradient is still there after the backward pass of the launch that wrote the array, to be looked at. "
+     "Otherwise that pass leaves zeros: what is overwritten has no part in what follows.",
+     nullptr},
+    {"__array_interface__", array_interface, nullptr, "NumPy's description of the memory.", nullptr},
+    {"__cuda_array_interface__", cuda_array_interface, nullptr, "Description of CUDA memory.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace weft::bindings
