@@ -36,7 +36,8 @@ mode: str = "release"
 """``"debug"`` builds kernels with checks of array bounds, division and asserts that raise Python exceptions."""
 
 fast_math: bool = False
-"""Allows the compiler to reorder floating-point operations and to assume that there are no NaNs and infinities."""
+"""Allows the compiler to reorder floating-point operations, and to take functions that are right within 4 units in the
+last place, where it is 1 otherwise. NaNs and infinities keep their meaning; the sign of zero may get lost."""
 
 lineinfo: bool = False
 """Machine code carries the lines of the kernels, for debuggers and profilers."""
