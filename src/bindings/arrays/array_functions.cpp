@@ -106,23 +106,23 @@ PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Opti
 // empty, zeros and ones share one list of parameters; full has `value` behind the shape. `ndim` is accepted: the shape
 // says it.
 enum Creation {
-    kShape,
-    kDtype,
-    kDevice,
-    kRequiresGrad,
-    kPinned,
-    kRetainGrad,
-    kN,
-    kLength,
-    kStrides,
-    kNdim,
+    kNewShape,
+    kNewDtype,
+    kNewDevice,
+    kNewRequiresGrad,
+    kNewPinned,
+    kNewRetainGrad,
+    kNewN,
+    kNewLength,
+    kNewStrides,
+    kNewNdim,
     kCreationCount
 };
 constexpr std::array<const char*, kCreationCount> kCreationNames = {
     "shape", "dtype", "device", "requires_grad", "pinned", "retain_grad", "n", "length", "strides", "ndim"};
 using CreationSignature = Signature<kCreationCount>;
 
-CreationSignature creation_signature(const char* api) { return CreationSignature(api, kCreationNames, 0, kN); }
+CreationSignature creation_signature(const char* api) { return CreationSignature(api, kCreationNames, 0, kNewN); }
 
 struct Creating {
     Shape shape;
@@ -133,10 +133,10 @@ struct Creating {
 // `given` has the argument of each place.
 template <typename Given>
 Creating read_creation(const Given& given, const char* api) {
-    return {shape_argument(given(kShape), given(kN), given(kLength), api),
-            Options{&device_from_python(given(kDevice), api), flag(given(kRequiresGrad), false),
-                    flag(given(kPinned), false), flag(given(kRetainGrad), false)},
-            given(kStrides)};
+    return {shape_argument(given(kNewShape), given(kNewN), given(kNewLength), api),
+            Options{&device_from_python(given(kNewDevice), api), flag(given(kNewRequiresGrad), false),
+                    flag(given(kNewPinned), false), flag(given(kNewRetainGrad), false)},
+            given(kNewStrides)};
 }
 
 // Calls make(Type, Creating, api).
@@ -145,7 +145,7 @@ PyObject* create(const CreationSignature& signature, PyObject* const* args, Py_s
                  Make&& make) {
     return guarded([&] {
         const auto given = signature.parse(args, count, keywords);
-        const Type dtype = dtype_argument(given[kDtype], signature.api());
+        const Type dtype = dtype_argument(given[kNewDtype], signature.api());
         return make(dtype, read_creation([&](Creation place) { return given[place]; }, signature.api()),
                     signature.api());
     });
@@ -181,21 +181,21 @@ PyObject* ones(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 
 PyObject* full(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        constexpr std::size_t kValue = kShape + 1;
+        constexpr std::size_t kValue = kNewShape + 1;
         static const auto signature = [] {
             std::array<const char*, kCreationCount + 1> names;
             names[kValue] = "value";
             std::ranges::copy(std::span(kCreationNames).first(kValue), names.begin());
             std::ranges::copy(std::span(kCreationNames).subspan(kValue), names.begin() + kValue + 1);
-            return Signature<kCreationCount + 1>("full()", names, 0, kN + 1);
+            return Signature<kCreationCount + 1>("full()", names, 0, kNewN + 1);
         }();
         const auto all = signature.parse(args, count, keywords);
         const char* api = signature.api();
         const auto given = [&](Creation place) { return all[place < kValue ? place : place + 1]; };
         static PyObject* zero = PyLong_FromLong(0);
         PyObject* value = all[kValue] ? all[kValue] : zero;
-        const bool has_dtype = is_given(given(kDtype)) && !is_any(given(kDtype));
-        const Type dtype = has_dtype ? dtype_argument(given(kDtype), api) : dtype_of_value(value, api);
+        const bool has_dtype = is_given(given(kNewDtype)) && !is_any(given(kNewDtype));
+        const Type dtype = has_dtype ? dtype_argument(given(kNewDtype), api) : dtype_of_value(value, api);
         const Creating of = read_creation(given, api);
         return new_filled(dtype, of.shape, value, of.options, api, of.strides);
     });
@@ -273,15 +273,15 @@ PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
 
 PyObject* full_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kSource, kValue, kDevice, kRequiresGrad, kPinned, kRetainGrad, kCount };
+        enum { kSource, kValue, kNewDevice, kNewRequiresGrad, kNewPinned, kNewRetainGrad, kCount };
         static const Signature<kCount> signature(
             "full_like()", {"src", "value", "device", "requires_grad", "pinned", "retain_grad"}, 2);
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         nb::object elements = chosen_elements(given[kSource]);
         PyArray& source = array_argument(elements.ptr(), api, "src");
-        Options options =
-            like_options(source, given[kDevice], given[kRequiresGrad], given[kPinned], given[kRetainGrad], api);
+        Options options = like_options(source, given[kNewDevice], given[kNewRequiresGrad], given[kNewPinned],
+                                       given[kNewRetainGrad], api);
         return new_filled(source.array.dtype, shape_of(source), given[kValue], options, api);
     });
 }
@@ -335,7 +335,7 @@ Type row_type(const numpy::NdArray& data, const char* api) {
 
 PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kData, kDtype, kShape, kDevice, kRequiresGrad, kRetainGrad, kCount };
+        enum { kData, kNewDtype, kNewShape, kNewDevice, kNewRequiresGrad, kNewRetainGrad, kCount };
         static const Signature<kCount> signature(
             "from_numpy()", {"arr", "dtype", "shape", "device", "requires_grad", "retain_grad"}, 1);
         auto given = signature.parse(args, count, keywords);
@@ -343,13 +343,13 @@ PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
         if (!numpy::ndarray_pointer(given[kData])) {
             throw UsageError(api, "'arr' must be a NumPy array, got " + describe(given[kData]), ErrorCategory::type);
         }
-        bool has_dtype = is_given(given[kDtype]) && !is_any(given[kDtype]);
+        bool has_dtype = is_given(given[kNewDtype]) && !is_any(given[kNewDtype]);
         Type dtype =
-            has_dtype ? dtype_argument(given[kDtype], api) : row_type(*numpy::ndarray_pointer(given[kData]), api);
+            has_dtype ? dtype_argument(given[kNewDtype], api) : row_type(*numpy::ndarray_pointer(given[kData]), api);
         std::optional<Shape> shape;
-        if (is_given(given[kShape])) shape = shape_argument(given[kShape], api);
-        Options options{&device_from_python(given[kDevice], api), flag(given[kRequiresGrad], false), false,
-                        flag(given[kRetainGrad], false)};
+        if (is_given(given[kNewShape])) shape = shape_argument(given[kNewShape], api);
+        Options options{&device_from_python(given[kNewDevice], api), flag(given[kNewRequiresGrad], false), false,
+                        flag(given[kNewRetainGrad], false)};
         return finish(array_from_data(given[kData], dtype, std::move(shape), true, *options.device, api), options);
     });
 }

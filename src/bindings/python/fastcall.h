@@ -106,6 +106,12 @@ private:
     std::size_t positional_;
 };
 
+// A function as PyType_Slot has it.
+template <class Function>
+void* type_slot(Function* function) {
+    return reinterpret_cast<void*>(function);
+}
+
 // Readings of optional arguments: null and None mean `otherwise`.
 inline bool is_given(PyObject* value) { return value && value != Py_None; }
 bool flag(PyObject* value, bool otherwise);

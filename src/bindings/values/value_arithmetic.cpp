@@ -423,11 +423,6 @@ nb::object compare(nb::handle left, nb::handle right, int op) {
     return nb::bool_(*same == (op == Py_EQ));
 }
 
-template <class Function>
-void* slot(Function* function) {
-    return reinterpret_cast<void*>(function);
-}
-
 }  // namespace
 
 PyObject* compare_values(PyObject* left, PyObject* right, int op) {
@@ -435,23 +430,23 @@ PyObject* compare_values(PyObject* left, PyObject* right, int op) {
 }
 
 PyType_Slot kOperatorSlots[] = {
-    {Py_nb_add, slot(operate<Op::add>)},
-    {Py_nb_subtract, slot(operate<Op::sub>)},
-    {Py_nb_multiply, slot(operate<Op::mul>)},
-    {Py_nb_matrix_multiply, slot(operate<Op::matmul>)},
-    {Py_nb_true_divide, slot(operate<Op::div>)},
-    {Py_nb_floor_divide, slot(operate<Op::floordiv>)},
-    {Py_nb_remainder, slot(operate<Op::mod>)},
-    {Py_nb_power, slot(power)},
-    {Py_nb_and, slot(operate<Op::bit_and>)},
-    {Py_nb_or, slot(operate<Op::bit_or>)},
-    {Py_nb_xor, slot(operate<Op::bit_xor>)},
-    {Py_nb_lshift, slot(operate<Op::lshift>)},
-    {Py_nb_rshift, slot(operate<Op::rshift>)},
-    {Py_nb_negative, slot(negative)},
-    {Py_nb_positive, slot(positive)},
-    {Py_nb_absolute, slot(absolute)},
-    {Py_nb_invert, slot(inverted)},
+    {Py_nb_add, type_slot(operate<Op::add>)},
+    {Py_nb_subtract, type_slot(operate<Op::sub>)},
+    {Py_nb_multiply, type_slot(operate<Op::mul>)},
+    {Py_nb_matrix_multiply, type_slot(operate<Op::matmul>)},
+    {Py_nb_true_divide, type_slot(operate<Op::div>)},
+    {Py_nb_floor_divide, type_slot(operate<Op::floordiv>)},
+    {Py_nb_remainder, type_slot(operate<Op::mod>)},
+    {Py_nb_power, type_slot(power)},
+    {Py_nb_and, type_slot(operate<Op::bit_and>)},
+    {Py_nb_or, type_slot(operate<Op::bit_or>)},
+    {Py_nb_xor, type_slot(operate<Op::bit_xor>)},
+    {Py_nb_lshift, type_slot(operate<Op::lshift>)},
+    {Py_nb_rshift, type_slot(operate<Op::rshift>)},
+    {Py_nb_negative, type_slot(negative)},
+    {Py_nb_positive, type_slot(positive)},
+    {Py_nb_absolute, type_slot(absolute)},
+    {Py_nb_invert, type_slot(inverted)},
     {0, nullptr},
 };
 

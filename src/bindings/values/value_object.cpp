@@ -263,11 +263,6 @@ PyObject* iterate(PyObject* self) {
 
 // ---- the classes ----
 
-template <class Function>
-void* slot(Function* function) {
-    return reinterpret_cast<void*>(function);
-}
-
 // Attributes of the user's own. The classes are not collected: a value that holds itself in one lives for ever.
 PyMemberDef kValueMembers[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(ValueObject, attributes), READONLY, nullptr},
@@ -355,18 +350,18 @@ void bind_values(nb::module_& m) {
         "Whether `object` is a typed scalar, vector, matrix, quaternion or transform.");
 
     std::vector<PyType_Slot> slots = {
-        {Py_tp_new, slot(new_zero)},
-        {Py_tp_init, slot(initialise)},
-        {Py_tp_dealloc, slot(deallocate)},
-        {Py_tp_repr, slot(represent)},
-        {Py_tp_str, slot(write_text)},
-        {Py_tp_richcompare, slot(compare_values)},
-        {Py_tp_hash, slot(PyObject_HashNotImplemented)},
+        {Py_tp_new, type_slot(new_zero)},
+        {Py_tp_init, type_slot(initialise)},
+        {Py_tp_dealloc, type_slot(deallocate)},
+        {Py_tp_repr, type_slot(represent)},
+        {Py_tp_str, type_slot(write_text)},
+        {Py_tp_richcompare, type_slot(compare_values)},
+        {Py_tp_hash, type_slot(PyObject_HashNotImplemented)},
         {Py_tp_methods, kValueMethods},
         {Py_tp_members, kValueMembers},
         {Py_tp_getset, kValueAttributes},
-        {Py_bf_getbuffer, slot(get_value_buffer)},
-        {Py_bf_releasebuffer, slot(release_value_buffer)},
+        {Py_bf_getbuffer, type_slot(get_value_buffer)},
+        {Py_bf_releasebuffer, type_slot(release_value_buffer)},
     };
     for (const PyType_Slot* each = kOperatorSlots; each->slot; ++each) slots.push_back(*each);
     value_class = add_class(m, "Value", nullptr, slots);
@@ -374,23 +369,23 @@ void bind_values(nb::module_& m) {
     nb::setattr(reinterpret_cast<PyObject*>(value_class), "__array_priority__", nb::float_(1000.0));
 
     scalar_class = add_class(m, "ScalarValue", value_class,
-                             {{Py_nb_float, slot(to_float)},
-                              {Py_nb_int, slot(to_int)},
-                              {Py_nb_bool, slot(is_not_zero)},
-                              {Py_tp_hash, slot(hash_number)},
-                              {Py_tp_richcompare, slot(compare_values)},
+                             {{Py_nb_float, type_slot(to_float)},
+                              {Py_nb_int, type_slot(to_int)},
+                              {Py_nb_bool, type_slot(is_not_zero)},
+                              {Py_tp_hash, type_slot(hash_number)},
+                              {Py_tp_richcompare, type_slot(compare_values)},
                               {Py_tp_methods, kScalarMethods},
                               {Py_tp_getset, kScalarMembers}});
-    integer_class = add_class(m, "IntegerValue", scalar_class, {{Py_nb_index, slot(to_int)}});
+    integer_class = add_class(m, "IntegerValue", scalar_class, {{Py_nb_index, type_slot(to_int)}});
 
     PyTypeObject* aggregate_class = add_class(m, "AggregateValue", value_class,
-                                              {{Py_sq_length, slot(length_of)},
-                                               {Py_sq_item, slot(value_item)},
-                                               {Py_mp_length, slot(length_of)},
-                                               {Py_mp_subscript, slot(value_subscript)},
-                                               {Py_mp_ass_subscript, slot(value_assign_subscript)},
-                                               {Py_tp_iter, slot(iterate)}});
-    const std::vector<PyType_Slot> lettered = {{Py_tp_getattro, slot(get_attribute)}, {Py_tp_getset, kLetters}};
+                                              {{Py_sq_length, type_slot(length_of)},
+                                               {Py_sq_item, type_slot(value_item)},
+                                               {Py_mp_length, type_slot(length_of)},
+                                               {Py_mp_subscript, type_slot(value_subscript)},
+                                               {Py_mp_ass_subscript, type_slot(value_assign_subscript)},
+                                               {Py_tp_iter, type_slot(iterate)}});
+    const std::vector<PyType_Slot> lettered = {{Py_tp_getattro, type_slot(get_attribute)}, {Py_tp_getset, kLetters}};
     vector_class = add_class(m, "VectorValue", aggregate_class, lettered);
     quaternion_class = add_class(m, "QuaternionValue", aggregate_class, lettered);
     matrix_class = add_class(m, "MatrixValue", aggregate_class, {{Py_tp_methods, kMatrixMethods}});

@@ -113,7 +113,7 @@ void allow_workers(int count) {
 std::atomic<bool> workers_used{false};
 std::atomic<bool> workers_lost{false};  // in a child of a process that had used them
 
-void watch_for_fork() {
+void note_lost_workers_in_forked_child() {
     static const int registered = pthread_atfork(nullptr, nullptr, [] {
         if (workers_used.load()) workers_lost.store(true);
     });
@@ -168,7 +168,7 @@ void run_pieces(std::int64_t pieces, int threads, const Body& body) {
         run_on_own_threads(pieces, threads, body);
         return;
     }
-    watch_for_fork();
+    note_lost_workers_in_forked_child();
     workers_used.store(true, std::memory_order_relaxed);
     static thread_local Arena arena;
     arena.get(threads).execute([&] {

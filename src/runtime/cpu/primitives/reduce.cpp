@@ -19,9 +19,9 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kBlock = 2048;  // rows of a block
-constexpr int kLanes = 16;             // accumulators of a block whose rows are single numbers
-constexpr std::int64_t kColumns = 64;  // accumulators of a block of wider rows
+constexpr std::int64_t kBlockRows = 2048;  // rows of a block
+constexpr int kLanes = 16;                 // accumulators of a block whose rows are single numbers
+constexpr std::int64_t kColumns = 64;      // accumulators of a block of wider rows
 
 // ---- one block ----
 
@@ -104,23 +104,24 @@ template <typename T, bool kProducts>
 std::vector<Total> reduce(const void* a, const void* b, Extents extents) {
     using Sum = SumOf<T>;
     auto [outer, count, width] = extents;
-    std::int64_t blocks = std::max<std::int64_t>(1, (count + kBlock - 1) / kBlock);
+    std::int64_t blocks = std::max<std::int64_t>(1, (count + kBlockRows - 1) / kBlockRows);
     std::int64_t parts = width == 1 ? 1 : (width + kColumns - 1) / kColumns;
     std::vector<Sum> partial(static_cast<std::size_t>(outer * blocks * width));
-    for_each_block(outer * blocks * parts, std::min(count, kBlock) * std::min(width, kColumns), [&](std::int64_t task) {
-        std::int64_t part = task % parts, block = task / parts % blocks, row = task / parts / blocks;
-        std::int64_t first = block * kBlock, rows = std::min(count - first, kBlock);
-        std::int64_t column = part * kColumns;
-        std::int64_t offset = (row * count + first) * width + column;
-        Source<T, kProducts> get{static_cast<const T*>(a) + offset,
-                                 kProducts ? static_cast<const T*>(b) + offset : nullptr};
-        Sum* to = partial.data() + (row * blocks + block) * width + column;
-        if (width == 1) {
-            *to = block_line(get, rows);
-        } else {
-            block_columns(get, rows, width, std::min(width - column, kColumns), to);
-        }
-    });
+    for_each_block(outer * blocks * parts, std::min(count, kBlockRows) * std::min(width, kColumns),
+                   [&](std::int64_t task) {
+                       std::int64_t part = task % parts, block = task / parts % blocks, row = task / parts / blocks;
+                       std::int64_t first = block * kBlockRows, rows = std::min(count - first, kBlockRows);
+                       std::int64_t column = part * kColumns;
+                       std::int64_t offset = (row * count + first) * width + column;
+                       Source<T, kProducts> get{static_cast<const T*>(a) + offset,
+                                                kProducts ? static_cast<const T*>(b) + offset : nullptr};
+                       Sum* to = partial.data() + (row * blocks + block) * width + column;
+                       if (width == 1) {
+                           *to = block_line(get, rows);
+                       } else {
+                           block_columns(get, rows, width, std::min(width - column, kColumns), to);
+                       }
+                   });
     std::vector<Total> result(static_cast<std::size_t>(outer * width));
     for (std::int64_t row = 0; row < outer; ++row) {
         Sum* sums = partial.data() + row * blocks * width;

@@ -10,7 +10,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 15;
+constexpr std::int64_t kBlockValues = 1 << 15;
 
 template <typename T>
 bool equal(T a, T b) {
@@ -31,13 +31,13 @@ void check_room(const Array& array, std::int64_t runs, const char* name) {
 
 template <typename T>
 std::int64_t encode(const T* values, std::int64_t count, const Array& run_values, const Array& run_lengths) {
-    std::int64_t blocks = (count + kBlock - 1) / kBlock;
+    std::int64_t blocks = (count + kBlockValues - 1) / kBlockValues;
     std::vector<std::int64_t> places(static_cast<std::size_t>(blocks + 1), 0);
     auto begins = [&](std::int64_t i) { return i == 0 || !equal(values[i], values[i - 1]); };
-    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlock); };
-    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlockValues); };
+    for_each_block(blocks, kBlockValues, [&](std::int64_t block) {
         std::int64_t found = 0;
-        for (std::int64_t i = block * kBlock; i < end_of(block); ++i) found += begins(i);
+        for (std::int64_t i = block * kBlockValues; i < end_of(block); ++i) found += begins(i);
         places[static_cast<std::size_t>(block + 1)] = found;
     });
     for (std::size_t block = 1; block < places.size(); ++block) places[block] += places[block - 1];
@@ -46,9 +46,9 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
     check_room(run_lengths, runs, "run_lengths");
     std::vector<std::int64_t> starts(static_cast<std::size_t>(runs + 1), count);
     auto* found = static_cast<std::byte*>(run_values.view.data);
-    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+    for_each_block(blocks, kBlockValues, [&](std::int64_t block) {
         std::int64_t place = places[static_cast<std::size_t>(block)];
-        for (std::int64_t i = block * kBlock; i < end_of(block); ++i) {
+        for (std::int64_t i = block * kBlockValues; i < end_of(block); ++i) {
             if (!begins(i)) continue;
             std::memcpy(found + place * run_values.view.strides[0], &values[i], sizeof(T));
             starts[static_cast<std::size_t>(place++)] = i;

@@ -10,7 +10,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 14;  // numbers of a block
+constexpr std::int64_t kBlockNumbers = 1 << 14;  // numbers of a block
 constexpr int kGroup = 8;
 
 // Numbers of one component: element i lies `stride` numbers after element i - 1.
@@ -67,19 +67,19 @@ void scan_block(const Column<T>& column, std::int64_t begin, std::int64_t end, S
 
 template <typename T>
 void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
-    std::int64_t blocks = (count + kBlock - 1) / kBlock;
+    std::int64_t blocks = (count + kBlockNumbers - 1) / kBlockNumbers;
     std::vector<SumOf<T>> carries(static_cast<std::size_t>(blocks));
-    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlock); };
-    for_each_block(blocks - 1, kBlock, [&](std::int64_t block) {
-        carries[static_cast<std::size_t>(block + 1)] = block_sum(column, block * kBlock, end_of(block));
+    auto end_of = [&](std::int64_t block) { return std::min(count, (block + 1) * kBlockNumbers); };
+    for_each_block(blocks - 1, kBlockNumbers, [&](std::int64_t block) {
+        carries[static_cast<std::size_t>(block + 1)] = block_sum(column, block * kBlockNumbers, end_of(block));
     });
     for (std::size_t block = 1; block < carries.size(); ++block) carries[block] += carries[block - 1];
-    for_each_block(blocks, kBlock, [&](std::int64_t block) {
+    for_each_block(blocks, kBlockNumbers, [&](std::int64_t block) {
         SumOf<T> carry = carries[static_cast<std::size_t>(block)];
         if (inclusive) {
-            scan_block<T, true>(column, block * kBlock, end_of(block), carry);
+            scan_block<T, true>(column, block * kBlockNumbers, end_of(block), carry);
         } else {
-            scan_block<T, false>(column, block * kBlock, end_of(block), carry);
+            scan_block<T, false>(column, block * kBlockNumbers, end_of(block), carry);
         }
     });
 }
