@@ -19,7 +19,7 @@
 
 #include "support/error.h"
 #include "transform/adjoint/functions.h"
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 #include "transform/analysis/uniformity.h"
 #include "transform/pipeline.h"
 #include "transform/signs.h"
@@ -85,7 +85,7 @@ std::string shape_name(const transform::LaneShape& shape) {
         case Kind::linear:
             return "linear(" + std::to_string(shape.stride) + ")";
         case Kind::varying:
-            return shape.runs ? "varying, runs" : "varying";
+            return shape.mostly_contiguous ? "varying, mostly contiguous" : "varying";
     }
     return "?";
 }
@@ -144,12 +144,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) transform::share_gradients(*function);
         } else if (pass == "local") {
             for (const auto& function : module->functions) transform::split_local_atomics(*function);
-        } else if (pass == "own" || pass == "own:overlap") {
+        } else if (pass == "uncontended" || pass == "uncontended:overlap") {
             for (const auto& function : module->functions)
-                transform::split_own_atomics(*function, /*noalias=*/pass == "own", transform::Own::all);
-        } else if (pass == "record") {
+                transform::split_uncontended_atomics(*function, /*noalias=*/pass == "uncontended",
+                                                     transform::Uncontended::all);
+        } else if (pass == "returned") {
             for (auto& function : module->functions)
-                if (function->is_kernel) function = transform::with_records(*function, transform::Records::written);
+                if (function->is_kernel)
+                    function = transform::with_returned_values(*function, transform::ReturnedValues::written);
         } else if (pass == "finite") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::note_finite_writes(*function);
@@ -173,10 +175,11 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
-            throw UsageError("weft-opt", "there is no pass '" + pass +
-                                             "'; there are functions, opaque, inline, local, simplify, signs, own, "
-                                             "own:overlap, record, adjoint, gradients, jvp, finite, storage and "
-                                             "uniformity");
+            throw UsageError("weft-opt",
+                             "there is no pass '" + pass +
+                                 "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
+                                 "uncontended:overlap, returned, adjoint, gradients, jvp, finite, storage and "
+                                 "uniformity");
         }
         ir::verify(*module);
     }

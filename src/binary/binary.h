@@ -37,10 +37,10 @@ struct CpuEntry {
     std::int32_t lanes = 1;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t boundary = 0;
-    double cost = 0.0;        // estimated nanoseconds of one thread, for the grain size of launches
-    bool meets = false;       // by atomics, threads of other launches
-    bool ordered = false;     // what it leaves in memory depends on the order in which atomics arrive
-    double cost_alone = 0.0;  // the same where LaunchContext::alone; 0 where that makes no difference
+    double cost = 0.0;            // estimated nanoseconds of one thread, for the grain size of launches
+    bool has_atomics = false;     // that other launches may use the memory of
+    bool ordered = false;         // what it leaves in memory depends on the order in which atomics arrive
+    double cost_exclusive = 0.0;  // the same where LaunchContext::exclusive; 0 where that makes no difference
 
     bool operator==(const CpuEntry&) const = default;
 };
@@ -53,7 +53,7 @@ struct KernelEntry {
     std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
     // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
     // that passes others needs the binary compiled without that.
-    std::vector<std::int32_t> own_parameters;
+    std::vector<std::int32_t> uncontended_parameters;
     std::vector<ParameterEffects> effects;  // by parameter; of an adjoint: those of the kernel that it belongs to
     std::variant<CpuEntry> code;            // what only its device knows of
 

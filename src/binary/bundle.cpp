@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTAOT4";
+constexpr std::string_view kBundleMagic = "WEFTAOT4";
 // Structs in structs: deeper is damage.
 constexpr int kDeepestType = 64;
 
@@ -46,12 +46,12 @@ public:
         write_blob(serialize(kernel.general));
         write(kernel.adjoints);
         write(kernel.no_adjoint);
-        write(kernel.records);
+        write(kernel.returned);
         write(kernel.recording);
     }
-    void write(const BundledRecord& record) {
-        write(record.element);
-        write(static_cast<std::uint8_t>(record.is_log));
+    void write(const BundledReturned& one) {
+        write(one.element);
+        write(static_cast<std::uint8_t>(one.is_log));
     }
     void write(const BundledDerived::Added& added) {
         write(added.type);
@@ -90,15 +90,15 @@ public:
         for (const BundledDerived& adjoint : kernel.adjoints)
             if (adjoint.reads.size() != kernel.parameters.size())
                 fail("an adjoint has other parameters than its kernel");
-        read(kernel.records);
+        read(kernel.returned);
         read(kernel.recording);
-        if (kernel.recording.size() != (kernel.records.empty() ? 0 : 2)) fail("a kernel cannot keep what it has to");
+        if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 2)) fail("a kernel cannot keep what it has to");
     }
-    void read(BundledRecord& record) {
+    void read(BundledReturned& one) {
         std::uint8_t is_log = 0;
-        read(record.element);
+        read(one.element);
         read(is_log);
-        record.is_log = is_log != 0;
+        one.is_log = is_log != 0;
     }
     void read(BundledDerived::Added& added) {
         read(added.type);
@@ -188,11 +188,11 @@ std::vector<std::byte> serialize(const Bundle& bundle) {
     writer.write(bundle.processor);
     writer.write(bundle.features);
     writer.write(bundle.kernels);
-    return BundleWriter::file(kMagic, writer);
+    return BundleWriter::file(kBundleMagic, writer);
 }
 
 Bundle deserialize_bundle(const std::vector<std::byte>& bytes) {
-    BundleReader reader(bytes, kMagic, "a file of compiled kernels");
+    BundleReader reader(bytes, kBundleMagic, "a file of compiled kernels");
     Bundle bundle;
     reader.read(bundle.name);
     reader.read(bundle.triple);

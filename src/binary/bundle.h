@@ -37,7 +37,7 @@ struct BundledDerived {
 };
 
 // What a launch keeps of its atomics: values in their order, by threads or in a log.
-struct BundledRecord {
+struct BundledReturned {
     Type element;
     bool is_log = false;
 };
@@ -49,7 +49,7 @@ struct BundledKernel {
     Binary general;                         // for all others
     std::vector<BundledDerived> adjoints;   // none, or the same two
     std::string no_adjoint;                 // why there are none
-    std::vector<BundledRecord> records;     // what the adjoints need of a launch
+    std::vector<BundledReturned> returned;  // what the adjoints need of a launch
     std::vector<BundledDerived> recording;  // where they need any: the same two, which keep it
 };
 

@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kMagic = "WEFTBIN8";
+constexpr std::string_view kBinaryMagic = "WEFTBIN8";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -38,9 +38,9 @@ public:
         write(entry.lanes);
         write(entry.boundary);
         write(entry.cost);
-        write(entry.meets);
+        write(entry.has_atomics);
         write(entry.ordered);
-        write(entry.cost_alone);
+        write(entry.cost_exclusive);
     }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
@@ -48,7 +48,7 @@ public:
         write(kernel.tid_rank);
         write(kernel.remarks);
         write(kernel.sites);
-        write(kernel.own_parameters);
+        write(kernel.uncontended_parameters);
         write(kernel.effects);
         write(kernel.cpu());
     }
@@ -79,9 +79,9 @@ public:
         read(entry.lanes);
         read(entry.boundary);
         read(entry.cost);
-        read(entry.meets);
+        read(entry.has_atomics);
         read(entry.ordered);
-        read(entry.cost_alone);
+        read(entry.cost_exclusive);
     }
     void read(KernelEntry& kernel) {
         read(kernel.name);
@@ -89,7 +89,7 @@ public:
         read(kernel.tid_rank);
         read(kernel.remarks);
         read(kernel.sites);
-        read(kernel.own_parameters);
+        read(kernel.uncontended_parameters);
         read(kernel.effects);
         read(kernel.cpu());
     }
@@ -104,11 +104,11 @@ std::vector<std::byte> serialize(const Binary& binary) {
     writer.write_blob(binary.code);
     writer.write(binary.natives);
     writer.write(binary.kernels);
-    return BinaryWriter::file(kMagic, writer);
+    return BinaryWriter::file(kBinaryMagic, writer);
 }
 
 Binary deserialize(const std::vector<std::byte>& bytes) {
-    BinaryReader reader(bytes, kMagic, "a Binary");
+    BinaryReader reader(bytes, kBinaryMagic, "a Binary");
     Binary binary;
     reader.read_bytes(binary.key.bytes.data(), binary.key.bytes.size());
     reader.read(binary.target);

@@ -26,15 +26,15 @@ inline constexpr int kShortRow = 4;
 inline constexpr int kMostOperationsInLanes = 10000;
 
 struct Options {
-    bool debug = false;        // bounds, division and assert checks that write a Fault
-    bool fast_math = false;    // allow reassociation and approximations
-    bool line_info = false;    // debug information with the user's lines
-    int lanes = 0;             // 0: what the target prefers
-    bool short_rows = false;   // launches have at most kShortRow threads on the last of several axes
-    bool dense = true;         // the innermost dimensions of array parameters are packed
-    bool noalias = true;       // array parameters do not overlap each other
-    bool null_arrays = false;  // array parameters may be None: each access asks, and a fault ends the launch
-    bool exclusive = false;    // transform::scattered_gradients() are of this worker alone
+    bool debug = false;              // bounds, division and assert checks that write a Fault
+    bool fast_math = false;          // allow reassociation and approximations
+    bool line_info = false;          // debug information with the user's lines
+    int lanes = 0;                   // 0: what the target prefers
+    bool short_rows = false;         // launches have at most kShortRow threads on the last of several axes
+    bool dense = true;               // the innermost dimensions of array parameters are packed
+    bool noalias = true;             // array parameters do not overlap each other
+    bool null_arrays = false;        // array parameters may be None: each access asks, and a fault ends the launch
+    bool private_gradients = false;  // each worker has transform::scattered_gradients() to itself
 };
 
 // What launches of such code promise to the analyses.

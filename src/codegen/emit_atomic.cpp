@@ -145,7 +145,7 @@ bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& 
 // An atomic, or in private memory the same without the promise, of several numbers at once too.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
                                    llvm::Value* operand) {
-    if (!is_own(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    if (!is_uncontended(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
     llvm::Value* old = with_alias(builder_.CreateAlignedLoad(operand->getType(), place.pointer, alignment), place.root);
     llvm::Value* fresh = binary(*ir::applied(op), scalar, old, operand);
@@ -245,7 +245,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
                 reduce_into(operation.op, leaves[i].scalar, {byte_offset(address.base, leaves[i].offset), address.root},
                             value(stored).leaves[i]);
         if (all_at_once) return old;
-        if (!mask_ && is_own(address.root)) {
+        if (!mask_ && is_uncontended(address.root)) {
             // Its indices hold here, and not where another way goes.
             apart(indices, [&] { apply_to_each_lane(operation, indices, leaves); });
             return old;

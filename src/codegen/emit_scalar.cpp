@@ -1,13 +1,10 @@
-// Arithmetic, component by component.
-//
-// Every rule is written on llvm::Value* that may be scalars or vectors alike: LLVM's operations don't care.
+// Operations on numbers, component by component, for values that are uniform, linear or vectors: arithmetic (what it is
+// for one component is in emit_arithmetic.cpp), choices and casts.
 //
 // Linear values (first lane's number and a step) go through + - * << and casts as scalars. Beside a 32-bit index we
-// keep its `wide` twin, computed in 64 bits from the thread's 64-bit coordinate: addresses use the twin, so that no
-// loop extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only
+// keep `wide`, the same index computed in 64 bits from the thread's 64-bit coordinate: addresses use that one, so that
+// no loop extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only
 // where the 32-bit index had wrapped, and a wrapped index is out of range.
-//
-// Small floats are bits in an integer: each operation widens to f32, computes and rounds once (small_floats.cpp).
 #include <llvm/IR/MDBuilder.h>
 
 #include <cmath>
@@ -25,11 +22,6 @@ using ir::Op;
 using ir::Operation;
 
 namespace {
-
-bool is_small(Scalar scalar) { return info(scalar).is_small_float(); }
-
-// Whether Emitter::math() computes it. (The remainder of integers is an instruction.)
-bool is_math(Op op) { return op == Op::erfinv || op == Op::erfcinv || (is_library_math(op) && op != Op::rem); }
 
 bool keeps_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg; }
 
@@ -130,129 +122,6 @@ Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Le
     return leaf;
 }
 
-llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
-    if (op == Op::detach || op == Op::detach_reverse) return a;
-    if (is_small(scalar)) return narrow_float(unary(op, Scalar::f32, widen_float(a, scalar)), scalar);
-    if (is_math(op)) return math(op, scalar, a);
-    auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
-    bool is_float = info(scalar).is_float();
-    switch (op) {
-        case Op::neg:
-            return is_float ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
-        case Op::abs:
-            if (is_float) return intrinsic(llvm::Intrinsic::fabs);
-            if (!info(scalar).is_signed()) return a;
-            return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-        case Op::invert:
-            return builder_.CreateNot(a);
-        case Op::sqrt:
-            return intrinsic(llvm::Intrinsic::sqrt);
-        default:
-            break;
-    }
-    if (!is_float) return a;  // rounding an integer
-    switch (op) {
-        case Op::floor:
-            return intrinsic(llvm::Intrinsic::floor);
-        case Op::ceil:
-            return intrinsic(llvm::Intrinsic::ceil);
-        case Op::trunc:
-            return intrinsic(llvm::Intrinsic::trunc);
-        case Op::round:
-            return intrinsic(llvm::Intrinsic::round);
-        case Op::rint:
-            return intrinsic(llvm::Intrinsic::rint);
-        default:
-            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a unary operation");
-    }
-}
-
-llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
-    if (is_small(scalar))
-        return narrow_float(binary(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar)), scalar);
-    if (is_math(op)) return math(op, scalar, a, b);
-    bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
-    auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateBinaryIntrinsic(id, a, b); };
-    auto shift_count = [&] {
-        return builder_.CreateAnd(
-            b, llvm::ConstantInt::get(b->getType(), static_cast<std::uint64_t>(info(scalar).bits - 1)));
-    };
-    switch (op) {
-        case Op::add:
-            return is_float ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
-        case Op::sub:
-            return is_float ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
-        case Op::mul:
-            return is_float ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
-        case Op::div:
-            return is_float ? builder_.CreateFDiv(a, b) : integer_division(op, scalar, a, b);
-        case Op::rem:
-            return is_float ? math(op, scalar, a, b) : integer_division(op, scalar, a, b);
-        case Op::min:
-        case Op::max: {
-            bool min = op == Op::min;
-            if (is_float) return intrinsic(min ? llvm::Intrinsic::minnum : llvm::Intrinsic::maxnum);
-            if (is_signed) return intrinsic(min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax);
-            return intrinsic(min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
-        }
-        case Op::copysign:
-            return intrinsic(llvm::Intrinsic::copysign);
-        case Op::and_:
-            return lane_logic(llvm::Instruction::And, a, b);
-        case Op::or_:
-            return lane_logic(llvm::Instruction::Or, a, b);
-        case Op::xor_:
-            return lane_logic(llvm::Instruction::Xor, a, b);
-        case Op::shl:
-            return builder_.CreateShl(a, shift_count());
-        case Op::shr:
-            return is_signed ? builder_.CreateAShr(a, shift_count()) : builder_.CreateLShr(a, shift_count());
-        default:
-            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");
-    }
-}
-
-// Division never traps: x / 0 and the one quotient that overflows are 0, and so are their remainders.
-// SIMD units divide no integers. Up to 32 bits the quotient of two f64 is right: the operands are exact, and a true
-// quotient that is no integer lies at least 2^-31 (relatively) from the next one, far more than the rounding of f64.
-llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
-    bool is_signed = info(scalar).is_signed(), is_division = op == Op::div;
-    llvm::Type* type = a->getType();
-    llvm::Value *zero = llvm::Constant::getNullValue(type), *one = llvm::ConstantInt::get(type, 1);
-    llvm::Constant* constant = llvm::dyn_cast<llvm::Constant>(b);
-    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-    auto* divisor = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
-    bool harmless = divisor && !divisor->isZero() && !(is_signed && divisor->isMinusOne());
-
-    llvm::Value *bad = nullptr, *safe = b;
-    if (!harmless) {
-        bad = builder_.CreateICmpEQ(b, zero);
-        if (is_signed) {
-            llvm::Value* lowest =
-                llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
-            llvm::Value* overflow = builder_.CreateAnd(builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type)),
-                                                       builder_.CreateICmpEQ(a, lowest));
-            bad = builder_.CreateOr(bad, overflow);
-        }
-        safe = builder_.CreateSelect(bad, one, b);
-    }
-    llvm::Value* result;
-    if (type->isVectorTy() && !divisor && info(scalar).bits <= 32) {
-        llvm::Type* real = lanes_of(builder_.getDoubleTy());
-        auto to_real = [&](llvm::Value* v) {
-            return is_signed ? builder_.CreateSIToFP(v, real) : builder_.CreateUIToFP(v, real);
-        };
-        llvm::Value* quotient = builder_.CreateFDiv(to_real(a), to_real(safe));
-        result = is_signed ? builder_.CreateFPToSI(quotient, type) : builder_.CreateFPToUI(quotient, type);
-        if (!is_division) result = builder_.CreateSub(a, builder_.CreateMul(result, safe));
-    } else if (is_division) {
-        result = is_signed ? builder_.CreateSDiv(a, safe) : builder_.CreateUDiv(a, safe);
-    } else {
-        result = is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
-    }
-    return bad ? builder_.CreateSelect(bad, zero, result) : result;
-}
-
 void Emitter::emit_fma(const Operation& operation) {
     const ir::Value* result = operation.result();
     Scalar scalar = result->type.scalar();
@@ -261,7 +130,7 @@ void Emitter::emit_fma(const Operation& operation) {
         Leaf &a = value(operation.operands[0]).leaves[i], &b = value(operation.operands[1]).leaves[i];
         Leaf& c = value(operation.operands[2]).leaves[i];
         whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
-            if (!is_small(scalar)) return fused(v[0], v[1], v[2]);
+            if (!info(scalar).is_small_float()) return fused(v[0], v[1], v[2]);
             return narrow_float(fused(widen_float(v[0], scalar), widen_float(v[1], scalar), widen_float(v[2], scalar)),
                                 scalar);
         }));
@@ -277,84 +146,6 @@ void Emitter::emit_compare(const Operation& operation) {
     }
     Leaf& b = leaf(operation.operands[1]);
     set(operation.result(), lift({&a, &b}, [&](Values v) { return compare(operation.op, scalar, v[0], v[1]); }));
-}
-
-llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
-    using Predicate = llvm::CmpInst::Predicate;
-    if (is_small(scalar)) return compare(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar));
-    bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
-    auto pick = [&](Predicate real, Predicate with_sign, Predicate without) {
-        if (is_float) return builder_.CreateFCmp(real, a, b);
-        return builder_.CreateICmp(is_signed ? with_sign : without, a, b);
-    };
-    switch (op) {
-        case Op::cmp_lt:
-            return pick(Predicate::FCMP_OLT, Predicate::ICMP_SLT, Predicate::ICMP_ULT);
-        case Op::cmp_le:
-            return pick(Predicate::FCMP_OLE, Predicate::ICMP_SLE, Predicate::ICMP_ULE);
-        case Op::cmp_gt:
-            return pick(Predicate::FCMP_OGT, Predicate::ICMP_SGT, Predicate::ICMP_UGT);
-        case Op::cmp_ge:
-            return pick(Predicate::FCMP_OGE, Predicate::ICMP_SGE, Predicate::ICMP_UGE);
-        case Op::cmp_eq:
-            return pick(Predicate::FCMP_OEQ, Predicate::ICMP_EQ, Predicate::ICMP_EQ);
-        case Op::cmp_ne:
-            return pick(Predicate::FCMP_UNE, Predicate::ICMP_NE, Predicate::ICMP_NE);
-        default:
-            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a comparison");
-    }
-}
-
-llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
-    if (is_small(scalar)) return classify(op, Scalar::f32, widen_float(a, scalar));
-    llvm::Value* infinity = llvm::ConstantFP::getInfinity(a->getType());
-    llvm::Value* magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
-    switch (op) {
-        case Op::isnan:
-            return builder_.CreateFCmpUNO(a, a);
-        case Op::isinf:
-            return builder_.CreateFCmpOEQ(magnitude, infinity);
-        case Op::isfinite:
-            return builder_.CreateFCmpOLT(magnitude, infinity);
-        default:
-            throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a classification");
-    }
-}
-
-// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice. One that
-// does not is extended by zeros, which costs nothing where it was loaded.
-Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
-    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
-    llvm::Type* wide_type = builder_.getInt64Ty();
-    const bool is_short = index.scalar->getType() != wide_type;
-    llvm::Value* from_start = index.scalar;
-    if (is_short) from_start = index.wide ? index.wide : builder_.CreateZExt(index.scalar, wide_type, "", true);
-    builder_.CreateCondBr(is_negative, end, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
-    builder_.SetInsertPoint(end);
-    Leaf counted = Leaf::of_scalar(builder_.CreateAdd(index.scalar, extent.scalar));
-    llvm::Value* wide_counted = wide(counted, scalar);
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-    llvm::PHINode* at = builder_.CreatePHI(wide_type, 2);
-    at->addIncoming(from_start, before);
-    at->addIncoming(wide_counted, end);
-    if (!is_short) return Leaf::of_scalar(at);
-    Leaf result = Leaf::of_scalar(builder_.CreateTrunc(at, index.scalar->getType()));
-    result.wide = at;
-    return result;
-}
-
-// The same of lanes: nothing waits for the choice where none of them counts from the end.
-LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index) {
-    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
-    LaneValue plain{index.type, {Leaf::of_vector(vector(index.leaves[0]))}, {}};
-    builder_.CreateCondBr(any_lane(both(mask_, here(is_negative))), end, after,
-                          llvm::MDBuilder(context_).createUnlikelyBranchWeights());
-    builder_.SetInsertPoint(end);
-    LaneValue chosen = blend(is_negative, counted, index);
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-    return merge(index.type, true, plain, before, chosen, end);
 }
 
 void Emitter::emit_select(const Operation& operation) {
@@ -409,8 +200,8 @@ llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
     auto typed = [&](llvm::Type* scalar) { return a->getType()->isVectorTy() ? lanes_of(scalar) : scalar; };
     const ScalarInfo &source = info(from), &target = info(to);
     llvm::Type* type = typed(register_type(to));
-    if (is_small(from)) return cast(widen_float(a, from), Scalar::f32, to);
-    if (is_small(to)) {
+    if (info(from).is_small_float()) return cast(widen_float(a, from), Scalar::f32, to);
+    if (info(to).is_small_float()) {
         if (from == Scalar::f32) return narrow_float(a, to);
         if (source.is_int() && source.bits == 64) a = round_to_odd(a, source.is_signed());
         if (from != Scalar::f64) return cast(cast(a, from, Scalar::f64), Scalar::f64, to);

@@ -3,13 +3,17 @@
 //
 //   emit_function.cpp   arguments, regions, which operation goes where
 //   lanes.cpp           leaves as vectors, masks across blocks, phis: what the other files stand on
-//   emit_scalar.cpp     arithmetic, comparisons, casts
+//   emit_scalar.cpp     operations on numbers, component by component, choices and casts
+//   emit_arithmetic.cpp what each of them is for one component
 //   emit_math.cpp       transcendental functions
 //   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
 //   emit_memory.cpp     addresses, loads and stores; single_access.cpp: gathers where there is no instruction
+//   emit_from_end.cpp   indices that may count from the end
+//   emit_views.cpp      parts of arrays
 //   emit_arrays.cpp     arrays that a kernel makes
 //   emit_atomic.cpp     atomics
-//   emit_control.cpp    if, for, while under masks
+//   emit_branch.cpp     if under masks
+//   emit_loop.cpp       for, while under masks
 //   emit_outside.cpp    print, debug checks
 //   emit_library.cpp    library functions
 //   emit_native.cpp     calls of functions in C++
@@ -167,12 +171,7 @@ protected:
     void emit_componentwise(const ir::Operation& operation);
     Leaf unary_leaf(ir::Op op, Scalar scalar, Leaf& a);
     Leaf binary_leaf(const ir::Operation& operation, Scalar scalar, Leaf& a, Leaf& b);
-    llvm::Value* unary(ir::Op op, Scalar scalar, llvm::Value* a);
-    llvm::Value* binary(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
-    llvm::Value* integer_division(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
     llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
-    llvm::Value* compare(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
-    llvm::Value* classify(ir::Op op, Scalar scalar, llvm::Value* a);
     llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
     llvm::Value* saturate(llvm::Value* a, Scalar to);
     // Between the bits of a small float and the float32 that is computed with.
@@ -188,6 +187,13 @@ protected:
     llvm::Value* wide(Leaf& leaf, Scalar scalar);  // uniform or linear, as i64
     // The product that this value is, where adding to it may be fused.
     const ir::Operation* fusable_product(const ir::Value* v) const;
+
+    // ---- emit_arithmetic.cpp ----
+    llvm::Value* unary(ir::Op op, Scalar scalar, llvm::Value* a);
+    llvm::Value* binary(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* integer_division(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* compare(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* classify(ir::Op op, Scalar scalar, llvm::Value* a);
 
     // ---- emit_math.cpp ----
     llvm::Value* math(ir::Op op, Scalar scalar, llvm::Value* a, llvm::Value* b = nullptr);
@@ -232,7 +238,10 @@ protected:
     virtual void store_to(Address& address, Type type, LaneValue& stored);
     void emit_load(const ir::Operation& operation);
     void emit_store(const ir::Operation& operation);
-    // Indices that count from the end in few groups.
+    template <typename Instruction>
+    Instruction* with_alias(Instruction* instruction, MemoryRoot root);
+
+    // ---- emit_from_end.cpp ----
     Leaf from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar);
     LaneValue from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index);
     bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
@@ -240,6 +249,8 @@ protected:
                                                                      llvm::ArrayRef<ir::Value*> indices,
                                                                      const std::function<void()>& plain,
                                                                      const std::function<void()>& any);
+
+    // ---- emit_views.cpp ----
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);
@@ -247,6 +258,7 @@ protected:
     void emit_dim(const ir::Operation& operation);
     void emit_is_null(const ir::Operation& operation);
     void emit_grad_of(const ir::Operation& operation);
+
     // ---- emit_arrays.cpp ----
     void emit_slice(const ir::Operation& operation);
     void emit_local_array(const ir::Operation& operation);
@@ -258,8 +270,6 @@ protected:
     void append_extents(LaneValue& array, const ir::Operation& operation, std::size_t first);
     void append_packed_strides(LaneValue& array, Leaf last);
     Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
-    template <typename Instruction>
-    Instruction* with_alias(Instruction* instruction, MemoryRoot root);
 
     // ---- single_access.cpp ----
     llvm::Value* place_for_idle_lanes(bool for_store);
@@ -272,7 +282,7 @@ protected:
     LaneValue apply_in_lanes(const ir::Operation& operation);
     void emit_atomic(const ir::Operation& operation);
     MemoryRoot memory_of(const ir::Operation& atomic) const { return plan_.atomics.at(&atomic).memory; }
-    bool is_own(MemoryRoot root) const { return plan_.exclusive.contains(root) || is_private(root); }
+    bool is_uncontended(MemoryRoot root) const { return plan_.uncontended.contains(root) || is_private(root); }
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
     struct AtomicPlace {
@@ -288,7 +298,7 @@ protected:
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
     bool reduce_into(ir::Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand);
 
-    // ---- emit_control.cpp ----
+    // ---- emit_branch.cpp, emit_loop.cpp ----
     void emit_if(const ir::Operation& operation);
     void emit_uniform_if(const ir::Operation& operation);
     void emit_masked_if(const ir::Operation& operation);

@@ -65,7 +65,7 @@ transform::PlanOptions plan_options(const Options& options) {
     plan.noalias = options.noalias;
     plan.checked = options.debug;
     plan.null_arrays = options.null_arrays;
-    plan.exclusive = options.exclusive;
+    plan.private_gradients = options.private_gradients;
     if (options.lanes == 0) plan.most_operations_in_lanes = kMostOperationsInLanes;
     if (options.lanes == 1 || options.debug) plan.most_operations_in_lanes = 0;
     return plan;
@@ -86,7 +86,7 @@ Lowered lower(const ir::Module& module, const transform::ModulePlan& plans, cons
         entry.name = kernel.name;
         entry.symbol = symbol_of(kernel, number);
         entry.tid_rank = kernel.tid_rank;
-        entry.own_parameters.assign(kernel.own_parameters.begin(), kernel.own_parameters.end());
+        entry.uncontended_parameters.assign(kernel.uncontended_parameters.begin(), kernel.uncontended_parameters.end());
         Remarks remarks;
         const std::unique_ptr<Emitter> emitter = back_end->kernel(plans[number], remarks);
         emitter->emit_entry(entry);

@@ -24,14 +24,14 @@ struct Kernel::Implementation {
     std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
     std::string no_adjoint;
     // What the adjoints need of a launch, and code that keeps it; empty where they need nothing.
-    std::vector<program::KernelFacts::Record> records;
+    std::vector<program::KernelFacts::Returned> returned;
     std::optional<program::CompiledKernel> dense_recording, general_recording;
 
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays that are given to this parameter have gradients.
     bool is_smooth(std::size_t parameter) const;
-    // With `kept`, which open_records() gave, it keeps what its atomics return.
+    // With `kept`, which open_returned_values() gave, it keeps what its atomics return.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                 std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;
 };

@@ -162,8 +162,8 @@ Program Program::load(const std::filesystem::path& path) {
                 implementation->dense_adjoint = derived_of(kernel, std::move(kernel.adjoints[0]));
                 implementation->general_adjoint = derived_of(kernel, std::move(kernel.adjoints[1]));
             }
-            for (const BundledRecord& record : kernel.records)
-                implementation->records.push_back({record.element, record.is_log});
+            for (const BundledReturned& one : kernel.returned)
+                implementation->returned.push_back({one.element, one.is_log});
             if (!kernel.recording.empty()) {
                 implementation->dense_recording = derived_of(kernel, std::move(kernel.recording[0]));
                 implementation->general_recording = derived_of(kernel, std::move(kernel.recording[1]));
@@ -237,7 +237,7 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
         for (const runtime::Array& one : kept) views.push_back(one.view);
         program::point_implicit_parameters(recording, larger.data(), block.data(), views);
         program::run(recording, stream, larger.data(), grid);
-        program::close_records(name, recording, kept);
+        program::close_returned_values(name, recording, kept);
     }
     for (const program::ArrayPlace& place : dense.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);

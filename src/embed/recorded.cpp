@@ -7,7 +7,7 @@
 #include "program/gradient_claim.h"
 #include "program/grid.h"
 #include "program/implicit_parameters.h"
-#include "program/records.h"
+#include "program/returned_values.h"
 #include "program/run.h"
 #include "support/error.h"
 
@@ -36,11 +36,11 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
     for (std::size_t i = 0; i < arrays_.size(); ++i)
         if (arrays_[i].of && (effects(i).writes_within || (has_gradients_ && contents(i).within)))
             arrays_[i].within = arrays_within(arrays_[i].of->array);
-    if (!has_gradients_ || kernel_->records.empty()) return;
+    if (!has_gradients_ || kernel_->returned.empty()) return;
     const int rank = kernel_->dense.description.tid_rank;
     const program::Grid grid = program::make_grid(dim, rank, kernel_->name);
-    records_ = program::open_records(kernel_->records, {grid.dim, static_cast<std::size_t>(std::max(rank, 1))},
-                                     runtime::host_device());
+    returned_ = program::open_returned_values(
+        kernel_->returned, {grid.dim, static_cast<std::size_t>(std::max(rank, 1))}, runtime::host_device());
 }
 
 // Which of its two adjoints will run is known when it does: what either reads is kept.
@@ -84,7 +84,7 @@ void Recorded::record(program::TapeMemory& memory) {
             arrays_[i].after = memory.need(*arrays_[i].of);
 }
 
-void Recorded::launch(std::span<const Argument> arguments) { kernel_->launch(dim_, block_, arguments, records_); }
+void Recorded::launch(std::span<const Argument> arguments) { kernel_->launch(dim_, block_, arguments, returned_); }
 
 // ---- questions ----
 
@@ -164,9 +164,9 @@ std::vector<std::byte> Recorded::with_implicit_parameters(const program::Compile
     std::vector<std::byte> block = before;
     block.resize(static_cast<std::size_t>(adjoint.layout.size_bytes));
     after.resize(block.size());
-    std::vector<ArrayView> records;
-    for (const runtime::Array& record : records_) records.push_back(record.view);
-    program::point_implicit_parameters(adjoint, block.data(), after.data(), records);
+    std::vector<ArrayView> returned;
+    for (const runtime::Array& one : returned_) returned.push_back(one.view);
+    program::point_implicit_parameters(adjoint, block.data(), after.data(), returned);
     return block;
 }
 

@@ -50,7 +50,7 @@ private:
     std::vector<std::int64_t> dim_;
     std::vector<std::byte> block_;
     std::vector<Given> arrays_;  // in the order of CompiledKernel::arrays
-    std::vector<runtime::Array> records_;
+    std::vector<runtime::Array> returned_;
     bool has_gradients_ = false;
 };
 

@@ -7,7 +7,7 @@ Copier::Copier(const Function& source)
     made_->name = source.name;
     made_->is_kernel = source.is_kernel;
     made_->tid_rank = source.tid_rank;
-    made_->own_parameters = source.own_parameters;
+    made_->uncontended_parameters = source.uncontended_parameters;
     made_->span = source.span;
 }
 

@@ -8,23 +8,18 @@
 #include "ir/walk.h"
 
 namespace weft::ir {
-bool only_speaks(Op op) { return op == Op::print || op == Op::raise || op == Op::require || op == Op::assert_; }
-
 bool has_effects(const Operation& operation) {
-    if (only_speaks(operation.op)) return true;
-    switch (operation.op) {
-        case Op::store:
-        case Op::note_finite:
-        case Op::call:
-        case Op::stack:
-        case Op::local_array:  // each is an array of its own, zero where it is made: neither moved nor merged
+    switch (op_info(operation.op).effects) {
+        case Effects::none:
+            return false;
+        case Effects::memory:
+        case Effects::reports:
             return true;
-        case Op::call_library:
-            return !operation.library->pure;
-        default:
+        case Effects::inner:
             break;
     }
-    if (is_atomic(operation.op)) return true;
+    if (operation.op == Op::call) return true;
+    if (operation.op == Op::call_library) return !operation.library->pure;
     for (const Region* region : operation.regions)
         for (const Operation* inner : region->operations)
             if (has_effects(*inner)) return true;

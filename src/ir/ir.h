@@ -56,16 +56,18 @@ enum class OpForm : std::uint8_t {
 };
 enum class ResultType : std::uint8_t { follows, stated };
 enum class Derivative : std::uint8_t { none, partial, own };
+enum class Effects : std::uint8_t { none, memory, reports, inner };
 struct OpInfo {
     OpClass cls;
     OpForm form;
     ResultType type;
     Derivative derivative;
+    Effects effects;
     double cost;
 };
 inline constexpr OpInfo kOps[] = {
-#define WEFT_OP(id, cls, form, type, derivative, cost) \
-    {OpClass::cls, OpForm::form, ResultType::type, Derivative::derivative, cost},
+#define WEFT_OP(id, cls, form, type, derivative, effects, cost) \
+    {OpClass::cls, OpForm::form, ResultType::type, Derivative::derivative, Effects::effects, cost},
 #include "ir/ops.def"
 };
 inline constexpr std::size_t kOpCount = std::size(kOps);
@@ -165,15 +167,15 @@ struct Region {
 // A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.
 struct ImplicitParameter {
     enum class Kind : std::uint8_t {
-        copy,    // a copy made for the launch, which nobody looks at afterwards
-        after,   // of an adjoint: the array as it was after the launch that the adjoint belongs to
-        record,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
-        log,     // a part of what its atomics in loops gave (transform/adjoint/record.h); counted on from the records
+        copy,      // a copy made for the launch, which nobody looks at afterwards
+        after,     // of an adjoint: the array as it was after the launch that the adjoint belongs to
+        returned,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
+        log,  // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
     };
     Kind kind;
     int of;
 
-    bool is_recorded() const { return kind == Kind::record || kind == Kind::log; }
+    bool is_returned() const { return kind == Kind::returned || kind == Kind::log; }
 };
 
 struct Function {
@@ -184,7 +186,7 @@ struct Function {
     Region body;              // its arguments are the parameters
     std::vector<ImplicitParameter> implicit_parameters;  // one for each of the last parameters
     // Of which parameters threads write elements as their own: right where different indices are different elements.
-    std::vector<int> own_parameters;
+    std::vector<int> uncontended_parameters;
     Type result;  // none for kernels; a tuple where several values are returned
     Span span;
     // What the user wrote in place of its derivative: the gradient takes the parameters and the adjoints of what is
@@ -258,11 +260,11 @@ bool is_parameter(const Function& function, const Value* value);
 // The gradient that an array was taken from, by whatever operations; null where it is no part of one.
 Value* gradient_holding(Value* array);
 const Value* gradient_holding(const Value* array);
-// True for operations that must stay where they are: store, atomics, print, assert_, call, impure call_library, and the
-// structured ones that hold such.
+// True for operations that must stay where they are (the column `effects` of ops.def): a call, a library function that
+// is not pure, and the structured ones that hold such among them.
 bool has_effects(const Operation& operation);
 // Whether it has effects, but none on memory: print, raise, require, assert.
-bool only_speaks(Op op);
+inline bool only_reports(Op op) { return op_info(op).effects == Effects::reports; }
 // Effects on each parameter, following views, members and calls.
 std::vector<ParameterEffects> effects(const Function& function);
 

@@ -157,8 +157,9 @@ private:
             bind(values, parameter, value);
             if (accept_word("copy"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::copy, static_cast<int>(integer())});
-            if (accept_word("record"))
-                function->implicit_parameters.push_back({ImplicitParameter::Kind::record, static_cast<int>(integer())});
+            if (accept_word("returned"))
+                function->implicit_parameters.push_back(
+                    {ImplicitParameter::Kind::returned, static_cast<int>(integer())});
             if (accept_word("log"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::log, static_cast<int>(integer())});
             if (accept_word("after"))
@@ -178,7 +179,7 @@ private:
         function->sees_after = accept_word("after");
         function->is_adjoint = accept_word("adjoint");
         if (accept_word("tid")) function->tid_rank = static_cast<int>(integer());
-        while (accept_word("own")) function->own_parameters.push_back(static_cast<int>(integer()));
+        while (accept_word("uncontended")) function->uncontended_parameters.push_back(static_cast<int>(integer()));
         return function;
     }
 

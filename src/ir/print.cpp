@@ -113,7 +113,7 @@ public:
                 out_ += implicit->kind == ImplicitParameter::Kind::copy    ? " copy "
                         : implicit->kind == ImplicitParameter::Kind::after ? " after "
                         : implicit->kind == ImplicitParameter::Kind::log   ? " log "
-                                                                           : " record ";
+                                                                           : " returned ";
                 integer(implicit->of);
             }
         }
@@ -135,8 +135,8 @@ public:
             out_ += " tid ";
             integer(function.tid_rank);
         }
-        for (const int parameter : function.own_parameters) {
-            out_ += " own ";
+        for (const int parameter : function.uncontended_parameters) {
+            out_ += " uncontended ";
             integer(parameter);
         }
         out_ += " {";

@@ -29,8 +29,9 @@ public:
     void run() {
         if (function_.is_kernel && !function_.result.is_none()) fail("a kernel returns nothing");
         if (function_.tid_rank < 0 || function_.tid_rank > 4) fail("the rank of tid() is 0 to 4");
-        for (const int own : function_.own_parameters)
-            if (own < 0 || own >= static_cast<int>(function_.parameters().size())) fail("'own' names a parameter");
+        for (const int at : function_.uncontended_parameters)
+            if (at < 0 || at >= static_cast<int>(function_.parameters().size()))
+                fail("'uncontended' names a parameter");
         region(function_.body, nullptr);
     }
 

@@ -105,7 +105,7 @@ std::unique_ptr<Module> clone(const Module& module) {
         to.is_adjoint = from->is_adjoint;
         to.tid_rank = from->tid_rank;
         to.implicit_parameters = from->implicit_parameters;
-        to.own_parameters = from->own_parameters;
+        to.uncontended_parameters = from->uncontended_parameters;
         to.result = from->result;
         to.span = from->span;
         to.gradient = functions.at(from->gradient);

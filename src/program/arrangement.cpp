@@ -54,9 +54,10 @@ bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
 }
 
 bool repeats_elements(const KernelFacts& kernel, const std::byte* block) {
-    const std::vector<int>& own = kernel.own_parameters;
-    return !own.empty() && std::ranges::any_of(kernel.arrays, [&](const ArrayPlace& place) {
-        return std::ranges::find(own, place.parameter) != own.end() && shows_twice(view_at(block, place.offset), place);
+    const std::vector<int>& uncontended = kernel.uncontended_parameters;
+    return !uncontended.empty() && std::ranges::any_of(kernel.arrays, [&](const ArrayPlace& place) {
+        return std::ranges::find(uncontended, place.parameter) != uncontended.end() &&
+               shows_twice(view_at(block, place.offset), place);
     });
 }
 

@@ -13,7 +13,7 @@ struct Arrangement {
     bool strided = false;      // the innermost dimension of some array is not packed
     bool overlapping = false;  // an array that the kernel writes shares memory with another one
     // Some array shows one element at several indices, as one that is broadcast does, and threads take its elements to
-    // be different (KernelFacts::own_parameters).
+    // be different (KernelFacts::uncontended_parameters).
     bool repeating = false;
 
     static constexpr std::size_t kCount = 8;

@@ -61,7 +61,7 @@ std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const Co
     auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, lowered));
     compiled->cache = use;
     compiled->serial = options.code.serial;
-    if (options.code.exclusive)
+    if (options.code.private_gradients)
         for (const transform::Scattered& scattered : lowered.scattered)
             compiled->private_gradients.push_back(
                 {lowered.layout.offsets[static_cast<std::size_t>(scattered.parameter)],
@@ -138,7 +138,8 @@ CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, st
     kernel.loaded = &executable->kernel(name);
     kernel.description = kernel.loaded->description();
     kernel.tid_rank = kernel.description.tid_rank;
-    kernel.own_parameters.assign(kernel.description.own_parameters.begin(), kernel.description.own_parameters.end());
+    kernel.uncontended_parameters.assign(kernel.description.uncontended_parameters.begin(),
+                                         kernel.description.uncontended_parameters.end());
     kernel.executable = std::move(executable);
     return kernel;
 }
@@ -156,7 +157,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.dense = code.dense;
     result.codegen.noalias = lowering.noalias;
     result.codegen.null_arrays = code.null_arrays;
-    result.codegen.exclusive = code.exclusive;
+    result.codegen.private_gradients = code.private_gradients;
     result.optimization_level = code.optimization_level;
     result.native.compiler = code.host_compiler;
     if (code.cache) result.native.cache = jit::cache_folder(code.cache_folder);

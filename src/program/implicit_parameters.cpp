@@ -10,7 +10,7 @@
 namespace weft::program {
 
 void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, const std::byte* after,
-                               std::span<const ArrayView> records) {
+                               std::span<const ArrayView> returned) {
     const std::size_t own = kernel.own_count();
     for (std::size_t i = 0; i < kernel.implicit_parameters.size(); ++i) {
         const ir::ImplicitParameter& implicit = kernel.implicit_parameters[i];
@@ -18,9 +18,10 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
         const Type type = kernel.parameter_types[own + i];
         std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
         if (implicit.of < 0) continue;
-        if (implicit.is_recorded()) {
-            WEFT_CHECK(static_cast<std::size_t>(implicit.of) < records.size(), "a record of the launch is missing");
-            std::memcpy(to, &records[static_cast<std::size_t>(implicit.of)],
+        if (implicit.is_returned()) {
+            WEFT_CHECK(static_cast<std::size_t>(implicit.of) < returned.size(),
+                       "what an atomic of the launch returned is missing");
+            std::memcpy(to, &returned[static_cast<std::size_t>(implicit.of)],
                         static_cast<std::size_t>(type.size_bytes()));
             continue;
         }

@@ -11,11 +11,11 @@
 namespace weft::program {
 
 // The block of such a kernel has room for KernelFacts::implicit parameters behind the arguments. Those from after the
-// launch are the arrays of the block `after`, what atomics returned is in `records`. Copies first show what they are
+// launch are the arrays of the block `after`, what atomics returned is in `returned`. Copies first show what they are
 // copies of, so that arrangement() may look at them; then they are made, arrays that overlap in one piece. What is
 // returned holds them.
 void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, const std::byte* after,
-                               std::span<const ArrayView> records);
+                               std::span<const ArrayView> returned);
 std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte* block, runtime::Device& device);
 
 }  // namespace weft::program

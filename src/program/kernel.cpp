@@ -105,7 +105,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.short_rows = variant.short_rows;
     code_options.dense = !arrangement.strided;
     code_options.null_arrays = variant.nulls;
-    code_options.exclusive = variant.exclusive;
+    code_options.private_gradients = variant.private_gradients;
     code_options.serial = variant.serial;
     code_options.cache = settings().cache_kernels;
     code_options.cache_folder = settings().cache_folder;
@@ -117,7 +117,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.debug = variant.debug;
     lowering.noalias = !arrangement.overlapping;
     lowering.distinct = !arrangement.repeating;
-    lowering.record = variant.records;
+    lowering.keeps_returned = variant.keeps_returned;
     lowering.finite = variant.finite;
     lowering.shares = code_options.lanes <= 1 && !variant.nulls;
     lowering.gradients = derivation.gradients;
@@ -136,9 +136,9 @@ KernelCode& Kernel::code(bool debug) {
     const std::string key = reuse_key(*source_, types_, options);
     slot = find_code(source_, key);
     if (slot) return *slot;
-    Recording recording(source_);
-    auto made = std::make_shared<KernelCode>(sema::analyze(recording.kernel(), options, types_));
-    recording.remember(key, made);
+    QuestionLog log(source_);
+    auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, types_));
+    log.remember(key, made);
     slot = std::move(made);
     return *slot;
 }

@@ -33,17 +33,17 @@ void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Devic
     check->check("launch()", "kernel '" + kernel.name() + "'", "", writer_of(compiled, not_finite));
 }
 
-const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, std::span<const std::int64_t> dims,
-                                       const std::byte* block, std::span<runtime::Array> records,
-                                       const FiniteCheck* check) {
+const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,
+                                              std::span<const std::int64_t> dims, const std::byte* block,
+                                              std::span<runtime::Array> returned, const FiniteCheck* check) {
     Variant variant = kernel.variant_of(dims, block);
-    variant.records = true;
+    variant.keeps_returned = true;
     const CompiledKernel& compiled = kernel.choose(variant, block);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
-    point_implicit_parameters(compiled, larger.data(), block, views_of(records));
+    point_implicit_parameters(compiled, larger.data(), block, views_of(returned));
     launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
-    close_records(kernel.name(), compiled, records);
+    close_returned_values(kernel.name(), compiled, returned);
     return compiled;
 }
 
@@ -66,16 +66,16 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
         for (std::vector<std::byte>* each : {&block, &after})
             std::memcpy(each->data() + to, what.tangents + from, size);
     }
-    // Without records there is nothing to point to; who runs the kernel has found that out.
-    std::vector<ArrayView> records = views_of(what.records);
-    if (records.empty()) records.resize(facts.implicit_parameters.size());
-    point_implicit_parameters(facts, block.data(), after.data(), records);
+    // Without them there is nothing to point to; who runs the kernel has found that out.
+    std::vector<ArrayView> returned = views_of(what.returned);
+    if (returned.empty()) returned.resize(facts.implicit_parameters.size());
+    point_implicit_parameters(facts, block.data(), after.data(), returned);
     return block;
 }
 
-void check_records(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
-    if (!what.records.empty()) return;
-    const auto needs = [](const ir::ImplicitParameter& implicit) { return implicit.is_recorded() && implicit.of >= 0; };
+void check_returned_values(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
+    if (!what.returned.empty()) return;
+    const auto needs = [](const ir::ImplicitParameter& implicit) { return implicit.is_returned() && implicit.of >= 0; };
     if (std::ranges::none_of(facts.implicit_parameters, needs)) return;
     throw UsageError("launch()", "the adjoint of kernel '" + kernel.name() +
                                      "' needs what the atomics of the launch gave, which only a tape keeps. help: "
@@ -98,7 +98,8 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
 }
 
 // Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
-bool is_exclusive(const Variant& variant, const KernelFacts& adjoint, const std::byte* block, std::int64_t threads) {
+bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint, const std::byte* block,
+                             std::int64_t threads) {
     if (variant.serial || variant.finite || settings().deterministic) return false;
     std::vector<runtime::GradientView> scattered;
     for (const auto& [parameter, additions] : adjoint.scattered) {
@@ -111,7 +112,7 @@ bool is_exclusive(const Variant& variant, const KernelFacts& adjoint, const std:
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
     Variant variant = kernel.variant_of(what.dims, what.before);
     variant.short_rows = false;
-    variant.records = !what.of_adjoint() && !what.records.empty();
+    variant.keeps_returned = !what.of_adjoint() && !what.returned.empty();
     return variant;
 }
 
@@ -120,13 +121,14 @@ Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check) {
     Variant variant = variant_of(kernel, what);
     const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
-    check_records(kernel, what, facts);
+    check_returned_values(kernel, what, facts);
     const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
     std::vector<std::byte> block = block_of(kernel, what, facts);
     const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint());
     if (!what.tangents) {
         variant.single = grid.count == 1;
-        variant.exclusive = !arranged.overlapping && is_exclusive(variant, facts, block.data(), grid.count);
+        variant.private_gradients =
+            !arranged.overlapping && wants_private_gradients(variant, facts, block.data(), grid.count);
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
@@ -136,7 +138,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
     run(compiled, what.device->default_stream(), block.data(), grid, check ? &not_finite : nullptr);
-    if (variant.records) close_records(kernel.name(), compiled, what.records);
+    if (variant.keeps_returned) close_returned_values(kernel.name(), compiled, what.returned);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",
                      what.of_adjoint() ? "the gradient of " : "", writer_of(compiled, not_finite));

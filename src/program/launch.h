@@ -12,7 +12,7 @@
 #include "program/finite.h"
 #include "program/implicit_parameters.h"
 #include "program/kernel.h"
-#include "program/records.h"
+#include "program/returned_values.h"
 #include "program/run.h"
 
 namespace weft::program {
@@ -37,11 +37,11 @@ private:
 void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check = nullptr);
 
-// The same with what its atomics give kept in `records`, for the adjoint; they are as open_records() gave them. Returns
-// the code that ran.
-const CompiledKernel& launch_recording(Kernel& kernel, runtime::Device& device, std::span<const std::int64_t> dims,
-                                       const std::byte* block, std::span<runtime::Array> records,
-                                       const FiniteCheck* check = nullptr);
+// The same with what its atomics give kept in `returned`, for the adjoint; they are as open_returned_values() gave
+// them. Returns the code that ran.
+const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,
+                                              std::span<const std::int64_t> dims, const std::byte* block,
+                                              std::span<runtime::Array> returned, const FiniteCheck* check = nullptr);
 
 // A launch of something that is derived from a kernel.
 struct DerivedLaunch {
@@ -52,12 +52,12 @@ struct DerivedLaunch {
     const std::byte* before;
     const std::byte* after;
     const std::byte* tangents = nullptr;
-    std::span<runtime::Array> records;  // what atomics of that launch gave
+    std::span<runtime::Array> returned;  // what atomics of that launch gave
     runtime::Device* device;
 
     bool of_adjoint() const { return !derivation.gradients.empty(); }
 };
-// Returns the code that ran. Throws UsageError where it needs records and there are none.
+// Returns the code that ran. Throws UsageError where it needs what atomics returned and there is nothing.
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check = nullptr);
 
 // Whether that needs what only the launch itself gives.

@@ -57,7 +57,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
         // Only gradients that are there make an error of what has none, or have atomics recorded.
         try {
             adjoint = &kernel.facts(variant, arranged, {expected, {}});
-            if (!adjoint->records.empty()) adjoint = nullptr;
+            if (!adjoint->returned.empty()) adjoint = nullptr;
         } catch (const CompileError&) {
         }
     }
@@ -66,7 +66,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     else if (may_have_adjoint && writes_gradients(gradients))
         adjoint = &kernel.facts(variant, arranged, {gradients, {}});
 
-    if (adjoint) needs.records = adjoint->records;
+    if (adjoint) needs.returned = adjoint->returned;
     for (std::size_t i = 0; i < count; ++i) {
         needs.contents.push_back(adjoint ? adjoint->contents[i] : transform::Contents());
         needs.writes.push_back(facts.effects[i].writes_itself);

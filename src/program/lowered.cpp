@@ -55,19 +55,19 @@ std::vector<ir::ImplicitParameter> used_implicit_parameters(const ir::Function& 
     return implicit_parameters;
 }
 
-std::vector<KernelFacts::Record> records_of(const ir::Function& adjoint,
-                                            const std::vector<ir::ImplicitParameter>& implicit_parameters) {
-    std::vector<KernelFacts::Record> records;
+std::vector<KernelFacts::Returned> returned_values_of(const ir::Function& adjoint,
+                                                      const std::vector<ir::ImplicitParameter>& implicit_parameters) {
+    std::vector<KernelFacts::Returned> returned;
     bool any_used = false;
     const std::size_t own = adjoint.parameters().size() - implicit_parameters.size();
     for (std::size_t i = 0; i < implicit_parameters.size(); ++i) {
-        if (!implicit_parameters[i].is_recorded()) continue;
-        records.push_back({adjoint.parameters()[own + i]->type.element(),
-                           implicit_parameters[i].kind == ir::ImplicitParameter::Kind::log});
+        if (!implicit_parameters[i].is_returned()) continue;
+        returned.push_back({adjoint.parameters()[own + i]->type.element(),
+                            implicit_parameters[i].kind == ir::ImplicitParameter::Kind::log});
         any_used |= implicit_parameters[i].of >= 0;
     }
-    if (!any_used) records.clear();
-    return records;
+    if (!any_used) returned.clear();
+    return returned;
 }
 
 transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
@@ -76,7 +76,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     if (!options.gradients.empty())
         pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1};
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
-    pipeline.record = options.record;
+    pipeline.keeps_returned = options.keeps_returned;
     pipeline.noalias = options.noalias;
     pipeline.distinct = options.distinct;
     pipeline.finite = options.finite;
@@ -130,11 +130,11 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     LoweredKernel lowered{{std::move(types), std::move(effects)}, nullptr, 0.0};
     lowered.tid_rank = kernel.tid_rank;
     lowered.overwritten = std::move(overwritten);
-    lowered.own_parameters = kernel.own_parameters;
+    lowered.uncontended_parameters = kernel.uncontended_parameters;
     lowered.implicit_parameters = used_implicit_parameters(kernel);
     if (!options.gradients.empty() && options.tangents.empty()) {
         lowered.contents = transform::contents_read(kernel);
-        lowered.records = records_of(kernel, lowered.implicit_parameters);
+        lowered.returned = returned_values_of(kernel, lowered.implicit_parameters);
         lowered.scattered = transform::scattered_gradients(kernel);
     }
     lowered.module = std::move(module);

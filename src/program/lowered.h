@@ -48,16 +48,16 @@ struct KernelFacts {
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     int tid_rank = 0;
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
-    std::vector<int> own_parameters;                         // ir::Function::own_parameters
+    std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
 
     // Of adjoints without tangents.
     std::vector<transform::Contents> contents;  // which it looks at, by parameter
-    struct Record {
+    struct Returned {
         Type element;
         bool is_log;
     };
-    std::vector<Record> records;  // what the launch has to keep of its atomics; empty where nothing
+    std::vector<Returned> returned;  // what the launch has to keep of its atomics; empty where nothing
     std::vector<transform::Scattered> scattered;
 
     // How many of the parameters are the user's.

@@ -18,11 +18,11 @@ namespace weft::program {
 struct LoweringOptions {
     int launch_rank = 0;  // transform::fit_to_launch(); 0 where it is as many as tid() has names
     bool debug = false;
-    bool noalias = true;   // false: for launches whose arrays overlap
-    bool distinct = true;  // false: for launches with arrays that show an element at several indices
-    bool record = false;   // keep what atomics give, for the adjoint
-    bool finite = false;   // note who writes what is not finite
-    bool shares = false;   // transform::PipelineOptions::shares
+    bool noalias = true;          // false: for launches whose arrays overlap
+    bool distinct = true;         // false: for launches with arrays that show an element at several indices
+    bool keeps_returned = false;  // keep what atomics give, for the adjoint
+    bool finite = false;          // note who writes what is not finite
+    bool shares = false;          // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
     std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
@@ -39,11 +39,11 @@ struct CodeOptions {
     bool line_info = false;
     int optimization_level = 3;
     int lanes = 0;
-    bool short_rows = false;   // codegen::Options::short_rows
-    bool dense = true;         // false: for launches with strided arrays
-    bool null_arrays = false;  // for launches that pass None for an array
-    bool exclusive = false;    // of an adjoint: workers have gradients of their own (runtime/executable.h)
-    bool serial = false;       // one lane; launches run it on one CPU thread
+    bool short_rows = false;         // codegen::Options::short_rows
+    bool dense = true;               // false: for launches with strided arrays
+    bool null_arrays = false;        // for launches that pass None for an array
+    bool private_gradients = false;  // of an adjoint: workers have gradients of their own (runtime/executable.h)
+    bool serial = false;             // one lane; launches run it on one CPU thread
     bool cache = true;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
@@ -69,18 +69,18 @@ struct KernelOptions {
 // What a launch asks for before it looks at where its arrays lie.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false;
-    bool records = false;     // keeps what its atomics give, for its adjoint
-    bool finite = false;      // notes who writes what is not finite
-    bool exclusive = false;   // adjoints only: scattered gradients are of one worker
-    bool nulls = false;       // some array is None or empty
-    bool short_rows = false;  // codegen::Options::short_rows
-    bool single = false;      // for a launch of one thread: not in lanes
-    bool serial = false;      // one thread after the other
-    int launch_rank = 0;      // transform::fit_to_launch()
+    bool keeps_returned = false;     // keeps what its atomics give, for its adjoint
+    bool finite = false;             // notes who writes what is not finite
+    bool private_gradients = false;  // adjoints only: scattered gradients are of one worker
+    bool nulls = false;              // some array is None or empty
+    bool short_rows = false;         // codegen::Options::short_rows
+    bool single = false;             // for a launch of one thread: not in lanes
+    bool serial = false;             // one thread after the other
+    int launch_rank = 0;             // transform::fit_to_launch()
 
     std::size_t index() const {
-        return debug | fast_math << 1 | line_info << 2 | records << 3 | finite << 4 | exclusive << 5 | nulls << 6 |
-               short_rows << 7 | single << 8 | serial << 9 | launch_rank << 10;
+        return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
+               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | launch_rank << 10;
     }
 };
 

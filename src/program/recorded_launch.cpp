@@ -61,15 +61,15 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
     is_seen_ = is_seen;
     needs_ = needs_with(facts, block);
-    if (needs_->records.empty()) return;
+    if (needs_->returned.empty()) return;
     if (!is_seen) {
         throw UsageError("Tape.record_launch()", "the gradient of kernel '" + kernel_->name() +
                                                      "' needs what its atomics give, which only a launch that the tape "
                                                      "records keeps. help: launch it inside of 'with tape:'");
     }
     const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
-    records =
-        open_records(needs_->records, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))}, *device_);
+    returned = open_returned_values(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
+                                    *device_);
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
@@ -203,7 +203,7 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
     what.dims = dims_.span();
     what.before = before.data();
     what.after = after.data();
-    what.records = records;
+    what.returned = returned;
     what.device = device_;
     FiniteCheck check;
     const bool checks = settings().verify_fp;
@@ -250,7 +250,7 @@ bool RecordedLaunch::has_new_gradients() const {
 void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
     const std::vector<ArrayPlace>& places = kernel_->arrays();
     const std::vector<std::byte> block = this->block();
-    const bool had_records = !needs_->records.empty();
+    const bool had_returned_values = !needs_->returned.empty();
     needs_ = needs_with(kernel_->facts(kernel_->variant_of(dims_.span(), block.data())), block.data());
 
     Group written = written_after;
@@ -275,7 +275,7 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
         if (!needs_->contents[nested.parameter].within || !nested.needs.empty()) continue;
         for (const Variable* array : nested.arrays) nested.needs.push_back(late_need(*array, written));
     }
-    if (!needs_->records.empty() && !had_records)
+    if (!needs_->returned.empty() && !had_returned_values)
         too_late("it needs what the atomics of the launch gave, which was not kept");
 }
 

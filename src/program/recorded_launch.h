@@ -49,8 +49,8 @@ public:
                    std::vector<Argument> arrays);
 
     // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for
-    // launch_needs(). `is_seen`: the launch will be made with the records that are opened here; otherwise it must not
-    // need any.
+    // launch_needs(). `is_seen`: the launch will be made with the arrays for returned values that are opened here;
+    // otherwise it must not need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
@@ -73,7 +73,7 @@ public:
     // Its arguments, with the gradients that arrays have now.
     std::vector<std::byte> block() const;
     std::span<const std::pair<std::size_t, NeedPtr>> after() const { return after_; }  // with the parameter
-    std::vector<runtime::Array> records;                                               // what its atomics returned
+    std::vector<runtime::Array> returned;                                              // what its atomics returned
 
 protected:
     // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments

@@ -202,35 +202,35 @@ std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource
     return node->code.lock();
 }
 
-// ---- recording ----
+// ---- the log of questions ----
 
-class RecordingEnvironment final : public Environment {
+class LoggingEnvironment final : public Environment {
 public:
-    RecordingEnvironment(Recording& recording, std::shared_ptr<const FunctionSource> original)
-        : recording_(recording), original_(std::move(original)) {}
+    LoggingEnvironment(QuestionLog& log, std::shared_ptr<const FunctionSource> original)
+        : log_(log), original_(std::move(original)) {}
 
     Binding lookup(std::string_view name) override {
         Question question{.function = number(), .name = std::string(name)};
-        return recording_.note(std::move(question), environment().lookup(name));
+        return log_.note(std::move(question), environment().lookup(name));
     }
     Binding attribute(const Binding& object, std::string_view name) override {
         Question question{.kind = Question::Kind::attribute, .function = number(), .name = std::string(name)};
-        question.object = recording_.answers_.number_of_object(object.object.get());
-        if (question.object < 0) recording_.is_complete_ = false;
-        return recording_.note(std::move(question), environment().attribute(object, name));
+        question.object = log_.answers_.number_of_object(object.object.get());
+        if (question.object < 0) log_.is_complete_ = false;
+        return log_.note(std::move(question), environment().attribute(object, name));
     }
     Binding method(Type type, std::string_view name) override {
         Question question{.kind = Question::Kind::method, .function = number(), .name = std::string(name)};
         question.type = type;
-        return recording_.note(std::move(question), environment().method(type, name));
+        return log_.note(std::move(question), environment().method(type, name));
     }
     // The same for these two types as long as they are.
     bool is_derived(Type type, Type base) override { return environment().is_derived(type, base); }
     Binding evaluate(int expression_id, const std::vector<Local>& constants) override {
         Question question{.kind = Question::Kind::expression, .function = number(), .expression = expression_id};
-        for (const Local& local : constants) recording_.is_complete_ = recording_.is_complete_ && is_plain(local.value);
+        for (const Local& local : constants) log_.is_complete_ = log_.is_complete_ && is_plain(local.value);
         question.constants = constants;
-        return recording_.note(std::move(question), environment().evaluate(expression_id, constants));
+        return log_.note(std::move(question), environment().evaluate(expression_id, constants));
     }
     std::vector<std::string> names() override { return environment().names(); }
     std::vector<std::string> attribute_names(const Binding& object) override {
@@ -239,35 +239,35 @@ public:
 
 private:
     Environment& environment() const { return *original_->environment; }
-    int number() const { return recording_.numbers_.at(original_.get()); }
+    int number() const { return log_.numbers_.at(original_.get()); }
 
-    Recording& recording_;
+    QuestionLog& log_;
     std::shared_ptr<const FunctionSource> original_;
 };
 
-Recording::Recording(std::shared_ptr<const FunctionSource> kernel) : original_(kernel), answers_(kernel) {
+QuestionLog::QuestionLog(std::shared_ptr<const FunctionSource> kernel) : original_(kernel), answers_(kernel) {
     numbers_.emplace(kernel.get(), 0);
-    recorded_ = recorded(original_);
+    logged_ = logged(original_);
 }
 
-std::shared_ptr<const FunctionSource> Recording::recorded(const std::shared_ptr<const FunctionSource>& function) {
+std::shared_ptr<const FunctionSource> QuestionLog::logged(const std::shared_ptr<const FunctionSource>& function) {
     if (const auto known = wrapped_.find(function.get()); known != wrapped_.end()) return known->second;
     auto copy = std::make_shared<FunctionSource>(*function);
-    copy->environment = std::make_shared<RecordingEnvironment>(*this, function);
+    copy->environment = std::make_shared<LoggingEnvironment>(*this, function);
     wrapped_.emplace(function.get(), copy);
     for (Binding& value : copy->defaults) replace_functions(value);
-    for (auto& overload : copy->overloads) overload = recorded(overload);
+    for (auto& overload : copy->overloads) overload = logged(overload);
     for (auto* custom : {&copy->gradient, &copy->replay})
-        if (*custom) *custom = recorded(*custom);
+        if (*custom) *custom = logged(*custom);
     return copy;
 }
 
-void Recording::replace_functions(Binding& binding) {
-    if (binding.function) binding.function = recorded(binding.function);
+void QuestionLog::replace_functions(Binding& binding) {
+    if (binding.function) binding.function = logged(binding.function);
     for (Binding& element : binding.elements) replace_functions(element);
 }
 
-std::string Recording::question_words(const Question& question) {
+std::string QuestionLog::question_words(const Question& question) {
     std::string words = std::to_string(static_cast<int>(question.kind)) + " " + std::to_string(question.function) +
                         " " + std::to_string(question.object) + " " + std::to_string(question.expression) + " ";
     append_text(words, question.name);
@@ -280,7 +280,7 @@ std::string Recording::question_words(const Question& question) {
     return words;
 }
 
-Binding Recording::note(Question question, Binding answer) {
+Binding QuestionLog::note(Question question, Binding answer) {
     std::string words = answers_.describe(answer);
     // What has been asked before decides nothing.
     if (asked_.insert(question_words(question)).second) notes_.emplace_back(std::move(question), std::move(words));
@@ -291,7 +291,7 @@ Binding Recording::note(Question question, Binding answer) {
     return answer;
 }
 
-void Recording::remember(const std::string& key, std::shared_ptr<KernelCode> code) {
+void QuestionLog::remember(const std::string& key, std::shared_ptr<KernelCode> code) {
     if (!is_complete_) return;
     std::unique_ptr<Node>& top = root_of(original_->tree).by_key[key];
     if (!top) top = std::make_unique<Node>();

@@ -60,24 +60,24 @@ std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::Function
                                       const std::string& key);
 
 // Notes the questions of one analysis.
-class Recording {
+class QuestionLog {
 public:
-    explicit Recording(std::shared_ptr<const sema::FunctionSource> kernel);
+    explicit QuestionLog(std::shared_ptr<const sema::FunctionSource> kernel);
 
     // To be analysed in place of the kernel: the same, with environments that note what they are asked.
-    const sema::FunctionSource& kernel() const { return *recorded_; }
+    const sema::FunctionSource& kernel() const { return *logged_; }
     // Keeps the code for kernels that give the same answers. A question that cannot be asked again (a wp.static that
     // uses objects found at compile time) keeps nothing.
     void remember(const std::string& key, std::shared_ptr<KernelCode> code);
 
 private:
-    friend class RecordingEnvironment;
+    friend class LoggingEnvironment;
     sema::Binding note(Question question, sema::Binding answer);
     std::string question_words(const Question& question);
-    std::shared_ptr<const sema::FunctionSource> recorded(const std::shared_ptr<const sema::FunctionSource>& function);
+    std::shared_ptr<const sema::FunctionSource> logged(const std::shared_ptr<const sema::FunctionSource>& function);
     void replace_functions(sema::Binding& binding);
 
-    std::shared_ptr<const sema::FunctionSource> original_, recorded_;
+    std::shared_ptr<const sema::FunctionSource> original_, logged_;
     Answers answers_;
     std::unordered_map<const sema::FunctionSource*, int> numbers_;
     std::unordered_map<const sema::FunctionSource*, std::shared_ptr<const sema::FunctionSource>> wrapped_;

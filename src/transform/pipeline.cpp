@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "transform/adjoint/functions.h"
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 #include "transform/signs.h"
 
 namespace weft::transform {
@@ -19,9 +19,10 @@ public:
     void run() {
         derives_ = options_.adjoint || options_.jvp;
         // What shares functions has no derivatives, and nothing that is asked of every access.
-        shares_ = options_.shares && !derives_ && !options_.record && !options_.finite && !options_.checks_parts;
-        prepare() && inline_and_simplify() && record() && differentiate() && tangents() && split_own(Own::all) &&
-            note_finite() && store_large_values();
+        shares_ =
+            options_.shares && !derives_ && !options_.keeps_returned && !options_.finite && !options_.checks_parts;
+        prepare() && inline_and_simplify() && keep_returned_values() && differentiate() && tangents() &&
+            split_uncontended(Uncontended::all) && note_finite() && store_large_values();
     }
 
 private:
@@ -83,19 +84,23 @@ private:
     }
 
     // Makes atomics of elements that one thread has to itself plain. What a function accesses is not known.
-    bool split_own(Own which) {
+    bool split_uncontended(Uncontended which) {
         if (!options_.distinct || has_calls_) return true;
         bool any = false;
-        const auto split = [&](ir::Function& kernel) { any |= split_own_atomics(kernel, options_.noalias, which); };
-        return pass_on_kernels("own", split) && (!any || simplify_all());
+        const auto split = [&](ir::Function& kernel) {
+            any |= split_uncontended_atomics(kernel, options_.noalias, which);
+        };
+        return pass_on_kernels("uncontended", split) && (!any || simplify_all());
     }
 
     // What is only added to has a simpler derivative as an atomic; of what is read too the reads are known then.
-    bool record() {
-        if ((options_.record || options_.adjoint) && !split_own(Own::read_too)) return false;
-        if (!options_.record) return true;
-        const auto make = [](const ir::Function& kernel) { return with_records(kernel, Records::written); };
-        return replace_kernels("record", make) && simplify_all();
+    bool keep_returned_values() {
+        if ((options_.keeps_returned || options_.adjoint) && !split_uncontended(Uncontended::read_too)) return false;
+        if (!options_.keeps_returned) return true;
+        const auto make = [](const ir::Function& kernel) {
+            return with_returned_values(kernel, ReturnedValues::written);
+        };
+        return replace_kernels("returned", make) && simplify_all();
     }
 
     bool differentiate() {

@@ -7,11 +7,11 @@
 //     local       atomics of local arrays become a load and a store                         split_local_atomics()
 //     simplify    after each of the following that has changed something                    simplify()
 //     signs       indices that are known not to count from the end        signs.h           drop_signs()
-//     own         atomics of elements that one thread has to itself                         split_own_atomics()
-//     record      what atomics give is kept for the adjoint               adjoint/record.h  with_records()
-//     adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h adjoint()
-//     gradients   gradients that users wrote reach arrays                 adjoint/functions.h  share_gradients()
-//     jvp         it carries tangents                                     jvp/jvp.h         jvp()
+//     uncontended atomics of elements that one thread has to itself                         split_uncontended_atomics()
+//     returned    what atomics give is kept for the adjoint               adjoint/returned_values.h
+//     with_returned_values() adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h
+//     adjoint() gradients   gradients that users wrote reach arrays                 adjoint/functions.h
+//     share_gradients() jvp         it carries tangents                                     jvp/jvp.h         jvp()
 //     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
 //     storage     large vectors that are indexed at run time lie in memory keep_large_values_in_memory()
 //
@@ -47,10 +47,10 @@ void simplify(ir::Function& function);
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
 // Makes atomics of local arrays what they are: a load and a store.
 void split_local_atomics(ir::Function& function);
-// The same for all that threads have to themselves (analysis/own_elements.h), or of that what the kernel reads too;
-// true where there was any. Function::own_parameters gets their arrays.
-enum class Own { all, read_too };
-bool split_own_atomics(ir::Function& kernel, bool noalias, Own which);
+// The same for all uncontended elements (analysis/uncontended.h), or for those of them that the kernel reads too. True
+// where there was any. Function::uncontended_parameters gets their arrays.
+enum class Uncontended { all, read_too };
+bool split_uncontended_atomics(ir::Function& kernel, bool noalias, Uncontended which);
 
 // Gives large vectors that are indexed at run time a place in memory (storage/). True where there was one.
 inline constexpr int kMostInRegisters = 16;  // components
@@ -70,8 +70,8 @@ struct PipelineOptions {
     int launch_rank = 0;
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
-    // Makes each kernel keep what its atomics give (adjoint/record.h).
-    bool record = false;
+    // Makes each kernel keep what its atomics give (adjoint/returned_values.h).
+    bool keeps_returned = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
     bool noalias = true;        // arrays that are written overlap no others

@@ -61,7 +61,7 @@ def test_wrong_parameters_of_a_command():
         (lambda: command.set_param_at_index(0, (1.0, 2.0)), ValueError, "tuple of length 2, expected vec3f"),
         (lambda: command.set_param_at_index(0, None), ValueError, "is None, expected vec3f"),
         (lambda: command.set_param_at_index(0, 1.0), TypeError, "float 1.0, expected vec3f"),
-        (lambda: command.set_param_at_index(2, out, adjoint=True), IndexError, "recorded without gradients"),
+        (lambda: command.set_param_at_index(2, out, adjoint=True), IndexError, "made without gradients"),
     ):
         with pytest.raises(kind, match=message):
             change()

@@ -265,17 +265,23 @@ def test_equivalent_mutants_have_reasons_and_are_changes_of_today(tool):
 def test_the_tests_are_programs_folders_of_ir_and_python_files(tool, tmp_path, monkeypatch):
     mutate, ran = tool("mutate"), []
     monkeypatch.setattr(mutate, "run", lambda command, limit, **options: ran.append(command) or (0, "out"))
-    for path in ("build/test_a", "build/a.txt", "tests/ir/own/x.ir", "tests/ir/own/y.ir", "tests/b/test_b.py"):
+    for path in (
+        "build/test_a",
+        "build/a.txt",
+        "tests/ir/uncontended/x.ir",
+        "tests/ir/uncontended/y.ir",
+        "tests/b/test_b.py",
+    ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
     (tmp_path / "build/test_a").chmod(0o755)
     (tmp_path / mutate.NO_WITNESS).parent.mkdir()
     (tmp_path / mutate.NO_WITNESS).write_text("")
     tree = mutate.Tree(tmp_path, 1)
-    assert tree.units([]) == ["build/test_a", "tests/ir/own", "tests/b/test_b.py"]
-    assert tree.units(["own"]) == ["tests/ir/own"]
-    assert tree.test(["build/test_a", "tests/ir/own"], 5.0) == (0, "tests/ir/own", "out")
-    files = [tmp_path / f"tests/ir/own/{name}.ir" for name in "xy"]
+    assert tree.units([]) == ["build/test_a", "tests/ir/uncontended", "tests/b/test_b.py"]
+    assert tree.units(["uncontended"]) == ["tests/ir/uncontended"]
+    assert tree.test(["build/test_a", "tests/ir/uncontended"], 5.0) == (0, "tests/ir/uncontended", "out")
+    files = [tmp_path / f"tests/ir/uncontended/{name}.ir" for name in "xy"]
     weft_opt = tmp_path / "build/tools/weft-opt"
     assert ran == [[tmp_path / "build/test_a", "--gtest_brief=1"], [weft_opt, "--check", *files]]
 

@@ -34,29 +34,29 @@ from warp._weft import (
 __all__ = ["hvp"]
 
 
-class _TwinTape(Tape):
+class _TangentTape(Tape):
     """A tape that runs what it records in forward mode, and then back with tangents.
 
-    ``launch_twins`` are those of the arguments of a single launch; what comes after it has no tangents that anybody
+    ``launch_tangents`` are those of the arguments of a single launch; what comes after it has no tangents that anybody
     asks for, and it runs as it is.
     """
 
-    def __init__(self, twins: TangentArrays, launch_twins: list | None = None):
+    def __init__(self, tangent_arrays: TangentArrays, launch_tangents: list | None = None):
         super().__init__()
-        self._twins, self._launch_twins = twins, launch_twins
-        self._forward = Forward("hvp()", twins)
-        self._kept_twins: dict[int, array] = {}  # by Need.copy_id
+        self._tangent_arrays, self._launch_tangents = tangent_arrays, launch_tangents
+        self._forward = Forward("hvp()", tangent_arrays)
+        self._kept_tangents: dict[int, array] = {}  # by Need.copy_id
         self._takes_all = self._tells_kept = True
 
-    def _twins_of(self, values: list) -> list:
-        return self._launch_twins or [self._twins.of(value) for value in values]
+    def _tangents_of(self, values: list) -> list:
+        return self._launch_tangents or [self._tangent_arrays.of(value) for value in values]
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
-        records = super()._record_launch(kernel, dim, values, device, is_seen)
-        if not self._launch_twins and self._forward.launch(kernel, dim, values, records, device):
-            self._entries[-1].records = records
+        returned = super()._record_launch(kernel, dim, values, device, is_seen)
+        if not self._launch_tangents and self._forward.launch(kernel, dim, values, returned, device):
+            self._entries[-1].returned = returned
             return None  # it has been run
-        return records
+        return returned
 
     def _record_write(self, to: array, source: array | None) -> None:
         super()._record_write(to, source)
@@ -74,10 +74,12 @@ class _TwinTape(Tape):
         refuse_function("hvp()", backward)
 
     def _kept_now(self, needs: list[Need]) -> None:
-        twins = [(need, twin) for need in needs if (twin := self._twins.of_array(need.array)) is not None]
-        kept = _weft.keep_together([twin for _, twin in twins])
-        for (need, _), one in zip(twins, kept, strict=True):
-            self._kept_twins[need.copy_id] = one
+        tangents = [
+            (need, tangent) for need in needs if (tangent := self._tangent_arrays.of_array(need.array)) is not None
+        ]
+        kept = _weft.keep_together([tangent for _, tangent in tangents])
+        for (need, _), one in zip(tangents, kept, strict=True):
+            self._kept_tangents[need.copy_id] = one
 
     def _reverse(self, index: int, entry: Any) -> None:
         if isinstance(entry, RecordedLaunch):
@@ -87,62 +89,67 @@ class _TwinTape(Tape):
         else:
             self._reverse_operation(entry)
 
-    def _kept_twin(self, need: Need) -> array | None:
-        return self._kept_twins.get(need.copy_id)
+    def _kept_tangent(self, need: Need) -> array | None:
+        return self._kept_tangents.get(need.copy_id)
 
-    def _twin_then(self, need: Need) -> array | None:
-        kept = self._kept_twin(need)
-        return kept if kept is not None else self._twins.of_array(need.array)
+    def _tangent_then(self, need: Need) -> array | None:
+        kept = self._kept_tangent(need)
+        return kept if kept is not None else self._tangent_arrays.of_array(need.array)
 
     def _reverse_moving(self, launch: RecordedLaunch) -> None:
         if not launch.is_smooth:
             return
         values, before, after = _contents(launch)
         needed, given = launch.before, launch.values
-        twins = self._twins_of(given)
-        kept = {id(need.array): self._kept_twin(need) for needs in needed.values() for need in needs}
+        tangents = self._tangents_of(given)
+        kept = {id(need.array): self._kept_tangent(need) for needs in needed.values() for need in needs}
 
         def at_launch(one: array) -> array | None:
-            twin, then = self._twins.of_array(one), kept.get(id(one))
-            if twin is None or then is None:
-                return twin
-            then.grad = twin.grad
+            tangent, then = self._tangent_arrays.of_array(one), kept.get(id(one))
+            if tangent is None or then is None:
+                return tangent
+            then.grad = tangent.grad
             return then
 
-        twins = [
-            with_arrays(value, at_launch, twin) if i in needed else twin
-            for i, (value, twin) in enumerate(zip(given, twins, strict=True))
+        tangents = [
+            with_arrays(value, at_launch, tangent) if i in needed else tangent
+            for i, (value, tangent) in enumerate(zip(given, tangents, strict=True))
         ]
-        _weft.run_jvp(launch.kernel, launch.dim, values, twins, True, before, after, launch.records, launch.device)
+        _weft.run_jvp(launch.kernel, launch.dim, values, tangents, True, before, after, launch.returned, launch.device)
 
     def _reverse_operation(self, operation: RecordedOperation) -> None:
-        twins = {name: self._twins.of_array(read) for name, read in operation.reads.items()}
-        tangents = {f"the tangent of {name}.grad": twin.grad for name, twin in twins.items() if twin is not None}
+        tangents = {name: self._tangent_arrays.of_array(read) for name, read in operation.reads.items()}
+        written = {
+            f"the tangent of {name}.grad": tangent.grad for name, tangent in tangents.items() if tangent is not None
+        }
         self._forward.verified(
-            f"the backward pass of {operation.name}", tangents, lambda: self._go_back(operation, twins)
+            f"the backward pass of {operation.name}", written, lambda: self._go_back(operation, tangents)
         )
 
-    def _go_back(self, operation: RecordedOperation, twins: dict[str, array | None]) -> None:
-        def twin_gradient(written: array) -> array | None:
-            twin = self._twins.of_array(written)
-            return twin.grad if twin is not None else None
+    def _go_back(self, operation: RecordedOperation, tangents: dict[str, array | None]) -> None:
+        def gradient_tangent(written: array) -> array | None:
+            tangent = self._tangent_arrays.of_array(written)
+            return tangent.grad if tangent is not None else None
 
-        gradients, tangents = operation.take(lambda written: written.grad), operation.take(twin_gradient)
-        moved = {name: self._twin_then(need) for name, need in operation.needs.items()}
+        gradients = operation.take(lambda written: written.grad)
+        gradient_tangents = operation.take(gradient_tangent)
+        moved = {name: self._tangent_then(need) for name, need in operation.needs.items()}
         for part in operation.parts():
             gradient, factors = gradients[id(part.written)], operation.factors(part)
-            into = twins[part.read].grad
+            into = tangents[part.read].grad
             part.backward(gradient, operation.reads[part.read].grad, *factors)
-            part.backward(tangents[id(part.written)], into, *factors)
+            part.backward(gradient_tangents[id(part.written)], into, *factors)
             for i, name in enumerate(part.factors):
                 if moved[name] is not None:
                     part.backward(gradient, into, *factors[:i], moved[name], *factors[i + 1 :])
 
     def _reverse_write(self, write: RecordedWrite) -> None:
         _weft.reverse_copy(write.to, write.source)
-        twin = self._twins.of_array(write.to)
-        if twin is not None:
-            _weft.reverse_copy(twin, self._twins.of_array(write.source) if write.source is not None else None)
+        tangent = self._tangent_arrays.of_array(write.to)
+        if tangent is not None:
+            _weft.reverse_copy(
+                tangent, self._tangent_arrays.of_array(write.source) if write.source is not None else None
+            )
 
 
 def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:
@@ -211,21 +218,21 @@ def _set_weights(outputs: list, weights: Sequence[Any] | None) -> None:
 
 
 def _through_kernel(
-    kernel: Kernel, dim: Any, values: list, twins: TangentArrays, launch_twins: list, device: Any
+    kernel: Kernel, dim: Any, values: list, tangent_arrays: TangentArrays, launch_tangents: list, device: Any
 ) -> None:
-    if not _weft.hessian_needs_launch(kernel, values, launch_twins, device):
+    if not _weft.hessian_needs_launch(kernel, values, launch_tangents, device):
         nothing = [None] * len(values)
-        _weft.run_jvp(kernel, dim, values, launch_twins, True, nothing, nothing, [], device)
+        _weft.run_jvp(kernel, dim, values, launch_tangents, True, nothing, nothing, [], device)
         return
-    with _TwinTape(twins, launch_twins) as tape:
+    with _TangentTape(tangent_arrays, launch_tangents) as tape:
         _weft.launch(kernel, dim, values, device=device)
     tape._reverse_all()
 
 
 def _through_function(
-    function: Callable, values: list, outputs: list, twins: TangentArrays, weights: Sequence[Any] | None
+    function: Callable, values: list, outputs: list, tangent_arrays: TangentArrays, weights: Sequence[Any] | None
 ) -> None:
-    with _TwinTape(twins) as tape:
+    with _TangentTape(tangent_arrays) as tape:
         result = function(*values)
     found = results("hvp()", function, outputs if result is None and outputs else result)
     _set_weights(found, weights)
@@ -269,16 +276,16 @@ def hvp(
     if not is_kernel:
         check_moving("hvp()", "vectors", inputs, vectors)
     with Unrecorded():
-        values, twins = copies("hvp()", [*inputs, *outputs]), TangentArrays("hvp()")
+        values, tangent_arrays = copies("hvp()", [*inputs, *outputs]), TangentArrays("hvp()")
         split = len(inputs)
-        its_twins = [twins.of(value) for value in values]
-        set_vectors("hvp()", "vectors", inputs, its_twins, vectors)
+        its_tangents = [tangent_arrays.of(value) for value in values]
+        set_vectors("hvp()", "vectors", inputs, its_tangents, vectors)
         if is_kernel:
             _set_weights(values[split:], weights)
-            _through_kernel(function, dim, values, twins, its_twins, device)
+            _through_kernel(function, dim, values, tangent_arrays, its_tangents, device)
         else:
-            _through_function(function, values, values[split:], twins, weights)
+            _through_function(function, values, values[split:], tangent_arrays, weights)
     return [
-        twin.grad if isinstance(value, array) and twin is not None else None
-        for value, twin in zip(inputs, its_twins[:split], strict=True)
+        tangent.grad if isinstance(value, array) and tangent is not None else None
+        for value, tangent in zip(inputs, its_tangents[:split], strict=True)
     ]

@@ -1,7 +1,7 @@
 """Tangents of arrays, and programs in forward mode: what wp.jvp of a function does, and the way forward of hvp.
 
-Every array that has a gradient gets a tangent array, its twin. A twin lies in the twin of its memory, at the same
-place: arrays that share memory share tangents.
+Every array that has a gradient gets a tangent array. The memory of the array has a memory of tangents beside it, and
+the tangent array lies there at the same place: arrays that share memory share tangents.
 """
 
 from __future__ import annotations
@@ -88,49 +88,49 @@ class TangentArrays:
         _check(self._api, one)
         if one.grad is None or not has_tangent(one):
             return None
-        twin = self._memories.view(one)
-        twin.grad = self._memories.view(one.grad)
-        return twin
+        tangent = self._memories.view(one)
+        tangent.grad = self._memories.view(one.grad)
+        return tangent
 
     def of(self, value: Any) -> Any:
         return with_arrays(value, self.of_array, None)
 
 
 class Forward:
-    """Runs in forward mode what a tape sees: what it writes has its tangent written to the twin."""
+    """Runs in forward mode what a tape sees: what it writes has its tangent written to its tangent array."""
 
-    def __init__(self, api: str, twins: TangentArrays):
-        self._api, self.twins = api, twins
+    def __init__(self, api: str, tangent_arrays: TangentArrays):
+        self._api, self.tangent_arrays = api, tangent_arrays
 
-    def launch(self, kernel: Any, dim: Any, values: list, records: list[array], device: Any) -> bool:
+    def launch(self, kernel: Any, dim: Any, values: list, returned: list[array], device: Any) -> bool:
         """False where nothing moves, and the launch is left to the caller."""
-        twins = [self.twins.of(value) for value in values]
-        if all(twin is None for twin in twins):
+        tangents = [self.tangent_arrays.of(value) for value in values]
+        if all(tangent is None for tangent in tangents):
             return False
         nothing = [None] * len(values)
-        _weft.run_jvp(kernel, dim, values, twins, False, nothing, nothing, records, device)
+        _weft.run_jvp(kernel, dim, values, tangents, False, nothing, nothing, returned, device)
         return True
 
     def write(self, to: array, source: array | None) -> None:
-        twin = self.twins.of_array(to)
-        if twin is None:
+        tangent = self.tangent_arrays.of_array(to)
+        if tangent is None:
             return
-        origin = self.twins.of_array(source) if source is not None else None
+        origin = self.tangent_arrays.of_array(source) if source is not None else None
         if origin is None:
-            twin.zero_()
+            tangent.zero_()
             return
-        if primitives.overlap(origin, twin):
+        if primitives.overlap(origin, tangent):
             origin = _weft.keep(origin)
-        twin.assign(origin if origin.dtype is twin.dtype else origin.view(twin.dtype))
+        tangent.assign(origin if origin.dtype is tangent.dtype else origin.view(tangent.dtype))
 
     def tangents_before(self, operation: RecordedOperation) -> dict[str, array]:
         """Those of what the operation reads, as it is about to run: copies where it overwrites them."""
         found: dict[str, array] = {}
         for name, read in operation.reads.items():
-            twin = self.twins.of_array(read)
-            if twin is not None:
+            tangent = self.tangent_arrays.of_array(read)
+            if tangent is not None:
                 is_written = any(primitives.overlap(read, one) for one in operation.writes.values())
-                found[name] = _weft.keep(twin) if is_written else twin
+                found[name] = _weft.keep(tangent) if is_written else tangent
         return found
 
     def operation(self, operation: RecordedOperation, tangents: dict[str, array]) -> None:
@@ -138,17 +138,17 @@ class Forward:
 
         def run() -> None:
             parts = operation.parts()
-            written = {id(part.written): self.twins.of_array(part.written) for part in parts}
-            for twin in written.values():
-                twin.zero_()
+            written = {id(part.written): self.tangent_arrays.of_array(part.written) for part in parts}
+            for tangent in written.values():
+                tangent.zero_()
             for part in parts:
                 part.forward(tangents[part.read], written[id(part.written)], *operation.factors(part))
 
-        twins = {f"the tangent of {name}": self.twins.of_array(one) for name, one in operation.writes.items()}
-        self.verified(operation.name, twins, run)
+        moved = {f"the tangent of {name}": self.tangent_arrays.of_array(one) for name, one in operation.writes.items()}
+        self.verified(operation.name, moved, run)
 
-    def verified(self, what: str, twins: dict[str, array | None], run: Callable[[], None]) -> None:
-        there = {name: one for name, one in twins.items() if one is not None}
+    def verified(self, what: str, tangents: dict[str, array | None], run: Callable[[], None]) -> None:
+        there = {name: one for name, one in tangents.items() if one is not None}
         _weft.run_verified(self._api, what, "", there, run)
 
 
@@ -164,9 +164,9 @@ def refuse_function(api: str, function: Callable) -> None:
 class ForwardTape(Tape):
     """Runs what it sees in forward mode, and keeps nothing of it."""
 
-    def __init__(self, api: str, twins: TangentArrays):
+    def __init__(self, api: str, tangent_arrays: TangentArrays):
         super().__init__()
-        self._api, self._forward = api, Forward(api, twins)
+        self._api, self._forward = api, Forward(api, tangent_arrays)
         self._takes_all = True
 
     def _record_launch(self, kernel: Any, dim: Any, values: list, device: Any, is_seen: bool) -> Any:
@@ -210,23 +210,23 @@ def copies(api: str, values: Sequence[Any]) -> list[Any]:
     return [with_arrays(value, copied, value) for value in values]
 
 
-def _set_vector(twin: Any, vector: Any) -> None:
-    if isinstance(twin, array):
-        twin.assign(vector)
+def _set_vector(tangent: Any, vector: Any) -> None:
+    if isinstance(tangent, array):
+        tangent.assign(vector)
         return
-    for name in _weft.field_names(twin):
-        field, given = getattr(twin, name), getattr(vector, name)
+    for name in _weft.field_names(tangent):
+        field, given = getattr(tangent, name), getattr(vector, name)
         if isinstance(field, array):
             if isinstance(given, array) and given.size:
                 field.assign(given)
         elif _weft.arrays_in(field):
             _set_vector(field, given)
         else:
-            setattr(twin, name, given)
+            setattr(tangent, name, given)
 
 
-def set_vectors(api: str, what: str, inputs: list, twins: list, vectors: list) -> None:
-    """Vectors become the tangents of the inputs; of what has no twin they are the tangent themselves."""
+def set_vectors(api: str, what: str, inputs: list, tangents: list, vectors: list) -> None:
+    """Vectors become the tangents of the inputs; of what has no tangent array they are the tangent themselves."""
     for i, (value, vector) in enumerate(zip(inputs, vectors, strict=True)):
         if vector is None:
             continue
@@ -235,12 +235,12 @@ def set_vectors(api: str, what: str, inputs: list, twins: list, vectors: list) -
                 f"{api}: entry {i} of {what} is {vector!r}, expected a {type(value).__name__}, as its argument",
                 TypeError,
             )
-        if twins[i] is None:
-            twins[i] = vector
+        if tangents[i] is None:
+            tangents[i] = vector
         else:
-            _set_vector(twins[i], vector)
-    for i, (twin, vector) in enumerate(zip(twins, vectors, strict=False)):
-        if isinstance(twin, array) and vector is not None and not np.array_equal(twin.numpy(), vector.numpy()):
+            _set_vector(tangents[i], vector)
+    for i, (tangent, vector) in enumerate(zip(tangents, vectors, strict=False)):
+        if isinstance(tangent, array) and vector is not None and not np.array_equal(tangent.numpy(), vector.numpy()):
             raise usage_error(
                 f"{api}: entry {i} of {what} is not that of another input with which its input shares memory",
                 ValueError,

@@ -102,8 +102,8 @@ def _of_function(function: Callable, inputs: list, tangents: list) -> tuple[Any,
     api = "jvp()"
     check_moving(api, "input_tangents", inputs, tangents)
     values, tangent_arrays = copies(api, inputs), TangentArrays(api)
-    its_twins = [tangent_arrays.of(value) for value in values]
-    set_vectors(api, "input_tangents", inputs, its_twins, tangents)
+    its_tangents = [tangent_arrays.of(value) for value in values]
+    set_vectors(api, "input_tangents", inputs, its_tangents, tangents)
     with ForwardTape(api, tangent_arrays):
         result = function(*values)
     moved: list[array | None] = []

@@ -1,4 +1,4 @@
-"""Recorded launches: what they look like from Python, and those of gradients."""
+"""Launch commands (``wp.Launch``): what they look like from Python, and those of adjoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from warp._weft import Kernel, Launch
 from warp._weft import usage_error as _usage_error
 
-__all__ = ["AdjointLaunch", "LaunchBounds", "value_of_ctype"]
+__all__ = ["AdjointLaunchCommand", "LaunchBounds", "value_of_ctype"]
 
 
 class LaunchBounds:
@@ -30,8 +30,8 @@ def value_of_ctype(value: Any) -> Any:
     return value.value if isinstance(value, ctypes._SimpleCData) else value
 
 
-class AdjointLaunch(Launch):
-    """A recorded launch of a kernel's adjoint: ``wp.launch(..., adjoint=True, record_cmd=True)``.
+class AdjointLaunchCommand(Launch):
+    """A launch command of a kernel's adjoint: ``wp.launch(..., adjoint=True, record_cmd=True)``.
 
     The methods are those of ``wp.Launch``; with ``adjoint=True`` they set the gradient of a parameter.
     """

@@ -11,8 +11,8 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/kernels/arguments.h"
-#include "bindings/kernels/launch.h"
 #include "bindings/kernels/packed.h"
+#include "bindings/kernels/running.h"
 #include "bindings/python/device.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
@@ -61,20 +61,20 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
     return what;
 }
 
-// The other lists are as bind_adjoint() tells; a kernel that is no adjoint fills `records`.
+// The other lists are as bind_adjoint() tells; a kernel that is no adjoint fills `returned`.
 void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
-             nb::list after, nb::list records, nb::handle device) {
+             nb::list after, nb::list returned, nb::handle device) {
     Packed packed(kernel, values, device, "jvp()");
     program::DerivedLaunch what = with_tangents(packed, tangents, of_adjoint);
     const std::vector<std::byte> block_before = packed.with_copies(before), block_after = packed.with_copies(after);
     const std::vector<std::byte> moving = packed.tangents(tangents);
-    std::vector<runtime::Array> recorded = arrays_of(records);
+    std::vector<runtime::Array> kept = arrays_of(returned);
     const Dimensions dims = launch_dimensions(packed.kernel, dim.ptr(), packed.block.data());
     what.dims = dims.span();
     what.before = block_before.data();
     what.after = block_after.data();
     what.tangents = moving.data();
-    what.records = recorded;
+    what.returned = kept;
     if (of_adjoint) {  // on copies, which hvp() makes
         program::launch_derived(packed.kernel.core(), what);
         return;
@@ -91,7 +91,7 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     }
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
-    replace_arrays(records, std::move(recorded));
+    replace_arrays(returned, std::move(kept));
     count_writes(compiled, packed.values);
     count_writes(compiled, moved);
 }
@@ -115,10 +115,10 @@ void bind_adjoint(nb::module_& m) {
         "out as the values (None: array.grad).");
     m.def(
         "run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
-        nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("records"), nb::arg("device").none(),
+        nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("returned"), nb::arg("device").none(),
         "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. `before` and `after` are "
         "arrays to be read in place of the values (None: the value itself) where contents from before or after the "
-        "launch are needed, `records` what its atomics returned; all laid out as the values.");
+        "launch are needed, `returned` what its atomics returned; all laid out as the values.");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
     m.def(

@@ -20,9 +20,9 @@ namespace weft::bindings {
 namespace {
 
 // The arrays of the block, in the order of Kernel::arrays().
-std::vector<PyLaunch::Argument> arguments_of(PyKernel& kernel, std::span<PyObject* const> values) {
+std::vector<PyRecordedLaunch::Argument> arguments_of(PyKernel& kernel, std::span<PyObject* const> values) {
     const std::vector<program::ArrayPlace>& places = kernel.core().arrays();
-    std::vector<PyLaunch::Argument> found(places.size());
+    std::vector<PyRecordedLaunch::Argument> found(places.size());
     for (std::size_t i = 0; i < places.size();) {
         const int parameter = places[i].parameter;
         const nb::handle value = values[static_cast<std::size_t>(parameter)];
@@ -44,7 +44,7 @@ std::vector<PyLaunch::Argument> arguments_of(PyKernel& kernel, std::span<PyObjec
 
 }  // namespace
 
-PyLaunch::PyLaunch(Given given)
+PyRecordedLaunch::PyRecordedLaunch(Given given)
     : RecordedLaunch(kernel_pointer(given.kernel)->core(), given.device, given.block, given.dims,
                      arguments_of(*kernel_pointer(given.kernel), given.values)),
       kernel_object_(std::move(given.kernel)) {
@@ -66,12 +66,12 @@ PyLaunch::PyLaunch(Given given)
     find_nested(given.values);
 }
 
-PyLaunch::~PyLaunch() {
+PyRecordedLaunch::~PyRecordedLaunch() {
     for (const Argument& one : arrays())
         if (one.array) object_of(*one.array).dec_ref();
 }
 
-void PyLaunch::find_nested(std::span<PyObject* const> values) {
+void PyRecordedLaunch::find_nested(std::span<PyObject* const> values) {
     std::vector<Nested> nested;
     const std::vector<Type>& types = kernel().types();
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -88,7 +88,7 @@ void PyLaunch::find_nested(std::span<PyObject* const> values) {
 }
 
 // An instance with these bytes, and with the launch's arrays in its fields.
-nb::object PyLaunch::struct_value(std::size_t parameter, const std::byte* bytes) const {
+nb::object PyRecordedLaunch::struct_value(std::size_t parameter, const std::byte* bytes) const {
     const Type type = kernel().types()[parameter];
     nb::object made = new_struct(type);
     StructValue& structure = *struct_pointer(made);
@@ -103,7 +103,7 @@ nb::object PyLaunch::struct_value(std::size_t parameter, const std::byte* bytes)
     return made;
 }
 
-nb::list PyLaunch::values() const {
+nb::list PyRecordedLaunch::values() const {
     const std::vector<std::byte> bytes = block();
     nb::list result;
     const auto known = [&](std::size_t parameter) -> nb::object {
@@ -123,9 +123,9 @@ nb::list PyLaunch::values() const {
     return result;
 }
 
-std::vector<nb::object> PyLaunch::structs() const { return rest_ ? rest_->structs : std::vector<nb::object>(); }
+std::vector<nb::object> PyRecordedLaunch::structs() const { return rest_ ? rest_->structs : std::vector<nb::object>(); }
 
-int PyLaunch::traverse(visitproc visit, void* arg) const {
+int PyRecordedLaunch::traverse(visitproc visit, void* arg) const {
     Py_VISIT(kernel_object_.ptr());
     for (const Argument& one : arrays())
         if (one.array) Py_VISIT(object_of(*one.array).ptr());
@@ -136,7 +136,7 @@ int PyLaunch::traverse(visitproc visit, void* arg) const {
     return 0;
 }
 
-std::vector<runtime::BufferPtr> PyLaunch::show_nested(std::byte* before, std::byte* after) const {
+std::vector<runtime::BufferPtr> PyRecordedLaunch::show_nested(std::byte* before, std::byte* after) const {
     nb::list originals, copies;
     for (const Nested& nested : this->nested()) {
         for (const program::NeedPtr& need : nested.needs) {
@@ -163,8 +163,6 @@ std::vector<runtime::BufferPtr> PyLaunch::show_nested(std::byte* before, std::by
 
 namespace {
 
-using Launch = PyLaunch;
-
 nb::list objects_of(const program::TapeEntry::Group& variables) {
     nb::list result;
     for (const program::Variable* one : variables) result.append(object_of(*one));
@@ -172,15 +170,15 @@ nb::list objects_of(const program::TapeEntry::Group& variables) {
 }
 
 // The arrays that the program has given.
-nb::list known_arrays(const Launch& launch) {
+nb::list known_arrays(const PyRecordedLaunch& launch) {
     nb::list result;
-    for (const Launch::Argument& one : launch.arrays())
+    for (const PyRecordedLaunch::Argument& one : launch.arrays())
         if (one.array) result.append(object_of(*one.array));
     return result;
 }
 
 // By argument, those that the adjoint reads.
-nb::dict before(const Launch& launch) {
+nb::dict before(const PyRecordedLaunch& launch) {
     nb::dict result;
     const std::vector<program::ArrayPlace>& places = launch.kernel().arrays();
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -192,32 +190,33 @@ nb::dict before(const Launch& launch) {
     return result;
 }
 
-nb::dict after(const Launch& launch) {
+nb::dict after(const PyRecordedLaunch& launch) {
     nb::dict result;
     for (const auto& [parameter, need] : launch.after()) result[nb::int_(parameter)] = nb::cast(need);
     return result;
 }
 
-nb::dict within(const Launch& launch) {
+nb::dict within(const PyRecordedLaunch& launch) {
     nb::dict result;
-    for (const Launch::Nested& nested : launch.nested())
+    for (const PyRecordedLaunch::Nested& nested : launch.nested())
         if (!nested.needs.empty()) result[nb::int_(nested.parameter)] = nb::cast(nested.needs);
     return result;
 }
 
-nb::dict nested(const Launch& launch) {
+nb::dict nested(const PyRecordedLaunch& launch) {
     nb::dict result;
-    for (const Launch::Nested& nested : launch.nested()) result[nb::int_(nested.parameter)] = objects_of(nested.arrays);
+    for (const PyRecordedLaunch::Nested& nested : launch.nested())
+        result[nb::int_(nested.parameter)] = objects_of(nested.arrays);
     return result;
 }
 
-nb::list records(const Launch& launch) {
+nb::list returned(const PyRecordedLaunch& launch) {
     nb::list result;
-    for (const runtime::Array& record : launch.records) result.append(nb::steal(make_array(record)));
+    for (const runtime::Array& one : launch.returned) result.append(nb::steal(make_array(one)));
     return result;
 }
 
-nb::tuple dim(const Launch& launch) {
+nb::tuple dim(const PyRecordedLaunch& launch) {
     nb::list extents;
     for (const std::int64_t extent : launch.dims().span()) extents.append(extent);
     return nb::tuple(extents);
@@ -252,35 +251,37 @@ void bind_need(nb::module_& m) {
 
 void bind_recorded_launch(nb::module_& m) {
     bind_need(m);
-    nb::class_<Launch, program::TapeEntry>(m, "RecordedLaunch", nb::type_slots(entry_slots),
-                                           "A launch on a tape: an entry of wp.Tape.launches.")
+    nb::class_<PyRecordedLaunch, program::TapeEntry>(m, "RecordedLaunch", nb::type_slots(entry_slots),
+                                                     "A launch on a tape: an entry of wp.Tape.launches.")
         .def_prop_ro(
-            "kernel", [](const Launch& self) { return self.kernel_object(); }, "The kernel.")
+            "kernel", [](const PyRecordedLaunch& self) { return self.kernel_object(); }, "The kernel.")
         .def_prop_ro("dim", &dim, "The grid, a tuple of 1 to 4 extents.")
         .def_prop_ro(
-            "device", [](const Launch& self) { return device_to_python(self.device()); }, "Where it ran.")
-        .def_prop_ro("values", &Launch::values,
+            "device", [](const PyRecordedLaunch& self) { return device_to_python(self.device()); }, "Where it ran.")
+        .def_prop_ro("values", &PyRecordedLaunch::values,
                      "Its arguments. Structs, vectors and matrices, which may be changed later, are copies.")
         .def_prop_ro(
-            "structs", [](const Launch& self) { return self.structs(); },
+            "structs", [](const PyRecordedLaunch& self) { return self.structs(); },
             "Those of its arguments that are structs with arrays, themselves.")
         .def_prop_ro(
-            "writes", [](const Launch& self) { return self.needs().writes; }, "By argument: whether it is written.")
+            "writes", [](const PyRecordedLaunch& self) { return self.needs().writes; },
+            "By argument: whether it is written.")
         .def_prop_ro(
-            "is_smooth", [](const Launch& self) { return self.needs().has_adjoint; },
+            "is_smooth", [](const PyRecordedLaunch& self) { return self.needs().has_adjoint; },
             "Whether there is an adjoint: it writes something that may have a gradient.")
         .def_prop_ro(
-            "is_left_out", [](const Launch& self) { return self.needs().is_left_out; },
+            "is_left_out", [](const PyRecordedLaunch& self) { return self.needs().is_left_out; },
             "Whether there is none only because of enable_backward=False.")
         .def_prop_ro("before", &before, "Contents from before the launch that the adjoint reads: lists by argument.")
         .def_prop_ro("within", &within, "The same of arrays that lie in elements of arguments.")
         .def_prop_ro("after", &after, "Contents that the launch left which the adjoint reads, by argument.")
         .def_prop_ro("nested", &nested, "The arrays that lie in elements, by argument.")
         .def_prop_rw(
-            "records", &records,
-            [](Launch& self, nb::list kept) {
-                self.records.clear();
-                for (nb::handle one : kept) self.records.push_back(array_argument(one.ptr(), "Tape", "record").array);
+            "returned", &returned,
+            [](PyRecordedLaunch& self, nb::list kept) {
+                self.returned.clear();
+                for (nb::handle one : kept)
+                    self.returned.push_back(array_argument(one.ptr(), "Tape", "returned").array);
             },
             "What its atomics returned: arrays.")
         .def("known_arrays", &known_arrays, "The arrays that the program has given.");

@@ -14,7 +14,7 @@
 
 namespace weft::bindings {
 
-class PyLaunch final : public program::RecordedLaunch, public Visited {
+class PyRecordedLaunch final : public program::RecordedLaunch, public Visited {
 public:
     struct Given {
         nb::object kernel;
@@ -24,10 +24,10 @@ public:
         std::span<PyObject* const> values;
         const std::vector<runtime::Array>& holders;  // of memory that the block shows
     };
-    explicit PyLaunch(Given given);
-    ~PyLaunch() override;
-    PyLaunch(const PyLaunch&) = delete;
-    PyLaunch& operator=(const PyLaunch&) = delete;
+    explicit PyRecordedLaunch(Given given);
+    ~PyRecordedLaunch() override;
+    PyRecordedLaunch(const PyRecordedLaunch&) = delete;
+    PyRecordedLaunch& operator=(const PyRecordedLaunch&) = delete;
 
     // Those that it was launched with. A vector, a matrix or a struct may be changed after the launch, which took it as
     // it was: then a copy; numbers are as the kernel took them.

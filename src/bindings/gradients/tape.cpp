@@ -74,14 +74,14 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
                        bool is_seen) {
     Packed packed(kernel_object, values, device, "launch()");
     const Dimensions dims = launch_dimensions(packed.kernel, dim.ptr(), packed.block.data());
-    auto launch = std::make_shared<PyLaunch>(PyLaunch::Given{packed.kernel_object, packed.device, packed.block.data(),
-                                                             dims.span(), packed.values, packed.holders});
+    auto launch = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
+        packed.kernel_object, packed.device, packed.block.data(), dims.span(), packed.values, packed.holders});
     program::Kernel& core = packed.kernel.core();
     launch->find_needs(core.facts(core.variant_of(dims.span(), packed.block.data())), packed.block.data(), is_seen);
     self.tape.record(launch);
-    nb::list records;
-    for (const runtime::Array& record : launch->records) records.append(nb::steal(make_array(record)));
-    return records;
+    nb::list returned;
+    for (const runtime::Array& one : launch->returned) returned.append(nb::steal(make_array(one)));
+    return returned;
 }
 
 // ---- other entries ----
@@ -134,7 +134,7 @@ std::ptrdiff_t reverse_many(PyTape& self, std::size_t end, nb::dict supplied) {
     constexpr std::size_t kAtOnce = 256;
     const std::size_t last = end > kAtOnce ? end - kAtOnce : 0;
     for (std::size_t i = std::min(end, self.tape.entries().size()); i-- > last;) {
-        const auto* const launch = dynamic_cast<const PyLaunch*>(self.tape.entries()[i].get());
+        const auto* const launch = dynamic_cast<const PyRecordedLaunch*>(self.tape.entries()[i].get());
         if (launch && launch->needs().is_left_out) return static_cast<std::ptrdiff_t>(i);
         reverse(self, i, supplied);
     }

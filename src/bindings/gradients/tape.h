@@ -38,5 +38,6 @@ private:
 };
 
 void bind_tape(nb::module_& m);
+void bind_adjoint(nb::module_& m);  // adjoint.cpp
 
 }  // namespace weft::bindings

@@ -369,8 +369,8 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
                                                                std::move(given));
         entry->find_needs(*call.compiled, block.data(), /*is_seen=*/true);
         tape.record(entry);
-        if (!entry->records.empty())
-            program::launch_recording(kernel.core(), device, call.dims.span(), block.data(), entry->records);
+        if (!entry->returned.empty())
+            program::launch_keeping_returned(kernel.core(), device, call.dims.span(), block.data(), entry->returned);
         else if (!entry->after().empty())
             program::run(*call.compiled, device.default_stream(), block.data(), call.grid);
         tape.go_back(0, {});

@@ -47,9 +47,9 @@ void add_adjoints(program::Kernel& core, program::Variant dense, program::Varian
         const program::CompiledKernel &first = core.compiled(dense, {}, derivation),
                                       &second = core.compiled(general, kAny, derivation);
         result.adjoints = {bundled(first), bundled(second)};
-        for (const auto& [element, is_log] : first.records) result.records.push_back({element, is_log});
-        if (result.records.empty()) return;
-        dense.records = general.records = true;
+        for (const auto& [element, is_log] : first.returned) result.returned.push_back({element, is_log});
+        if (result.returned.empty()) return;
+        dense.keeps_returned = general.keeps_returned = true;
         result.recording = {bundled(core.compiled(dense)), bundled(core.compiled(general, kAny))};
     } catch (const CompileError& error) {
         result.no_adjoint = error.what();

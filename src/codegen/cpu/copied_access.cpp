@@ -143,7 +143,7 @@ void CpuEmitter::store_to(Address& address, Type type, LaneValue& stored) {
 
 // Whether the lanes are neighbours along the last axis in most groups, and everything before it is uniform.
 bool CpuEmitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).runs ||
+    if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).mostly_contiguous ||
         !leaf(indices.back()).varying())
         return false;
     LaneValue& view = value(array);

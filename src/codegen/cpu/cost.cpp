@@ -175,8 +175,8 @@ private:
         for (int axis = 1; axis <= ndim; ++axis) {
             const transform::LaneShape shape = uniformity_.shape(access.operands[static_cast<std::size_t>(axis)]);
             if (shape.kind == transform::LaneShape::Kind::uniform) continue;
-            const bool is_next = shape.runs || (shape.kind == transform::LaneShape::Kind::linear &&
-                                                (shape.stride == 1 || shape.stride == -1));
+            const bool is_next = shape.mostly_contiguous || (shape.kind == transform::LaneShape::Kind::linear &&
+                                                             (shape.stride == 1 || shape.stride == -1));
             if (is_own || axis < ndim || !is_next) return true;
             differ = true;
         }

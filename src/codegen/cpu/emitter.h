@@ -153,7 +153,7 @@ protected:
     llvm::Value* middle_[2] = {};            // along the first axis: between these no other chunk is met
     llvm::Value* own_[2] = {};               // elements between these are of no other chunk
     std::set<MemoryRoot> private_memories_;  // that nobody else accesses where code is written at present
-    double cost_alone_ = 0.0;                // CpuEntry::cost_alone
+    double cost_exclusive_ = 0.0;            // CpuEntry::cost_exclusive
 };
 
 }  // namespace weft::codegen

@@ -82,8 +82,8 @@ void CpuEmitter::describe(CpuEntry& entry) const {
     entry.lanes = lanes_;
     entry.boundary = static_cast<std::int32_t>(2 * plan_.reach.most);
     entry.cost = estimate_cost(plan_, lanes_);
-    entry.cost_alone = cost_alone_;
-    entry.meets = has_atomics_ || callees_.have_atomics;
+    entry.cost_exclusive = cost_exclusive_;
+    entry.has_atomics = has_atomics_ || callees_.have_atomics;
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
 }
 

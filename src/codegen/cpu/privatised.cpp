@@ -13,7 +13,7 @@
 //
 // What is still neutral at the end is not written: memory that no thread has touched may not be there. Chunks run on
 // any number of threads, and launches at the same time as others: what they share is touched by atomics only. But where
-// the launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::alone), it adds plainly.
+// the launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
 #include "codegen/cpu/cost.h"
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
@@ -31,7 +31,7 @@ constexpr std::size_t kMostAccumulators = 8;
 constexpr std::int64_t kPrivateBytes = 32768;
 constexpr std::size_t kMostPrivateCopies = 2;
 // How often a loop is taken to run whose bounds no launch knows, and at most.
-constexpr std::int64_t kUnknownTrips = 4, kMostTrips = std::int64_t{1} << 16;
+constexpr std::int64_t kGuessedTrips = 4, kMostTrips = std::int64_t{1} << 16;
 // Bodies up to this size are written twice: with private copies and without.
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
@@ -141,7 +141,7 @@ std::vector<CpuEmitter::PrivateCopy> CpuEmitter::private_candidates() {
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
         const MemoryRoot memory = memory_of(operation);
-        if (!plan_.exclusive.contains(memory)) wanted.insert(memory);
+        if (!plan_.uncontended.contains(memory)) wanted.insert(memory);
     });
     for (const MemoryRoot root : wanted) {
         const auto privatised = plan_.privatised.find(root);
@@ -161,7 +161,7 @@ llvm::Value* CpuEmitter::visits(const Operation& operation) {
     for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent) {
         const Operation& loop = *region->owner;
         if (loop.op == Op::if_) continue;
-        llvm::Value* trips = i64(kUnknownTrips);
+        llvm::Value* trips = i64(kGuessedTrips);
         if (plan_.loops_of_launch.contains(&loop)) {
             const Scalar scalar = loop.operands[0]->type.scalar();
             for (const ir::Value* bound : {loop.operands[0], loop.operands[1]}) emit_invariant(bound);
@@ -295,9 +295,9 @@ void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, 
     builder_.SetInsertPoint(after);
 }
 
-// ---- alone ----
+// ---- exclusive launches ----
 
-// The atomics that need not be atomics in a launch that is alone: those of memories that are combined into, at
+// The atomics that need not be atomics in an exclusive launch: those of memories that are combined into, at
 // addresses that differ.
 std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
     std::unordered_set<const Operation*> result;
@@ -306,7 +306,7 @@ std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
         if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_shared_at_boundaries(operation))
             return;
         const MemoryRoot memory = memory_of(operation);
-        if (plan_.privatised.contains(memory) && !plan_.exclusive.contains(memory)) result.insert(&operation);
+        if (plan_.privatised.contains(memory) && !plan_.uncontended.contains(memory)) result.insert(&operation);
     });
     return result;
 }
@@ -315,12 +315,12 @@ std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
 void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     const std::unordered_set<const Operation*> plain = plain_when_alone();
     if (plain.empty()) return emit_shared_chunk(begin, end);
-    cost_alone_ = estimate_cost(plan_, lanes_, plain);
+    cost_exclusive_ = estimate_cost(plan_, lanes_, plain);
     llvm::Value* address =
-        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, alone));
-    llvm::Value* alone = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
+        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, exclusive));
+    llvm::Value* exclusive = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
     emit_either(
-        builder_.CreateICmpNE(alone, builder_.getInt8(0)), "alone",
+        builder_.CreateICmpNE(exclusive, builder_.getInt8(0)), "exclusive",
         [&] {
             for (const Operation* operation : plain) private_memories_.insert(memory_of(*operation));
             emit_threads(begin, end);

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/cpu/atomics_lock.h"
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/device.h"
-#include "runtime/cpu/meeting.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/private_gradients.h"
 
@@ -16,33 +16,33 @@ namespace weft::runtime {
 CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
     : LoadedKernel(description, description.cpu().cost, description.cpu().ordered), entry_(entry) {}
 
-// A launch that is alone has one thread. That is no loss where others would not be asked, and a gain where they could
+// An exclusive launch has one thread. That is no loss where others would not be asked, and a gain where they could
 // not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
 // it takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that
 // it has for data in the cache.
-bool CpuKernel::pays_to_be_alone(std::int64_t threads) const {
+bool CpuKernel::is_quicker_exclusive(std::int64_t threads) const {
     constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
     const CpuEntry& entry = description().cpu();
-    if (entry.cost_alone <= 0.0) return false;
-    const double measured = cost_alone_ns_.load(std::memory_order_relaxed);
-    const double each = measured > 0.0 ? measured : kInCache * entry.cost_alone;
+    if (entry.cost_exclusive <= 0.0) return false;
+    const double measured = cost_exclusive_ns_.load(std::memory_order_relaxed);
+    const double each = measured > 0.0 ? measured : kInCache * entry.cost_exclusive;
     const double alone = each * static_cast<double>(threads);
     const int workers = cpu_threads();
     if (alone < kNobodyAskedNs) return true;
-    const double shared = alone * entry.cost / entry.cost_alone / workers;
+    const double shared = alone * entry.cost / entry.cost_exclusive / workers;
     if (workers == 1 ? alone < kShortOnOneThreadNs : alone < kShortNs && alone < shared) return true;
     // What was measured once may have been an accident: some time it is tried again.
     constexpr double kForgotten = 0.99;
-    if (measured > 0.0) cost_alone_ns_.store(measured * kForgotten, std::memory_order_relaxed);
+    if (measured > 0.0) cost_exclusive_ns_.store(measured * kForgotten, std::memory_order_relaxed);
     return false;
 }
 
-// The threads of a launch that is alone.
-void CpuKernel::run_alone(KernelEntryPoint entry, const void* arguments, LaunchContext& context,
-                          std::int64_t count) const {
+// The threads of an exclusive launch.
+void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context,
+                              std::int64_t count) const {
     constexpr double kWorthMeasuringNs = 5'000;
-    context.alone = true;
-    const double estimated = description().cpu().cost_alone;
+    context.exclusive = true;
+    const double estimated = description().cpu().cost_exclusive;
     if (estimated * static_cast<double>(count) < kWorthMeasuringNs) {
         entry(arguments, &context, 0, count);
         return;
@@ -52,9 +52,9 @@ void CpuKernel::run_alone(KernelEntryPoint entry, const void* arguments, LaunchC
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
     // One launch that was interrupted does not count for more than it has to.
     constexpr double kMostGrowth = 1.25;
-    const double before = cost_alone_ns_.load(std::memory_order_relaxed);
+    const double before = cost_exclusive_ns_.load(std::memory_order_relaxed);
     const double most = before > 0.0 ? kMostGrowth * before : estimated;
-    cost_alone_ns_.store(std::min(took.count() / static_cast<double>(count), most), std::memory_order_relaxed);
+    cost_exclusive_ns_.store(std::min(took.count() / static_cast<double>(count), most), std::memory_order_relaxed);
 }
 
 bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& grid,
@@ -64,11 +64,11 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     context.fault = options.fault;
     context.not_finite = options.not_finite;
     const CpuEntry& code = description().cpu();
-    std::optional<Meeting> meeting;
-    // The same code each time, where order is kept: whether a launch is alone depends on what others do.
-    if (code.meets) meeting.emplace(!options.keeps_order && pays_to_be_alone(grid.count));
-    if (meeting && meeting->is_alone()) {
-        run_alone(entry, arguments, context, grid.count);
+    std::optional<AtomicsLock> lock;
+    // The same code each time, where order is kept: whether a launch gets the lock depends on what others do.
+    if (code.has_atomics) lock.emplace(!options.keeps_order && is_quicker_exclusive(grid.count));
+    if (lock && lock->is_exclusive()) {
+        run_exclusive(entry, arguments, context, grid.count);
         return true;
     }
     const int rank = description().tid_rank;

@@ -18,12 +18,13 @@ public:
 
 private:
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
-    bool pays_to_be_alone(std::int64_t threads) const;
-    void run_alone(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
+    bool is_quicker_exclusive(std::int64_t threads) const;
+    void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
 
     KernelEntryPoint entry_;
-    // How long one thread takes where the launch is alone, in nanoseconds, as launches measure it; 0 before the first.
-    mutable std::atomic<double> cost_alone_ns_{0.0};
+    // How long one thread takes where the launch is exclusive, in nanoseconds, as launches measure it; 0 before the
+    // first.
+    mutable std::atomic<double> cost_exclusive_ns_{0.0};
 };
 
 }  // namespace weft::runtime

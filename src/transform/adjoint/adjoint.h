@@ -16,7 +16,7 @@
 // special case: break, continue and early return are conditions that regions carry, locals are results of regions.
 //
 // Loads in the adjoint see memory as it was before the launch. A value that the kernel may have written itself before
-// it loaded it (memory.h) is therefore not loaded again; see there.
+// it loaded it is therefore not loaded again: stale.h.
 #pragma once
 
 #include <memory>

@@ -50,31 +50,31 @@ Value* next_distance(ir::Builder& b, Value* length, Value* places) {
 
 }  // namespace
 
-// Stacks for the carried values of a loop that runs recorded.count times. What is an array stays one; of those that
+// Stacks for the carried values of a loop that runs saved.count times. What is an array stays one; of those that
 // change from iteration to iteration nothing can be kept.
-void Reverser::open_stacks(const Operation& operation, Recorded& recorded) {
-    const Type counting = recorded.count->type;
+void Reverser::open_stacks(const Operation& operation, SavedLoop& saved) {
+    const Type counting = saved.count->type;
     std::int64_t bytes = 0;  // of one iteration, with its number
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
-    Value* size = recorded.count;
+    Value* size = saved.count;
     const std::int64_t places = bytes > 0 ? places_for(operation, bytes + counting.size_bytes(), counting) : 0;
     const std::optional<std::int64_t> known = ir::known_trips(operation);
     const bool may_be_more =
         (counting.size_bytes() >= 4 || options_.stack_slots) && known.value_or(places + 1) > places;
     if (bytes > 0 && may_be_more) {
-        recorded.places = places;
+        saved.places = places;
         Value* all = b_.integer(places, counting);
-        recorded.is_complete = b_.compare(Op::cmp_le, recorded.count, all);
-        size = b_.binary(Op::min, recorded.count, all);
-        Value* numbers = b_.select(recorded.is_complete, b_.integer(1, counting), all);
-        recorded.iterations = stack(counting, numbers, places);
-        b_.store(recorded.iterations, {b_.integer(0)}, b_.integer(0, counting));
+        saved.is_complete = b_.compare(Op::cmp_le, saved.count, all);
+        size = b_.binary(Op::min, saved.count, all);
+        Value* numbers = b_.select(saved.is_complete, b_.integer(1, counting), all);
+        saved.iterations = stack(counting, numbers, places);
+        b_.store(saved.iterations, {b_.integer(0)}, b_.integer(0, counting));
     }
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Type type = operation.operands[i]->type;
         const std::int64_t most = may_be_more ? places : std::max<std::int64_t>(known.value_or(1), 1);
-        recorded.stacks.push_back(ir::holds_array(type) ? nullptr : stack(type, size, most));
+        saved.stacks.push_back(ir::holds_array(type) ? nullptr : stack(type, size, most));
     }
 }
 
@@ -101,24 +101,24 @@ Value* Reverser::stack(Type element, Value* count, std::int64_t most) {
 
 // In the first run through the loop, at the beginning of iteration `t`. All that have no place of their own share the
 // last one, where nobody looks for them.
-void Reverser::record_state(const Operation& operation, const Recorded& recorded, Value* t) {
-    Value* place = recorded.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(recorded.places - 1, t->type)) : t;
+void Reverser::save_state(const Operation& operation, const SavedLoop& saved, Value* t) {
+    Value* place = saved.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(saved.places - 1, t->type)) : t;
     const std::size_t first = ir::carried_arguments(operation);
-    for (std::size_t i = 0; i < recorded.stacks.size(); ++i)
-        if (recorded.stacks[i]) b_.store(recorded.stacks[i], {place}, copy(body_of(operation).arguments[first + i]));
+    for (std::size_t i = 0; i < saved.stacks.size(); ++i)
+        if (saved.stacks[i]) b_.store(saved.stacks[i], {place}, copy(body_of(operation).arguments[first + i]));
 }
 
-std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorded& recorded, Value* t, Value*& newest) {
+std::vector<Value*> Reverser::state_at(const Operation& operation, const SavedLoop& saved, Value* t, Value*& newest) {
     const auto loads = [&](Value* place) {
         std::vector<Value*> state;
-        for (Value* stack : recorded.stacks) state.push_back(b_.load(stack, {place}));
+        for (Value* stack : saved.stacks) state.push_back(b_.load(stack, {place}));
         return state;
     };
-    if (!recorded.has_checkpoints()) return loads(t);
+    if (!saved.has_checkpoints()) return loads(t);
     std::vector<Type> types;
-    for (const Value* stack : recorded.stacks) types.push_back(stack->type.element());
+    for (const Value* stack : saved.stacks) types.push_back(stack->type.element());
     types.push_back(newest->type);
-    Operation* made = b_.if_(recorded.is_complete, types);
+    Operation* made = b_.if_(saved.is_complete, types);
     made->likely = true;
     {
         ir::Builder::Inside inside(b_, made->body(0));
@@ -128,7 +128,7 @@ std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorde
     }
     {
         ir::Builder::Inside inside(b_, made->body(1));
-        b_.yield(recomputed(operation, recorded, t, loads(newest), newest));
+        b_.yield(recomputed(operation, saved, t, loads(newest), newest));
     }
     newest = made->results.back();
     return {made->results.begin(), made->results.end() - 1};
@@ -136,10 +136,10 @@ std::vector<Value*> Reverser::state_at(const Operation& operation, const Recorde
 
 // What iteration `t` starts with, from the newest checkpoint, which starts with `state`; and then the newest one that
 // is left for the iterations before it.
-std::vector<Value*> Reverser::recomputed(const Operation& operation, const Recorded& recorded, Value* t,
+std::vector<Value*> Reverser::recomputed(const Operation& operation, const SavedLoop& saved, Value* t,
                                          std::vector<Value*> state, Value* newest) {
     const auto wide = [&](Value* number) { return b_.cast(number, Scalar::i64); };
-    Value* start = b_.load(recorded.iterations, {newest});
+    Value* start = b_.load(saved.iterations, {newest});
     std::vector<Value*> carried{start, newest};
     carried.insert(carried.end(), state.begin(), state.end());
     Operation* way = b_.while_(std::move(carried));
@@ -151,7 +151,7 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Recor
         ir::Builder::Inside inside(b_, way->body(1));
         const std::vector<Value*>& now = way->body(1).arguments;
         Value *one = b_.integer(1, t->type), *length = b_.binary(Op::add, b_.binary(Op::sub, t, now[0]), one);
-        Value* places = b_.binary(Op::sub, b_.integer(recorded.places), now[1]);
+        Value* places = b_.binary(Op::sub, b_.integer(saved.places), now[1]);
         Value* distance = b_.cast(next_distance(b_, wide(length), wide(places)), t->type.scalar());
         std::vector<Value*> next = run_on(operation, now[0], distance, {now.begin() + 2, now.end()});
         Value* at = b_.binary(Op::add, now[0], distance);
@@ -160,8 +160,8 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Recor
         {
             ir::Builder::Inside kept(b_, keep->body(0));
             Value* place = b_.binary(Op::add, now[1], b_.integer(1));
-            b_.store(recorded.iterations, {place}, at);
-            for (std::size_t i = 0; i < next.size(); ++i) b_.store(recorded.stacks[i], {place}, next[i]);
+            b_.store(saved.iterations, {place}, at);
+            for (std::size_t i = 0; i < next.size(); ++i) b_.store(saved.stacks[i], {place}, next[i]);
             b_.yield({place});
         }
         {
@@ -186,7 +186,7 @@ std::vector<Value*> Reverser::run_on(const Operation& operation, Value* from, Va
     for (std::size_t i = 1; i < arguments.size(); ++i)
         map_.set(body.arguments[ir::carried_arguments(operation) + i - 1], arguments[i]);
     set_counter(operation, b_.binary(Op::add, from, arguments[0]));
-    replay(body, /*record=*/false);
+    replay(body, /*saves_loops=*/false);
     b_.yield(copies(body.terminator()->operands));
     return made->results;
 }

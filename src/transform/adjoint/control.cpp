@@ -57,37 +57,37 @@ Value* Reverser::trip_count(const Operation& operation) {
 Value* Reverser::counted(const Operation& operation) {
     const Type type = operation.op == Op::for_ ? operation.operands[0]->type : i32_type();
     const auto counting = [&](const Region& region, const std::vector<Value*>& count) {
-        replay(region, /*record=*/false);
+        replay(region, /*saves_loops=*/false);
         return std::vector<Value*>{b_.binary(Op::add, count[0], b_.integer(1, type))};
     };
     return append_structured(operation, {b_.integer(0, type)}, counting)[0];
 }
 
 void Reverser::replay_loop(const Operation& operation) {
-    Recorded recorded;
+    SavedLoop saved;
     const std::optional<std::int64_t> most = ir::known_trips(operation);
     if (operation.guarded && most && *most <= kMostUncounted) {
-        recorded.count = b_.integer(*most, operation.operands[0]->type);
-        open_stacks(operation, recorded);
-        const auto recording = [&](const Region& region, const std::vector<Value*>& count) {
+        saved.count = b_.integer(*most, operation.operands[0]->type);
+        open_stacks(operation, saved);
+        const auto saving = [&](const Region& region, const std::vector<Value*>& count) {
             // The counter is the same in all lanes, unlike the count of each.
             Value *at = b_.binary(Op::sub, copy(region.arguments[0]), copy(operation.operands[0])),
                   *step = copy(operation.operands[2]);
-            record_state(operation, recorded, b_.binary(Op::div, at, step));
-            replay(region, /*record=*/false);
+            save_state(operation, saved, b_.binary(Op::div, at, step));
+            replay(region, /*saves_loops=*/false);
             return std::vector<Value*>{b_.binary(Op::add, count[0], b_.integer(1, count[0]->type))};
         };
-        recorded.count = append_structured(operation, {b_.integer(0, recorded.count->type)}, recording)[0];
-        recorded_[&operation] = std::move(recorded);
+        saved.count = append_structured(operation, {b_.integer(0, saved.count->type)}, saving)[0];
+        saved_loops_[&operation] = std::move(saved);
         return;
     }
     const bool is_counted = operation.op != Op::for_ || operation.guarded;
-    recorded.count = is_counted ? counted(operation) : trip_count(operation);
-    Value* const count = recorded.count;
+    saved.count = is_counted ? counted(operation) : trip_count(operation);
+    Value* const count = saved.count;
     std::vector<Value*> start;
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         start.push_back(copy(operation.operands[i]));
-    open_stacks(operation, recorded);
+    open_stacks(operation, saved);
     const Region& body = body_of(operation);
     Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
     {
@@ -95,15 +95,15 @@ void Reverser::replay_loop(const Operation& operation) {
         const std::vector<Value*>& arguments = made->body().arguments;
         for (std::size_t i = 0; i < operation.results.size(); ++i)
             map_.set(body.arguments[ir::carried_arguments(operation) + i], arguments[1 + i]);
-        record_state(operation, recorded, arguments[0]);
+        save_state(operation, saved, arguments[0]);
         set_counter(operation, arguments[0]);
-        replay(body, /*record=*/false);
+        replay(body, /*saves_loops=*/false);
         b_.yield(copies(body.terminator()->operands));
     }
     // The run that counted has the results too, so that where no stack is needed this one is not.
     for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i)
         map_.set(operation.results[i], made->result(i));
-    recorded_[&operation] = std::move(recorded);
+    saved_loops_[&operation] = std::move(saved);
 }
 
 // Iteration `t` of the loop is the one that is copied from here on.
@@ -135,7 +135,7 @@ void Reverser::reverse_if(const Operation& operation) {
         arms[arm].region = &region;
         Frame* const outer = std::exchange(frame_, &arms[arm]);
         ir::Builder::Inside inside(b_, made->body(arm));
-        replay(region, /*record=*/true);
+        replay(region, /*saves_loops=*/true);
         for (std::size_t i = 0; i < given.size(); ++i) accumulate(region.terminator()->operands[i], given[i]);
         reverse(region);
         frame_ = outer;
@@ -169,16 +169,16 @@ void Reverser::reverse_loop(const Operation& operation) {
     }
     if (!any && !writes_gradients(operation)) return;
 
-    const Recorded recorded = recorded_.at(&operation);
-    const Type counting = recorded.count->type;
-    if (recorded.has_checkpoints()) start.push_back(b_.integer(0));
+    const SavedLoop saved = saved_loops_.at(&operation);
+    const Type counting = saved.count->type;
+    if (saved.has_checkpoints()) start.push_back(b_.integer(0));
     // Down to 0, where all threads end together: lanes that start apart still read one row of the stack. Unsigned
     // numbers cannot end below 0.
     const bool counts_down = info(counting.scalar()).is_signed();
     Value *zero = b_.integer(0, counting), *one = b_.integer(1, counting);
-    Value *last = b_.binary(Op::sub, recorded.count, one), *down = counts_down ? b_.integer(-1, counting) : nullptr;
-    Operation* made = counts_down ? b_.for_(last, down, down, std::move(start))
-                                  : b_.for_(zero, recorded.count, one, std::move(start));
+    Value *last = b_.binary(Op::sub, saved.count, one), *down = counts_down ? b_.integer(-1, counting) : nullptr;
+    Operation* made =
+        counts_down ? b_.for_(last, down, down, std::move(start)) : b_.for_(zero, saved.count, one, std::move(start));
     Region& to = made->body();
     Frame frame;
     frame.outer = frame_;
@@ -188,15 +188,15 @@ void Reverser::reverse_loop(const Operation& operation) {
     {
         ir::Builder::Inside inside(b_, to);
         Value* t = counts_down ? to.arguments[0] : b_.binary(Op::sub, last, to.arguments[0]);
-        for (std::size_t i = 0; i < recorded.stacks.size(); ++i) {
-            if (recorded.stacks[i]) continue;
+        for (std::size_t i = 0; i < saved.stacks.size(); ++i) {
+            if (saved.stacks[i]) continue;
             fail(operation, "the loop changes which array " + name_of(*body.arguments[arguments + i]) + " is");
         }
-        Value* newest = recorded.has_checkpoints() ? to.arguments.back() : nullptr;
-        const std::vector<Value*> state = state_at(operation, recorded, t, newest);
+        Value* newest = saved.has_checkpoints() ? to.arguments.back() : nullptr;
+        const std::vector<Value*> state = state_at(operation, saved, t, newest);
         for (std::size_t i = 0; i < state.size(); ++i) map_.set(body.arguments[arguments + i], state[i]);
         set_counter(operation, t);
-        replay(body, /*record=*/true);
+        replay(body, /*saves_loops=*/true);
         for (std::size_t k = 0; k < smooth.size(); ++k)
             accumulate(body.terminator()->operands[smooth[k]], to.arguments[1 + k]);
         reverse(body);

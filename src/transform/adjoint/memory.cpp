@@ -10,7 +10,7 @@
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 #include "transform/adjoint/reverse.h"
 
 namespace weft::transform {
@@ -74,10 +74,10 @@ bool Reverser::writes_gradients(const Operation& operation) const {
 
 // Where the thread's coordinates stand among the indices of an access, if all of them do: such an element is this
 // thread's own, as far as accesses have its coordinates in the same places.
-std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) const {
+std::optional<Reverser::CoordinatePositions> Reverser::coordinate_positions(const Operation& access) const {
     if (!memory_of(source_, access.operands[0]).is_known()) return std::nullopt;
     const std::vector<const Value*> indices = indices_from_start(access);
-    OwnPlace place;
+    CoordinatePositions place;
     place.fill(-1);
     for (std::size_t i = 0; i < indices.size(); ++i) {
         const Operation* index = indices[i]->definition;
@@ -91,47 +91,47 @@ std::optional<Reverser::OwnPlace> Reverser::own_place(const Operation& access) c
     return place;
 }
 
-void Reverser::find_own_accesses() {
+void Reverser::find_uncontended_accesses() {
     bool any_unknown = false;
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
         if (operation.op == Op::call) {
             // A gradient adds to whichever elements it likes.
             for (const Value* operand : operation.operands)
-                if (ir::holds_array(operand->type)) own_[ir::root_of(operand)].reset();
+                if (ir::holds_array(operand->type)) uncontended_[ir::root_of(operand)].reset();
             return;
         }
         if (operation.op != Op::load && operation.op != Op::loaded && !ir::writes(operation.op)) return;
         if (!has_gradient(operation.operands[0])) return;
         const Value* root = ir::root_of(operation.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) {
-            own_[root] = OwnPlace{};
+            uncontended_[root] = CoordinatePositions{};
             return;
         }
         any_unknown |= root->definition != nullptr || root->region != &source_.body;
-        const std::optional<OwnPlace> place = own_place(operation);
-        const auto [at, fresh] = own_.try_emplace(root, place);
+        const std::optional<CoordinatePositions> place = coordinate_positions(operation);
+        const auto [at, fresh] = uncontended_.try_emplace(root, place);
         if (!fresh && at->second != place) at->second.reset();
     });
     if (any_unknown || !options_.noalias || !source_.is_kernel)
-        std::erase_if(own_, [](const auto& entry) { return entry.first->definition == nullptr; });
+        std::erase_if(uncontended_, [](const auto& entry) { return entry.first->definition == nullptr; });
 }
 
-bool Reverser::is_own(const Operation& access) const {
-    const auto found = own_.find(ir::root_of(access.operands[0]));
-    return found != own_.end() && found->second.has_value();
+bool Reverser::is_uncontended(const Operation& access) const {
+    const auto found = uncontended_.find(ir::root_of(access.operands[0]));
+    return found != uncontended_.end() && found->second.has_value();
 }
 
 // ---- reverse ----
 
-void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indices, Value* d, bool own) {
+void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indices, Value* d, bool is_uncontended) {
     if (d->type.is_struct()) {
         const auto& fields = d->type.fields();
         for (std::size_t i = 0; i < fields.size(); ++i) {
             if (!ir::is_smooth(fields[i].type)) continue;
             add_to_gradient(b_.member(gradient, static_cast<int>(i)), indices,
-                            b_.extract(d, {static_cast<std::int64_t>(i)}), own);
+                            b_.extract(d, {static_cast<std::int64_t>(i)}), is_uncontended);
         }
-    } else if (own) {
+    } else if (is_uncontended) {
         b_.store(gradient, indices, b_.binary(Op::add, b_.load(gradient, indices), d));
     } else {
         b_.atomic(Op::atomic_add, gradient, indices, {d});
@@ -162,7 +162,7 @@ void Reverser::reverse_load(const Operation& operation, Value* d) {
     const Value* array = operation.operands[0];
     if (!has_gradient(array)) return;
     where_it_has_one(array, {}, [&](Value* gradient) -> std::vector<Value*> {
-        add_to_gradient(gradient, indices_of(operation), d, is_own(operation));
+        add_to_gradient(gradient, indices_of(operation), d, is_uncontended(operation));
         return {};
     });
 }
@@ -242,7 +242,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     std::vector<Contents> read(own);
     const auto mark = [&](const Value* parameter) {
         const ir::ImplicitParameter* implicit = adjoint.implicit(parameter);
-        if (implicit && implicit->is_recorded()) return;
+        if (implicit && implicit->is_returned()) return;
         // A copy is made of what was there before.
         Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
         (implicit && implicit->kind == ir::ImplicitParameter::Kind::after ? of.after : of.before) = true;

@@ -6,7 +6,7 @@
 #include "support/error.h"
 #include "transform/addresses.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 
 namespace weft::transform {
 
@@ -76,7 +76,7 @@ void refuse_logs(const ir::Function& kernel, const std::unordered_set<const Oper
     });
 }
 
-std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, const AdjointOptions& options) {
+std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op != Op::stack) return;
@@ -87,10 +87,10 @@ std::unique_ptr<ir::Function> adjoint_of_recorded(const ir::Function& kernel, co
     refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
     if (options.stack_slots) refuse_logs(kernel, stale);
-    Swept swept;
-    if (!stale.empty()) swept = sweep_stale_loads(kernel, stale, options.noalias);
-    const ir::Function& source = stale.empty() ? kernel : *swept.kernel;
-    return Reverser(source, swept.sweep, options).run();
+    WithPrepass with_prepass;
+    if (!stale.empty()) with_prepass = add_prepass(kernel, stale, options.noalias);
+    const ir::Function& source = stale.empty() ? kernel : *with_prepass.kernel;
+    return Reverser(source, with_prepass.prepass, options).run();
 }
 
 // Numbers that come out of an atomic have a derivative that depends on the order of the threads.
@@ -114,14 +114,14 @@ std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointO
     WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
                "adjoint() takes a kernel, and what is known of the gradient of each parameter");
     refuse_differentiable_results(kernel, options);
-    std::unique_ptr<ir::Function> recorded;
-    if (has_records(kernel)) recorded = with_records(kernel, Records::read);
-    return adjoint_of_recorded(recorded ? *recorded : kernel, options);
+    std::unique_ptr<ir::Function> with_returned;
+    if (has_returned_values(kernel)) with_returned = with_returned_values(kernel, ReturnedValues::read);
+    return adjoint_with_returned(with_returned ? *with_returned : kernel, options);
 }
 
-Reverser::Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options)
-    : Copier(source), sweep_(sweep), options_(options) {
-    find_own_accesses();
+Reverser::Reverser(const ir::Function& source, std::size_t prepass, const AdjointOptions& options)
+    : Copier(source), prepass_(prepass), options_(options) {
+    find_uncontended_accesses();
     find_active();
     find_used();
 }
@@ -136,7 +136,7 @@ std::unique_ptr<ir::Function> Reverser::run() {
     Frame frame;
     frame.region = &source_.body;
     frame_ = &frame;
-    replay(source_.body, /*record=*/true);
+    replay(source_.body, /*saves_loops=*/true);
     for (std::size_t i = 0; i < given.size(); ++i) accumulate(source_.body.terminator()->operands[i], given[i]);
     reverse(source_.body);
     std::vector<Value*> adjoints;
@@ -251,13 +251,13 @@ std::vector<const Value*> Reverser::changed_outside(const Frame& frame) const {
 
 // ---- straight-line code ----
 
-void Reverser::replay(const Region& region, bool record) {
+void Reverser::replay(const Region& region, bool saves_loops) {
     const auto replayed = [&](const Region& inner, const std::vector<Value*>&) {
-        replay(inner, /*record=*/false);
+        replay(inner, /*saves_loops=*/false);
         return std::vector<Value*>();
     };
     const auto is_used = [&](const Value* value) { return used_[static_cast<std::size_t>(value->id)]; };
-    std::size_t left = &region == &source_.body ? sweep_ : 0;
+    std::size_t left = &region == &source_.body ? prepass_ : 0;
     for (const Operation* operation : region.operations) {
         b_.span = operation->span;
         if (left > 0) {
@@ -276,19 +276,19 @@ void Reverser::replay(const Region& region, bool record) {
             case Op::if_:
                 // Its reverse replays the arms. What follows a break is in an arm, at any depth: with a copy here for
                 // each of them, n breaks would be n * n / 2 copies.
-                if (!record || std::any_of(operation->results.begin(), operation->results.end(), is_used))
+                if (!saves_loops || std::any_of(operation->results.begin(), operation->results.end(), is_used))
                     append_structured(*operation, {}, replayed);
                 break;
             case Op::for_:
             case Op::while_:
-                if (record)
+                if (saves_loops)
                     replay_loop(*operation);
                 else
                     append_structured(*operation, {}, replayed);
                 break;
             case Op::local_array:
                 // In the backward pass it holds its own gradient; values come from the log (stale.h).
-                if (!record)
+                if (!saves_loops)
                     map_.set(operation->result(), b_.null(operation->result()->type));
                 else
                     append_copy(*operation);
@@ -316,7 +316,7 @@ void Reverser::replay(const Region& region, bool record) {
 }
 
 void Reverser::reverse(const Region& region) {
-    const std::size_t first = &region == &source_.body ? sweep_ : 0;
+    const std::size_t first = &region == &source_.body ? prepass_ : 0;
     for (std::size_t i = region.operations.size(); i-- > first;) {
         b_.span = region.operations[i]->span;
         reverse(*region.operations[i]);

@@ -28,8 +28,8 @@ inline const ir::Region& body_of(const ir::Operation& loop) { return *loop.regio
 // Of a function it makes its gradient (ir::Function::gradient).
 class Reverser : ir::Copier {
 public:
-    // The first `sweep` operations of the source have no part in the derivative (stale.h).
-    Reverser(const ir::Function& source, std::size_t sweep, const AdjointOptions& options);
+    // The first `prepass` operations of the source have no part in the derivative (stale.h).
+    Reverser(const ir::Function& source, std::size_t prepass, const AdjointOptions& options);
 
     std::unique_ptr<ir::Function> run();
 
@@ -45,7 +45,7 @@ private:
     };
 
     // What the replay of a loop leaves for its reverse.
-    struct Recorded {
+    struct SavedLoop {
         ir::Value* count = nullptr;      // iterations
         std::vector<ir::Value*> stacks;  // by carried value: what each iteration started with; null for arrays
         // Where there may be more iterations than places: the number of these, whether they are enough, and which
@@ -69,9 +69,9 @@ private:
     std::vector<const ir::Value*> changed_outside(const Frame& frame) const;
 
     // ---- reverse.cpp: straight-line code ----
-    // Copies the region's operations, without effects. Where it is to be reversed (`record`), loops standing in it
-    // directly are recorded, and a branch that gives something to the end of the region alone is left out.
-    void replay(const ir::Region& region, bool record);
+    // Copies the region's operations, without effects. Where it is to be reversed (`saves_loops`), loops standing in it
+    // directly save their states, and a branch that gives something to the end of the region alone is left out.
+    void replay(const ir::Region& region, bool saves_loops);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
     void reverse_by_partials(const ir::Operation& operation, ir::Value* d);
@@ -87,14 +87,14 @@ private:
     void reverse_loop(const ir::Operation& operation);
 
     // ---- checkpoints.cpp ----
-    void open_stacks(const ir::Operation& operation, Recorded& recorded);
+    void open_stacks(const ir::Operation& operation, SavedLoop& saved);
     std::int64_t places_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
     ir::Value* stack(Type element, ir::Value* count, std::int64_t most);
-    void record_state(const ir::Operation& operation, const Recorded& recorded, ir::Value* t);
+    void save_state(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t);
     // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
-    std::vector<ir::Value*> state_at(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
+    std::vector<ir::Value*> state_at(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t,
                                      ir::Value*& newest);
-    std::vector<ir::Value*> recomputed(const ir::Operation& operation, const Recorded& recorded, ir::Value* t,
+    std::vector<ir::Value*> recomputed(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t,
                                        std::vector<ir::Value*> state, ir::Value* newest);
     std::vector<ir::Value*> run_on(const ir::Operation& operation, ir::Value* from, ir::Value* steps,
                                    std::vector<ir::Value*> state);
@@ -109,33 +109,35 @@ private:
 
     // ---- memory.cpp ----
     // The position of each coordinate of the thread among the indices.
-    using OwnPlace = std::array<int, kMaxDims>;
+    using CoordinatePositions = std::array<int, kMaxDims>;
     Gradient gradient_of(const ir::Value* array) const;
     bool has_gradient(const ir::Value* array) const;  // false: it surely has none
     bool may_lack_gradient(const ir::Value* array) const;
     bool writes_gradients(const ir::Operation& operation) const;  // its reverse would, in its regions
-    std::optional<OwnPlace> own_place(const ir::Operation& access) const;
-    void find_own_accesses();
-    bool is_own(const ir::Operation& access) const;
+    std::optional<CoordinatePositions> coordinate_positions(const ir::Operation& access) const;
+    void find_uncontended_accesses();
+    bool is_uncontended(const ir::Operation& access) const;
     std::vector<ir::Value*> where_it_has_one(const ir::Value* array, const std::vector<Type>& types,
                                              const std::function<std::vector<ir::Value*>(ir::Value* gradient)>& body);
     void reverse_load(const ir::Operation& operation, ir::Value* d);
     void reverse_store(const ir::Operation& operation);
     void reverse_atomic(const ir::Operation& operation);
     void reverse_extreme(const ir::Operation& operation);
-    void add_to_gradient(ir::Value* gradient, const std::vector<ir::Value*>& indices, ir::Value* d, bool own);
+    void add_to_gradient(ir::Value* gradient, const std::vector<ir::Value*>& indices, ir::Value* d,
+                         bool is_uncontended);
     std::vector<ir::Value*> indices_of(const ir::Operation& operation) const;
     std::string name_of(const ir::Value& array) const;
 
     [[noreturn]] void fail(const ir::Operation& operation, const std::string& what) const;
 
-    const std::size_t sweep_;
+    const std::size_t prepass_;
     const AdjointOptions& options_;
     Frame* frame_ = nullptr;
-    std::unordered_map<const ir::Operation*, Recorded> recorded_;
-    std::unordered_map<const ir::Value*, std::optional<OwnPlace>> own_;  // by the array that accesses lead to
-    std::vector<bool> active_;                                           // by id
-    std::vector<bool> used_;  // by id: by more than the end of the region in which the value is computed
+    std::unordered_map<const ir::Operation*, SavedLoop> saved_loops_;
+    std::unordered_map<const ir::Value*, std::optional<CoordinatePositions>>
+        uncontended_;           // by the array that accesses lead to
+    std::vector<bool> active_;  // by id
+    std::vector<bool> used_;    // by id: by more than the end of the region in which the value is computed
     std::unordered_map<const ir::Value*, ir::Value*> after_;  // parameters as they are after the launch
 };
 

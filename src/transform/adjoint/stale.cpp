@@ -102,13 +102,13 @@ namespace {
 // How many values one log may hold, and how many have to fit at least.
 constexpr std::int64_t kMostLogged = (std::int64_t{1} << 31) - 1, kLeastLogged = 1;
 
-class Sweeper : ir::Copier {
+class PrepassWriter : ir::Copier {
 public:
-    Sweeper(const ir::Function& source, const std::unordered_set<const Operation*>& stale, bool noalias)
+    PrepassWriter(const ir::Function& source, const std::unordered_set<const Operation*>& stale, bool noalias)
         : Copier(source), stale_(stale), noalias_(noalias) {}
 
-    Swept run() {
-        Swept result;
+    WithPrepass run() {
+        WithPrepass result;
         std::vector<Value*> originals, copies;
         for (const Value* parameter : source_.parameters()) originals.push_back(append_parameter(parameter));
         copies = originals;
@@ -121,7 +121,7 @@ public:
         }
         find_types();
 
-        is_sweep_ = true;
+        is_prepass_ = true;
         for (std::size_t i = 0; i < copies.size(); ++i) map_.set(source_.parameters()[i], copies[i]);
         Positions positions = open_logs();
         region(source_.body, positions);
@@ -129,9 +129,9 @@ public:
             Value* fits = b_.compare(Op::cmp_le, number(positions[i]), capacity(i));
             b_.require(fits, "more values that one thread reads after it wrote them than there is room for");
         }
-        result.sweep = made_->body.operations.size();
+        result.prepass = made_->body.operations.size();
 
-        is_sweep_ = false;
+        is_prepass_ = false;
         for (std::size_t i = 0; i < copies.size(); ++i) map_.set(source_.parameters()[i], originals[i]);
         for (Position& position : positions) position = {b_.integer(0, i64_type())};
         region(source_.body, positions);
@@ -150,7 +150,7 @@ private:
     };
     using Positions = std::vector<Position>;
 
-    // The parameters that the sweep must not touch itself: what it writes, where some stale load reads.
+    // The parameters that the pre-pass must not touch itself: what it writes, where some stale load reads.
     void find_copied() {
         for (const Operation* load : stale_) {
             const Value* root = ir::root_of(load->operands[0]);
@@ -243,22 +243,22 @@ private:
             b_.span = operation->span;
             const Op op = operation->op;
             if (op == Op::yield || op == Op::return_) continue;
-            if (is_sweep_ && (op == Op::print || op == Op::raise || op == Op::assert_)) continue;
-            if (is_sweep_ && ir::writes(op) && !is_private(*operation)) continue;
+            if (is_prepass_ && (op == Op::print || op == Op::raise || op == Op::assert_)) continue;
+            if (is_prepass_ && ir::writes(op) && !is_private(*operation)) continue;
             if (stale_.contains(operation)) {
                 stale(*operation, positions);
             } else if (!operation->regions.empty()) {
                 structured(*operation, positions);
             } else {
                 Operation* made = append_copy(*operation);
-                if (op == Op::call) call_in_sweep(*made);
+                if (op == Op::call) call_in_prepass(*made);
             }
         }
     }
 
-    // The sweep computes values; a function that does more has a replay for that. What such functions do to memory
+    // The pre-pass computes values; a function that does more has a replay for that. What such functions do to memory
     // would have to be done to the copies.
-    void call_in_sweep(Operation& call) const {
+    void call_in_prepass(Operation& call) const {
         const bool has_arrays = std::any_of(call.operands.begin(), call.operands.end(),
                                             [](const Value* operand) { return ir::holds_array(operand->type); });
         if (has_arrays) {
@@ -266,10 +266,10 @@ private:
                                               "' has no gradient: it reads what it may have written itself, and passes "
                                               "an array to a function with a derivative of its own");
         }
-        if (is_sweep_ && call.function->replay) call.function = call.function->replay;
+        if (is_prepass_ && call.function->replay) call.function = call.function->replay;
     }
 
-    // Whether the sweep may write there.
+    // Whether the pre-pass may write there.
     bool is_private(const Operation& write) const {
         const Value* root = ir::root_of(write.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) return true;
@@ -282,7 +282,7 @@ private:
         std::vector<Value*> indices(load.operands.begin() + 1, load.operands.end());
         Value *array = copy(load.operands[0]), *log = logs_[which], *at = number(positions[which]);
         Value* given = nullptr;
-        if (is_sweep_) {
+        if (is_prepass_) {
             given = b_.load(array, copies(indices));
             b_.store(log, {within(which, at)}, given);
         } else {
@@ -323,7 +323,7 @@ private:
 
     const std::unordered_set<const Operation*>& stale_;
     bool noalias_;
-    bool is_sweep_ = true;
+    bool is_prepass_ = true;
     std::unordered_set<const Value*> copied_;
     std::map<std::string, int> numbers_;  // of the logs, by what they hold
     std::size_t number_count_ = 0;
@@ -332,8 +332,8 @@ private:
 
 }  // namespace
 
-Swept sweep_stale_loads(const ir::Function& kernel, const std::unordered_set<const Operation*>& stale, bool noalias) {
-    return Sweeper(kernel, stale, noalias).run();
+WithPrepass add_prepass(const ir::Function& kernel, const std::unordered_set<const Operation*>& stale, bool noalias) {
+    return PrepassWriter(kernel, stale, noalias).run();
 }
 
 }  // namespace weft::transform

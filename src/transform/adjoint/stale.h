@@ -1,10 +1,10 @@
 // Loads of what the kernel may have written itself: stale ones, because in the backward pass memory has moved on.
 //
 // Such a kernel first runs once more as it is, up to its end, in the adjoint: on private copies of the arrays, which
-// the launch provides. This sweep logs what each stale load gave. From then on the kernel is one without stale loads:
-// where they stood, the values are read from the log, so that loops may be replayed in any order.
+// the launch provides. This pre-pass logs what each stale load gave. From then on the kernel is one without stale
+// loads: where they stood, the values are read from the log, so that loops may be replayed in any order.
 //
-// before:  store %a[%i], %x                    sweep:  store %a.copy[%i], %x
+// before:  store %a[%i], %x                 pre-pass:  store %a.copy[%i], %x
 //          %y = load %a[%j]                            %y = load %a.copy[%j]; store %log[%p], %y; %p2 = add %p, 1
 //                                              after:  store %a[%i], %x
 //                                                      %v = load %log[%p]; %y = loaded %a[%j], %v; %p2 = add %p, 1
@@ -22,12 +22,12 @@ namespace weft::transform {
 
 std::unordered_set<const ir::Operation*> stale_loads(const ir::Function& kernel, bool noalias);
 
-struct Swept {
+struct WithPrepass {
     std::unique_ptr<ir::Function> kernel;
-    // The first operations of its body, which are the sweep: they have no part in the derivative.
-    std::size_t sweep = 0;
+    // The first operations of its body, which are the pre-pass: they have no part in the derivative.
+    std::size_t prepass = 0;
 };
-Swept sweep_stale_loads(const ir::Function& kernel, const std::unordered_set<const ir::Operation*>& stale,
+WithPrepass add_prepass(const ir::Function& kernel, const std::unordered_set<const ir::Operation*>& stale,
                         bool noalias);
 
 }  // namespace weft::transform

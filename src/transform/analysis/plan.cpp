@@ -39,9 +39,9 @@ private:
         plan_.reach = find_reach(function_);
         if (options_.null_arrays) return;  // they may not be there
         plan_.privatised = privatised_memories(function_);
-        if (!options_.exclusive) return;
+        if (!options_.private_gradients) return;
         for (const Scattered& scattered : scattered_gradients(function_))
-            plan_.exclusive.insert({scattered.parameter, true});
+            plan_.uncontended.insert({scattered.parameter, true});
     }
 
     void visit(const Operation& operation) {
@@ -81,7 +81,8 @@ private:
                 return false;
             const LaneShape last = plan_.uniformity.shape(operation.operands[operation.operands.size() - 2]);
             const bool is_linear = last.kind == LaneShape::Kind::linear && last.stride == 1;
-            return (is_linear || last.runs) && plan_.reach.memories.contains(plan_.atomics.at(&operation).memory);
+            return (is_linear || last.mostly_contiguous) &&
+                   plan_.reach.memories.contains(plan_.atomics.at(&operation).memory);
         };
         plan_.neighbours = find_neighbours(function_, is_plain);
         for (const Neighbours& group : plan_.neighbours)

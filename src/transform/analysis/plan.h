@@ -22,10 +22,10 @@ namespace weft::transform {
 
 // What launches promise, and what the code is to do.
 struct PlanOptions {
-    bool noalias = true;       // arrays that are written overlap no others
-    bool checked = false;      // each access is checked, so that contributions may not be put together
-    bool null_arrays = false;  // array parameters of kernels may be None
-    bool exclusive = false;    // scattered_gradients() are of one worker alone
+    bool noalias = true;             // arrays that are written overlap no others
+    bool checked = false;            // each access is checked, so that contributions may not be put together
+    bool null_arrays = false;        // array parameters of kernels may be None
+    bool private_gradients = false;  // each worker has scattered_gradients() to itself
     // Functions of more operations run in scalar code: they are not asked what their values look like across lanes.
     int most_operations_in_lanes = std::numeric_limits<int>::max();
 };
@@ -53,7 +53,7 @@ struct KernelPlan {
 
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
     std::map<Memory, ir::Op> privatised;  // privatised_memories(), where these are promised to be alone
-    std::set<Memory> exclusive;           // memories that no other worker touches
+    std::set<Memory> uncontended;         // memories that no other worker touches
     Reach reach;                          // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;

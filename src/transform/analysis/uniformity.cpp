@@ -29,7 +29,7 @@ using ir::Value;
 
 constexpr LaneShape kUniform{LaneShape::Kind::uniform, 0};
 constexpr LaneShape kVarying{LaneShape::Kind::varying, 0};
-constexpr LaneShape kRuns{LaneShape::Kind::varying, 0, true};
+constexpr LaneShape kMostlyContiguous{LaneShape::Kind::varying, 0, true};
 
 LaneShape linear(std::int64_t stride) { return stride == 0 ? kUniform : LaneShape{LaneShape::Kind::linear, stride}; }
 
@@ -132,7 +132,7 @@ private:
             case Op::rem:
                 if (all_uniform(operands)) return kUniform;
                 return index_type(operation.result()->type) && near_linear(operands[0]) && uniform(operands[1])
-                           ? kRuns
+                           ? kMostlyContiguous
                            : kVarying;
             default:
                 return all_uniform(operands) ? kUniform : kVarying;
@@ -142,11 +142,12 @@ private:
     // Narrow integers wrap within a group all the time: only 32 and 64 bits are looked at as indices.
     static bool index_type(Type type) { return type.is_int() && info(type.scalar()).bits >= 32; }
     // Neighbours in most groups.
-    bool near_linear(const Value* value) const { return shape(value) == linear(1) || shape(value).runs; }
+    bool near_linear(const Value* value) const { return shape(value) == linear(1) || shape(value).mostly_contiguous; }
     // One of two values, lane by lane: an index clamped or wrapped at a border is still a run away from it.
     LaneShape choice(Type type, const Value* a, const Value* b) const {
         auto fits = [&](const Value* v) { return near_linear(v) || uniform(v); };
-        return index_type(type) && fits(a) && fits(b) && (near_linear(a) || near_linear(b)) ? kRuns : kVarying;
+        return index_type(type) && fits(a) && fits(b) && (near_linear(a) || near_linear(b)) ? kMostlyContiguous
+                                                                                            : kVarying;
     }
 
     // The rules that keep an index linear.
@@ -161,7 +162,10 @@ private:
             bool moved = operation.op == Op::add || operation.op == Op::cast || operation.op == Op::bitcast ||
                          (operation.op == Op::sub && b == kUniform);
             bool from_index = index_type(operands[0]->type);
-            return moved && from_index && ((a.runs && b == kUniform) || (a == kUniform && b.runs)) ? kRuns : kVarying;
+            return moved && from_index &&
+                           ((a.mostly_contiguous && b == kUniform) || (a == kUniform && b.mostly_contiguous))
+                       ? kMostlyContiguous
+                       : kVarying;
         }
         switch (operation.op) {
             case Op::add:
@@ -188,7 +192,7 @@ private:
                 const bool widens = info(type.scalar()).bits > info(operands[0]->type.scalar()).bits;
                 const Operation* from = operands[0]->definition;
                 if (!widens || (from && from->op == Op::tid)) return a;
-                return a == linear(1) ? kRuns : kVarying;
+                return a == linear(1) ? kMostlyContiguous : kVarying;
             }
             default:
                 return kVarying;
@@ -305,7 +309,7 @@ void remark_on(const Region& region, Uniformity& found) {
             for (int axis = 1; axis <= ndim; ++axis)
                 indexed |=
                     found.shape(operation->operands[static_cast<std::size_t>(axis)]).kind != LaneShape::Kind::uniform;
-            if (indexed && !unit && !found.shape(last).runs)
+            if (indexed && !unit && !found.shape(last).mostly_contiguous)
                 found.remarks.push_back({operation, std::string(operation->op == Op::load ? "reads" : "writes") +
                                                         " scattered elements: neighbouring threads do not touch "
                                                         "neighbouring elements of the last dimension"});

@@ -21,9 +21,9 @@ struct LaneShape {
         varying,
     } kind = Kind::uniform;
     std::int64_t stride = 0;
-    // Of a varying integer: neighbours in most groups, as max(i - 1, 0) is everywhere but at the border. An access with
-    // such an index tests at run time whether it is a plain vector access.
-    bool runs = false;
+    // A varying integer whose lanes are consecutive numbers in most groups, as those of max(i - 1, 0) are everywhere
+    // but at the border. An access with such an index tests at run time whether it is a plain vector access.
+    bool mostly_contiguous = false;
 
     bool operator==(const LaneShape&) const = default;
 };

@@ -42,11 +42,11 @@ public:
         refuse_lost_views(source_, [](const Value* array) { return ir::is_smooth(array->type.element()); });
         made_->implicit_parameters = source_.implicit_parameters;
         for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
-        // What atomics returned has no tangent (adjoint/record.h). The tangent array of a copy is a copy of the tangent
-        // array.
+        // What atomics returned has no tangent (adjoint/returned_values.h). The tangent array of a copy is a copy of
+        // the tangent array.
         for (std::size_t i = own; i < parameters.size(); ++i) {
             const ir::ImplicitParameter& implicit = source_.implicit_parameters[i - own];
-            if (implicit.is_recorded()) continue;
+            if (implicit.is_returned()) continue;
             append_tangent_array(parameters[i], options_.active[static_cast<std::size_t>(implicit.of)]);
             made_->implicit_parameters.push_back({implicit.kind, implicit.of + static_cast<int>(own)});
         }

@@ -35,7 +35,7 @@ int short_trip_count(const Number& lo, const Number& hi, const Number& step, boo
 bool Simplifier::find_writing(const Region& region) {
     bool any = false;
     for (const Operation* operation : region.operations) {
-        if (ir::only_speaks(operation->op)) continue;
+        if (ir::only_reports(operation->op)) continue;
         bool writes = operation->regions.empty() && ir::has_effects(*operation);
         for (const Region* inner : operation->regions) writes |= find_writing(*inner);
         if (writes && !operation->regions.empty()) writing_.insert(operation);

@@ -83,7 +83,7 @@ void Simplifier::visit(Operation& operation) {
         }
     }
     keep(operation);
-    if (ir::only_speaks(operation.op) || !ir::has_effects(operation)) return;
+    if (ir::only_reports(operation.op) || !ir::has_effects(operation)) return;
     available_.new_epoch();
     if (operation.op == Op::store) available_.note_store(operation);
 }

@@ -32,7 +32,7 @@ Bundle sample() {
     adjoint.reads = {{}, {true, false}, {false, true}, {true, true, true}, {false, false, true}, {}};
     kernel.adjoints = {adjoint, adjoint};
     kernel.no_adjoint = "none";
-    kernel.records = {{i32_type(), false}, {Type::vector(Scalar::f32, 3), true}};
+    kernel.returned = {{i32_type(), false}, {Type::vector(Scalar::f32, 3), true}};
     kernel.recording = {{.code = adjoint.code, .added = adjoint.added}, {.code = adjoint.code, .added = adjoint.added}};
     bundle.kernels = {kernel, kernel};
     return bundle;
@@ -57,9 +57,9 @@ TEST(Bundle, ComesBackAsItWas) {
         EXPECT_EQ(kernel.dense.kernels.front().symbol, "weft_step");
         EXPECT_EQ(kernel.no_adjoint, "none");
         ASSERT_EQ(kernel.adjoints.size(), 2u);
-        ASSERT_EQ(kernel.records.size(), 2u);
-        EXPECT_TRUE(kernel.records[0].element == i32_type() && !kernel.records[0].is_log);
-        EXPECT_TRUE(kernel.records[1].element == Type::vector(Scalar::f32, 3) && kernel.records[1].is_log);
+        ASSERT_EQ(kernel.returned.size(), 2u);
+        EXPECT_TRUE(kernel.returned[0].element == i32_type() && !kernel.returned[0].is_log);
+        EXPECT_TRUE(kernel.returned[1].element == Type::vector(Scalar::f32, 3) && kernel.returned[1].is_log);
         ASSERT_EQ(kernel.recording.size(), 2u);
         EXPECT_EQ(kernel.recording[1].added.size(), 2u);
         EXPECT_TRUE(kernel.recording[1].reads.empty());

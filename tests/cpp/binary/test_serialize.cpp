@@ -19,9 +19,10 @@ Binary sample() {
     first.tid_rank = 3;
     first.remarks = {{3, "the loop is scalar"}, {-1, ""}};
     first.sites = {12, 4, -1};
-    first.own_parameters = {2};
+    first.uncontended_parameters = {2};
     first.effects = {{.reads = true}, {.writes = true, .keeps = true}};
-    first.cpu() = {.lanes = 8, .boundary = 2, .cost = 1.25, .meets = true, .ordered = true, .cost_alone = 0.5};
+    first.cpu() = {
+        .lanes = 8, .boundary = 2, .cost = 1.25, .has_atomics = true, .ordered = true, .cost_exclusive = 0.5};
     KernelEntry second;
     second.name = "second \xc3\xa4";
     second.symbol = "weft_1_second__";
@@ -42,7 +43,7 @@ void expect_equal(const Binary& a, const Binary& b) {
         EXPECT_EQ(x.symbol, y.symbol);
         EXPECT_EQ(x.tid_rank, y.tid_rank);
         EXPECT_EQ(x.remarks, y.remarks);
-        EXPECT_EQ(x.own_parameters, y.own_parameters);
+        EXPECT_EQ(x.uncontended_parameters, y.uncontended_parameters);
         EXPECT_EQ(x.effects, y.effects);
         EXPECT_EQ(x.cpu(), y.cpu());
         EXPECT_EQ(x.sites, y.sites);

@@ -52,7 +52,7 @@ TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
         callee.gradient = module->add("gradient");
         callee.gradient->reverse_of = &callee;
         callee.gradient->sees_after = true;
-        kernel.own_parameters = {1};
+        kernel.uncontended_parameters = {1};
         kernel.implicit_parameters = {{ImplicitParameter::Kind::copy, 0}};
         const auto copy = clone(*module);
         EXPECT_EQ(print(*copy), print(*module));
@@ -67,7 +67,7 @@ TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
         const Function& same = *copy->find("kernel");
         EXPECT_TRUE(same.is_kernel);
         EXPECT_EQ(same.tid_rank, kernel.tid_rank);
-        EXPECT_EQ(same.own_parameters, kernel.own_parameters);
+        EXPECT_EQ(same.uncontended_parameters, kernel.uncontended_parameters);
         ASSERT_EQ(same.implicit_parameters.size(), 1u);
         EXPECT_EQ(same.span.line, kernel.span.line);
         const Function& copied = *copy->find("helper<f32>");

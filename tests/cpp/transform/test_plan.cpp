@@ -86,8 +86,9 @@ TEST(Plan, has_the_neighbours_and_the_reach_of_adjoints) {
 TEST(Plan, gives_scattered_gradients_to_one_worker_only_where_that_is_promised) {
     const std::string body =
         "  %q = load %y[%i]\n  %j = cast %q : i32\n  %g = grad_of %x\n  %a = atomic.add %g[%j], %one\n";
-    EXPECT_TRUE(Planned(body, {}, "adjoint tid 1").kernel().exclusive.empty());
-    EXPECT_EQ(Planned(body, {.exclusive = true}, "adjoint tid 1").kernel().exclusive, (std::set<Memory>{{0, true}}));
+    EXPECT_TRUE(Planned(body, {}, "adjoint tid 1").kernel().uncontended.empty());
+    EXPECT_EQ(Planned(body, {.private_gradients = true}, "adjoint tid 1").kernel().uncontended,
+              (std::set<Memory>{{0, true}}));
 }
 
 TEST(Plan, fuses_a_product_with_the_only_sum_that_uses_it) {

@@ -1,4 +1,4 @@
-#include "transform/analysis/own_elements.h"
+#include "transform/analysis/uncontended.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -163,7 +163,7 @@ bool tells_threads_apart(const Indices& indices, int rank) {
 
 }  // namespace
 
-std::unordered_set<const Operation*> own_atomics(const ir::Function& kernel, bool noalias) {
+std::unordered_set<const Operation*> uncontended_atomics(const ir::Function& kernel, bool noalias) {
     std::unordered_set<const Operation*> result;
     std::map<Array, Indices> written;
     std::vector<std::pair<const Operation*, Array>> atomics;

@@ -1,4 +1,4 @@
-// Atomics of elements that belong to one thread (analysis/own_elements.h) are a load and a store:
+// Atomics of elements that belong to one thread (analysis/uncontended.h) are a load and a store:
 //
 // before:  %old = atomic.add %mine[%i], %x
 // after:   %old = load %mine[%i]; %new = add %old, %x; store %mine[%i], %new
@@ -9,9 +9,9 @@
 
 #include "ir/builder.h"
 #include "ir/walk.h"
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 #include "transform/analysis/memory.h"
-#include "transform/analysis/own_elements.h"
+#include "transform/analysis/uncontended.h"
 #include "transform/pipeline.h"
 
 namespace weft::transform {
@@ -102,30 +102,30 @@ void split_local_atomics(ir::Function& function) {
     });
 }
 
-bool split_own_atomics(ir::Function& kernel, bool noalias, Own which) {
-    std::unordered_set<const Operation*> own = own_atomics(kernel, noalias);
-    if (which == Own::read_too) {
+bool split_uncontended_atomics(ir::Function& kernel, bool noalias, Uncontended which) {
+    std::unordered_set<const Operation*> found = uncontended_atomics(kernel, noalias);
+    if (which == Uncontended::read_too) {
         const std::unordered_set<const Value*> used = ir::used_values(kernel);
         std::unordered_set<const Value*> read;
         ir::for_each_operation(kernel.body, [&](const Operation& operation) {
             if (operation.op == Op::load) read.insert(ir::origin_of(operation.operands[0]));
         });
-        std::erase_if(own, [&](const Operation* atomic) {
+        std::erase_if(found, [&](const Operation* atomic) {
             return used.contains(atomic->result()) || is_extreme(*atomic) ||
                    !read.contains(ir::origin_of(atomic->operands[0]));
         });
     }
-    if (own.empty()) return false;
-    for (const Operation* atomic : own) {
+    if (found.empty()) return false;
+    for (const Operation* atomic : found) {
         const Value* origin = ir::origin_of(atomic->operands[0]);
         if (origin->definition) continue;  // a local array
-        auto& parameters = kernel.own_parameters;
+        auto& parameters = kernel.uncontended_parameters;
         if (std::find(parameters.begin(), parameters.end(), origin->index) == parameters.end())
             parameters.push_back(origin->index);
     }
-    std::sort(kernel.own_parameters.begin(), kernel.own_parameters.end());
+    std::sort(kernel.uncontended_parameters.begin(), kernel.uncontended_parameters.end());
     ir::Builder b(kernel, kernel.body);
-    split(b, kernel.body, [&](const Operation& operation) { return own.contains(&operation); });
+    split(b, kernel.body, [&](const Operation& operation) { return found.contains(&operation); });
     return true;
 }
 

@@ -1,9 +1,10 @@
 // What atomics returned depends on the order of the threads, which the backward pass cannot repeat: the launch that a
 // tape records keeps it. Outside of loops there is one element for each thread and atomic:
 //
-// before:   %old = atomic.add %counter[0], 1     written:  %old = atomic.add %counter[0], 1; store %record[%tid], %old
+// before:   %old = atomic.add %counter[0], 1     written:  %old = atomic.add %counter[0], 1; store %returned[%tid],
+// %old
 //           store %out[%old], %x                           store %out[%old], %x
-//                                                read:     %old = load %record[%tid]; store %out[%old], %x
+//                                                read:     %old = load %returned[%tid]; store %out[%old], %x
 //
 // In loops all threads append to one log, in which each finds its own entries, one after the other:
 //
@@ -24,12 +25,12 @@ namespace weft::transform {
 // Atomics whose gradient goes to the thread that gave the least or greatest number.
 bool is_extreme(const ir::Operation& atomic);
 
-bool has_records(const ir::Function& kernel);
+bool has_returned_values(const ir::Function& kernel);
 
-// The kernel with parameters for its records (ir::ImplicitParameter::Kind::record and log), for the recorded launch or
-// for the adjoint.
-enum class Records { written, read };
-std::unique_ptr<ir::Function> with_records(const ir::Function& kernel, Records how);
+// The kernel with parameters for the returned values (ir::ImplicitParameter::Kind::returned and log), for the recorded
+// launch or for the adjoint.
+enum class ReturnedValues { written, read };
+std::unique_ptr<ir::Function> with_returned_values(const ir::Function& kernel, ReturnedValues how);
 
 // What an extreme offered in the launch, where that was recorded: an operand more before its last one. Null otherwise.
 const ir::Value* offer_of(const ir::Operation& atomic);

@@ -1,4 +1,4 @@
-#include "program/records.h"
+#include "program/returned_values.h"
 
 #include <algorithm>
 
@@ -17,11 +17,11 @@ std::int64_t threads_of(std::span<const std::int64_t> shape) {
 
 }  // namespace
 
-std::vector<runtime::Array> open_records(const std::vector<KernelFacts::Record>& kinds,
-                                         std::span<const std::int64_t> shape, runtime::Device& device) {
+std::vector<runtime::Array> open_returned_values(const std::vector<KernelFacts::Returned>& kinds,
+                                                 std::span<const std::int64_t> shape, runtime::Device& device) {
     std::int64_t entry_bytes = 0;
     for (const auto& kind : kinds) entry_bytes += kind.is_log ? kind.element.size_bytes() : 0;
-    std::vector<runtime::Array> records;
+    std::vector<runtime::Array> returned;
     bool has_heads = false;
     for (const auto& kind : kinds) {
         runtime::Array array;
@@ -38,17 +38,18 @@ std::vector<runtime::Array> open_records(const std::vector<KernelFacts::Record>&
             const std::int64_t most = settings().gradient_log_bytes / entry_bytes;
             array = runtime::empty(kind.element, std::vector<std::int64_t>{threads_of(shape) + most}, device);
         }
-        records.push_back(std::move(array));
+        returned.push_back(std::move(array));
     }
-    return records;
+    return returned;
 }
 
-void close_records(const std::string& name, const CompiledKernel& compiled, std::span<runtime::Array> records) {
+void close_returned_values(const std::string& name, const CompiledKernel& compiled,
+                           std::span<runtime::Array> returned) {
     std::int64_t used = -1, threads = 0;
     for (const ir::ImplicitParameter& implicit : compiled.implicit_parameters) {
         if (implicit.kind != ir::ImplicitParameter::Kind::log) continue;
         const auto at = static_cast<std::size_t>(implicit.of);
-        runtime::Array& log = records[at];
+        runtime::Array& log = returned[at];
         if (used < 0) {
             std::int64_t heads[1 + kMaxDims];
             runtime::read_bytes(*log.device, heads, log.view.data, sizeof heads);

@@ -1,4 +1,4 @@
-#include "transform/adjoint/record.h"
+#include "transform/adjoint/returned_values.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -38,9 +38,10 @@ bool is_loop(const Operation& operation) { return operation.op == Op::for_ || op
 
 Type i64_array() { return Type::array(Type::scalar(Scalar::i64), 1); }
 
-class Recorder : ir::Copier {
+class ReturnedValueKeeper : ir::Copier {
 public:
-    Recorder(const ir::Function& kernel, Records how) : Copier(kernel), how_(how), used_(ir::used_values(kernel)) {}
+    ReturnedValueKeeper(const ir::Function& kernel, ReturnedValues how)
+        : Copier(kernel), how_(how), used_(ir::used_values(kernel)) {}
 
     std::unique_ptr<ir::Function> run() {
         append_parameters();
@@ -75,15 +76,15 @@ private:
             if (in_loop)
                 logged_.push_back(operation);
             else
-                records_[operation] = add_implicit(ir::ImplicitParameter::Kind::record,
-                                                   Type::array(operation->operands.back()->type, made_->tid_rank));
+                returned_[operation] = add_implicit(ir::ImplicitParameter::Kind::returned,
+                                                    Type::array(operation->operands.back()->type, made_->tid_rank));
         }
     }
 
-    // Implicit parameters that hold what was recorded are counted through.
+    // Implicit parameters that hold what atomics returned are counted through.
     Value* add_implicit(ir::ImplicitParameter::Kind kind, Type type) {
         made_->implicit_parameters.push_back({kind, implicit_count_++});
-        return made_->add_argument(&made_->body, type, kind == ir::ImplicitParameter::Kind::log ? "log" : "record");
+        return made_->add_argument(&made_->body, type, kind == ir::ImplicitParameter::Kind::log ? "log" : "returned");
     }
 
     void start_log() {
@@ -109,7 +110,7 @@ private:
             }
             if (!is_kept(*operation, used_))
                 append_copy(*operation);
-            else if (how_ == Records::written)
+            else if (how_ == ReturnedValues::written)
                 write(*operation);
             else
                 read(*operation);
@@ -119,7 +120,7 @@ private:
     // The entry of the log after the thread's last one.
     Value* entry() {
         Value *zero = b_.integer(0), *last = b_.load(last_, {zero}), *at = nullptr;
-        if (how_ == Records::written) {
+        if (how_ == ReturnedValues::written) {
             Value* one = b_.integer(1, Type::scalar(Scalar::i64));
             // Past the end nothing is kept; the launch fails in the end.
             Value* end = b_.binary(Op::sub, b_.cast(b_.dim(next_, 0), Scalar::i64), one);
@@ -134,8 +135,8 @@ private:
 
     // Where what the atomic gives is kept.
     Place place_of(const Operation& atomic) {
-        const auto record = records_.find(&atomic);
-        if (record != records_.end()) return {record->second, thread_};
+        const auto returned = returned_.find(&atomic);
+        if (returned != returned_.end()) return {returned->second, thread_};
         return {logs_.at(atomic.operands.back()->type), {entry()}};
     }
 
@@ -155,10 +156,10 @@ private:
             made->operands.insert(made->operands.end() - 1, given);
     }
 
-    const Records how_;
+    const ReturnedValues how_;
     const std::unordered_set<const Value*> used_;
     std::vector<const Operation*> logged_;  // in loops
-    std::unordered_map<const Operation*, Value*> records_;
+    std::unordered_map<const Operation*, Value*> returned_;
     std::unordered_map<Type, Value*> logs_;  // by type
     int implicit_count_ = 0;
     std::vector<Value*> thread_;
@@ -167,15 +168,15 @@ private:
 
 }  // namespace
 
-bool has_records(const ir::Function& kernel) {
+bool has_returned_values(const ir::Function& kernel) {
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool any = false;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) { any |= is_kept(operation, used); });
     return any;
 }
 
-std::unique_ptr<ir::Function> with_records(const ir::Function& kernel, Records how) {
-    return Recorder(kernel, how).run();
+std::unique_ptr<ir::Function> with_returned_values(const ir::Function& kernel, ReturnedValues how) {
+    return ReturnedValueKeeper(kernel, how).run();
 }
 
 const Value* offer_of(const Operation& atomic) {

@@ -1,0 +1,20 @@
+// Launch commands: wp.Launch, what wp.launch(..., record_cmd=True) gives.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "bindings/kernels/arguments.h"
+#include "runtime/array.h"
+
+namespace weft::bindings {
+
+// One for a launch that has been packed into a block.
+nb::object make_launch_command(nb::object kernel, std::vector<std::byte> block, Dimensions dims,
+                               std::vector<nb::object> arguments, std::vector<runtime::Array> holders,
+                               runtime::Device& device);
+
+void bind_launch_command(nb::module_& m);
+
+}  // namespace weft::bindings

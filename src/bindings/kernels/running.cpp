@@ -1,0 +1,238 @@
+#include "bindings/kernels/running.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/arrays/nested_arrays.h"
+#include "bindings/gradients/recorded_launch.h"
+#include "bindings/gradients/recording.h"
+#include "bindings/interop/foreign.h"
+#include "bindings/python/device.h"
+#include "bindings/python/log.h"
+#include "bindings/structs/structs.h"
+#include "bindings/values/values.h"
+#include "ir/typing.h"
+#include "program/launch.h"
+#include "program/settings.h"
+
+namespace weft::bindings {
+
+void watch_written(program::FiniteCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
+                   PyObject* const* values, const std::string& of) {
+    for (std::size_t i = 0; i < effects.size(); ++i) {
+        if (!effects[i].writes) continue;
+        const std::string name = of + kernel.parameters()[i].name;
+        if (PyArray* array = array_pointer(values[i])) check.watch(name, array->array);
+        for (const NamedArray& field : named_arrays_in(values[i])) check.watch(name + field.name, field.array->array);
+    }
+}
+
+std::vector<runtime::Array> arrays_of(nb::list list) {
+    std::vector<runtime::Array> arrays;
+    for (nb::handle array : list) arrays.push_back(array_pointer(array)->array);
+    return arrays;
+}
+
+void replace_arrays(nb::list list, std::vector<runtime::Array> arrays) {
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+        if (array_pointer(list[i])->array.view.data != arrays[i].view.data)
+            list[i] = nb::steal(make_array(std::move(arrays[i])));
+}
+
+void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (compiled.effects[i].writes_within) count_nested_writes(values[i]);
+        if (!compiled.effects[i].writes_itself) continue;
+        if (compiled.parameter_types[i].is_struct()) {
+            for (PyArray* array : arrays_in(values[i])) count_write(*array);
+        } else if (PyArray* array = array_pointer(values[i])) {
+            count_write(*array);
+        }
+    }
+}
+
+bool has_no_threads(const Dimensions& dims) {
+    return std::ranges::any_of(dims.span(), [](std::int64_t extent) { return extent == 0; });
+}
+
+void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
+    say(LogLevel::info, "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
+}
+
+const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
+    program::Kernel& core = kernel.core();
+    return core.choose(core.variant_of(dims.span(), block), block);
+}
+
+namespace {
+
+// Memory that its owner lends to be read only, and tensors whose framework would not learn of the write.
+[[noreturn]] void throw_written(PyKernel& kernel, std::size_t index, nb::handle value, const std::string& why) {
+    throw UsageError("launch()",
+                     "argument " + std::to_string(index + 1) + " '" + kernel.parameters()[index].name +
+                         "' of kernel '" + kernel.key + "' is " + describe(value) +
+                         ", and the kernel writes to it: " + why,
+                     ErrorCategory::value);
+}
+
+constexpr const char* kIsReadOnly =
+    "its memory is read-only (a JAX array, a read-only NumPy array, or a copy that __array__ made). help: pass a copy, "
+    "wp.array(value), and read the result from that";
+
+// Whether a tensor of torch or Paddle does, which calls it `not stop_gradient`.
+bool requires_grad(nb::handle tensor) {
+    if (!exchange_api(Py_TYPE(tensor.ptr()))) return false;
+    static PyObject* const torch = PyUnicode_InternFromString("requires_grad");
+    static PyObject* const paddle = PyUnicode_InternFromString("stop_gradient");
+    for (PyObject* name : {torch, paddle}) {
+        nb::object found = nb::steal(PyObject_GetAttr(tensor.ptr(), name));
+        if (found.is_valid()) return (PyObject_IsTrue(found.ptr()) == 1) == (name == torch);
+        PyErr_Clear();
+    }
+    return false;
+}
+
+}  // namespace
+
+void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
+                   const std::byte* block, const std::vector<runtime::Array>& holders) {
+    const auto is_lent = [](const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; };
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        if (!compiled.effects[i].writes) continue;
+        if (const PyArray* array = array_pointer(values[i])) {
+            if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+            continue;
+        }
+        if (holders.empty()) continue;
+        if (compiled.parameter_types[i].is_struct()) {
+            for (const PyArray* array : arrays_in(values[i]))
+                if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+            continue;
+        }
+        ArrayView view;
+        std::memcpy(&view, block + kernel.parameters()[i].offset, sizeof view);
+        const auto same = std::ranges::find(holders, view.data, [](const runtime::Array& a) { return a.view.data; });
+        if (same == holders.end() || !view.data) continue;
+        if (is_lent(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
+        if (requires_grad(values[i])) {
+            throw_written(kernel, i, values[i],
+                          "the tensor requires a gradient, which its framework would compute as if nothing was "
+                          "written. help: tensor.detach(), or wp.from_torch() or wp.from_paddle() and a wp.Tape");
+        }
+    }
+}
+
+namespace {
+
+// Runs it, and counts what it writes.
+void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runtime::Device& device,
+                const std::byte* block, const program::Grid& grid, PyObject* const* values) {
+    if (program::settings().verify_fp) {
+        program::FiniteCheck check;
+        watch_written(check, kernel, compiled.effects, values);
+        program::launch(kernel.core(), compiled, device, block, grid, &check);
+    } else {
+        program::run(compiled, device.default_stream(), block, grid);
+    }
+    count_writes(compiled, {values, compiled.effects.size()});
+}
+
+// The same with what its atomics give kept in `returned`, for the adjoint.
+void run_keeping_returned(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
+                          const std::byte* block, const Dimensions& dims, PyObject* const* values,
+                          std::span<runtime::Array> returned) {
+    program::FiniteCheck check;
+    const bool checks = program::settings().verify_fp;
+    if (checks) watch_written(check, kernel, plain.effects, values);
+    const program::CompiledKernel& compiled = program::launch_keeping_returned(
+        kernel.core(), device, dims.span(), block, returned, checks ? &check : nullptr);
+    count_writes(compiled, {values, compiled.effects.size()});
+}
+
+}  // namespace
+
+// ---- arrays of structs that hold arrays ----
+
+static bool may_hold(Type structure, Type element) {
+    for (const Type::Field& field : structure.fields()) {
+        if (field.type.is_array() && field.type.element() == element) return true;
+        if (field.type.is_struct() && may_hold(field.type, element)) return true;
+    }
+    return false;
+}
+
+void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
+                        std::span<const runtime::Array> holders) {
+    std::vector<runtime::Array> written, all(holders.begin(), holders.end());
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
+        std::vector<PyArray*> arrays = arrays_in(values[i]);
+        if (PyArray* array = array_pointer(values[i])) arrays.push_back(array);
+        for (PyArray* array : arrays) {
+            all.push_back(array->array);
+            if (array->requires_grad) all.push_back(array_pointer(array->grad)->array);
+            if (compiled.effects[i].keeps && ir::holds_array(array->array.dtype)) written.push_back(array->array);
+        }
+    }
+    for (const runtime::Array& to : written) {
+        if (!to.buffer) continue;
+        for (const runtime::Array& from : all) {
+            if (!from.buffer) continue;
+            if (may_hold(to.dtype, from.dtype)) to.buffer->references.add(from.buffer, *to.buffer);
+            if (ir::holds_array(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
+        }
+    }
+}
+
+// ---- the tape ----
+
+// A tape of a class that takes launches itself.
+static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
+    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    nb::list extents, given;
+    for (const std::int64_t extent : launch.dims.span()) extents.append(extent);
+    for (PyObject* value : launch.values) given.append(nb::handle(value));
+    const nb::object tape = nb::borrow(active_tape());
+    const nb::object answer =
+        tape.attr("_record_launch")(launch.kernel, nb::tuple(extents), given, device_to_python(launch.device), true);
+    if (answer.is_none()) return;  // it has run it
+    const auto kept = nb::borrow<nb::list>(answer);
+    try {
+        if (nb::len(kept) == 0)
+            return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+        std::vector<runtime::Array> returned = arrays_of(kept);
+        run_keeping_returned(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
+                             returned);
+        if (auto* last = dynamic_cast<PyRecordedLaunch*>(recorder.tape.entries().back().get()))
+            last->returned = std::move(returned);
+    } catch (...) {
+        nb::error_scope keep;
+        tape.attr("_forget_last")();
+        throw;
+    }
+}
+
+void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
+    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+    if (recorder->takes_all) return run_taken(*recorder, compiled, launch);
+    const nb::object tape = nb::borrow(active_tape());
+    auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
+        launch.kernel, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
+    entry->find_needs(compiled, launch.block, /*is_seen=*/true);
+    recorder->tape.record(entry);
+    try {
+        if (entry->returned.empty())
+            run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
+        else
+            run_keeping_returned(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
+                                 entry->returned);
+    } catch (...) {
+        recorder->tape.forget_last();
+        throw;
+    }
+}
+
+}  // namespace weft::bindings

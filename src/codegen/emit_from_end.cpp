@@ -1,0 +1,99 @@
+// Indices that count from the end where they are negative (ir/indices.h writes them as a choice). Hardly any is, so
+// each way here is a branch that is hardly ever taken.
+#include <llvm/IR/MDBuilder.h>
+
+#include <array>
+
+#include "codegen/emitter.h"
+#include "ir/indices.h"
+
+namespace weft::codegen {
+
+using ir::Operation;
+
+// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice. One that
+// does not is extended by zeros, which costs nothing where it was loaded.
+Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
+    llvm::Type* wide_type = builder_.getInt64Ty();
+    const bool is_short = index.scalar->getType() != wide_type;
+    llvm::Value* from_start = index.scalar;
+    if (is_short) from_start = index.wide ? index.wide : builder_.CreateZExt(index.scalar, wide_type, "", true);
+    builder_.CreateCondBr(is_negative, end, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(end);
+    Leaf counted = Leaf::of_scalar(builder_.CreateAdd(index.scalar, extent.scalar));
+    llvm::Value* wide_counted = wide(counted, scalar);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* at = builder_.CreatePHI(wide_type, 2);
+    at->addIncoming(from_start, before);
+    at->addIncoming(wide_counted, end);
+    if (!is_short) return Leaf::of_scalar(at);
+    Leaf result = Leaf::of_scalar(builder_.CreateTrunc(at, index.scalar->getType()));
+    result.wide = at;
+    return result;
+}
+
+// The same of lanes: nothing waits for the choice where none of them counts from the end.
+LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
+    LaneValue plain{index.type, {Leaf::of_vector(vector(index.leaves[0]))}, {}};
+    builder_.CreateCondBr(any_lane(both(mask_, here(is_negative))), end, after,
+                          llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(end);
+    LaneValue chosen = blend(is_negative, counted, index);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    return merge(index.type, true, plain, before, chosen, end);
+}
+
+// Of an index that is linear in the lanes but for those that count from the end: as it was written.
+const ir::Value* Emitter::linear_but_for_end(const ir::Value* index) const {
+    const ir::Value* written = ir::as_written(index);
+    using Kind = transform::LaneShape::Kind;
+    return written && shape(written).kind == Kind::linear && shape(index).kind == Kind::varying ? written : nullptr;
+}
+
+// Whether lanes would be at equal distances if none counted from the end.
+bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
+    if (lanes_ == 1) return false;
+    bool any = false;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+        const bool counts = linear_but_for_end(indices[axis]) && leaf(indices[axis]).varying();
+        if (!counts && leaf(indices[axis]).varying()) return false;
+        any |= counts;
+    }
+    LaneValue& view = value(array);
+    if (!any || !view.leaves[kDataLeaf].uniform()) return false;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis)
+        if (!view.leaves[static_cast<std::size_t>(stride_leaf(array->type)) + axis].uniform()) return false;
+    return true;
+}
+
+// Emits `plain` with the indices as they were written, for groups where none of them is negative, and `any` for others.
+std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const Operation& operation,
+                                                                          llvm::ArrayRef<ir::Value*> indices,
+                                                                          const std::function<void()>& plain,
+                                                                          const std::function<void()>& any) {
+    llvm::Value* none = builder_.getTrue();
+    llvm::SmallVector<std::pair<const ir::Value*, const ir::Value*>, kMaxDims> written;
+    for (const ir::Value* index : indices) {
+        const ir::Value* before = linear_but_for_end(index);
+        if (!before || !leaf(index).varying()) continue;
+        written.push_back({index, before});
+        llvm::Value* lowest = leaf(before).scalar;
+        if (leaf(before).step < 0)
+            lowest = builder_.CreateAdd(
+                lowest, llvm::ConstantInt::getSigned(lowest->getType(), leaf(before).step * (lanes_ - 1)));
+        none =
+            builder_.CreateAnd(none, builder_.CreateICmpSGE(lowest, llvm::Constant::getNullValue(lowest->getType())));
+    }
+    const auto from_start = [&] {
+        for (const auto& [index, before] : written) value(index) = value(before);
+        plain();
+    };
+    return emit_either(
+        none, "from_start", [&] { apart(operation.operands, from_start); }, [&] { apart(operation.operands, any); });
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,54 @@
+#include "runtime/cpu/atomics_lock.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "support/error.h"
+
+namespace weft::runtime {
+namespace {
+
+// How many launches hold it; kExclusive where one does so exclusively.
+constexpr std::int64_t kExclusive = -1;
+std::atomic<std::int64_t> holders{0};
+
+// The launches of other threads are not in a forked child.
+void release_in_forked_child() {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { holders.store(0); });
+    WEFT_CHECK(registered == 0, "cannot register the handler for fork");
+}
+
+bool lock_exclusive() {
+    std::int64_t nobody = 0;
+    return holders.compare_exchange_strong(nobody, kExclusive, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+void lock_shared() {
+    std::int64_t count = holders.load(std::memory_order_relaxed);
+    while (count == kExclusive ||
+           !holders.compare_exchange_weak(count, count + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+        if (count != kExclusive) continue;
+        std::this_thread::yield();
+        count = holders.load(std::memory_order_relaxed);
+    }
+}
+
+}  // namespace
+
+AtomicsLock::AtomicsLock(bool prefers_exclusive) {
+    release_in_forked_child();
+    is_exclusive_ = prefers_exclusive && lock_exclusive();
+    if (!is_exclusive_) lock_shared();
+}
+
+AtomicsLock::~AtomicsLock() {
+    if (is_exclusive_)
+        holders.store(0, std::memory_order_release);
+    else
+        holders.fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace weft::runtime
