@@ -45,6 +45,7 @@ from warp._weft import (
     empty,
     empty_like,
     from_dlpack,
+    from_jax,
     from_numpy,
     from_paddle,
     from_torch,
@@ -104,7 +105,7 @@ def init() -> None:
 _PYTHON_TYPES = {"float": float, "int": int}
 
 # Modules that are imported when first asked for.
-_MODULES = ("autograd", "context", "geometry", "optim", "render", "sparse", "utils")
+_MODULES = ("autograd", "context", "geometry", "jax", "optim", "render", "sparse", "utils")
 
 # Found in these modules when first asked for.
 _LATER = {
@@ -125,6 +126,7 @@ _LATER = {
             capture_launch capture_while""",
         "warp._arrays.arrays": "fixedarray from_ptr transform_expand",
         "warp._arrays.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
+        "warp._interop.jax_arrays": "device_from_jax device_to_jax dtype_from_jax dtype_to_jax to_jax",
         "warp._support.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
         "warp._arrays.mapping": "map",
         "warp._arrays.products": "adj_batched_matmul adj_matmul batched_matmul matmul",

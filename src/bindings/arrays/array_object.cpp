@@ -9,6 +9,7 @@
 
 #include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
+#include "bindings/interop/jax_array.h"
 #include "bindings/interop/tensors.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/python/device.h"
@@ -397,6 +398,7 @@ void bind_arrays(nb::module_& m) {
     bind_dlpack(m);
     bind_array_structure(m);
     bind_tensors(m);
+    bind_jax_arrays(m);
 }
 
 }  // namespace weft::bindings
