@@ -1,6 +1,7 @@
 #include "program/tape_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 
@@ -42,6 +43,42 @@ Need::Need(const Variable& of) : of(&of) {
     buffer = begin == end ? nullptr : of.array.buffer.get();
 }
 
+// ---- memories ----
+
+// The slot of a buffer, or the free one that it would have.
+std::size_t TapeMemory::Memories::slot_of(const runtime::Buffer* buffer) const {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+    std::size_t at = (reinterpret_cast<std::uintptr_t>(buffer) * kGolden) >> shift_;
+    while (slots_[at] && slots_[at]->buffer.get() != buffer) at = (at + 1) & (slots_.size() - 1);
+    return at;
+}
+
+TapeMemory::Memory* TapeMemory::Memories::find(const runtime::Buffer* buffer) const {
+    return slots_.empty() ? nullptr : slots_[slot_of(buffer)];
+}
+
+TapeMemory::Memory& TapeMemory::Memories::of(const runtime::BufferPtr& buffer) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    Memory*& found = slots_[slot_of(buffer.get())];
+    if (found) return *found;
+    if (count_ == blocks_.size() * kBlock) blocks_.push_back(std::make_unique<Memory[]>(kBlock));
+    found = &blocks_[count_ / kBlock][count_ % kBlock];
+    ++count_;
+    found->buffer = buffer;
+    return *found;
+}
+
+void TapeMemory::Memories::grow() {
+    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), nullptr);
+    shift_ = 64 - std::countr_zero(slots_.size());
+    for (std::size_t i = 0; i < count_; ++i) {
+        Memory& memory = blocks_[i / kBlock][i % kBlock];
+        slots_[slot_of(memory.buffer.get())] = &memory;
+    }
+}
+
+void TapeMemory::Memories::clear() { *this = Memories(); }
+
 // ---- recording ----
 
 void TapeMemory::begin_entry() {
@@ -49,12 +86,6 @@ void TapeMemory::begin_entry() {
     may_overlap_ = false;
     added_.clear();
     counted_.clear();
-}
-
-TapeMemory::Memory& TapeMemory::memory_of(const runtime::BufferPtr& buffer) {
-    const auto known = memories_.find(buffer.get());
-    if (known != memories_.end()) return known->second;
-    return memories_.emplace(buffer.get(), Memory{.buffer = buffer}).first->second;
 }
 
 void TapeMemory::wait(Memory& memory, NeedPtr need) {
@@ -67,7 +98,7 @@ void TapeMemory::wait(Memory& memory, NeedPtr need) {
 
 NeedPtr TapeMemory::need(const Variable& of) {
     if (!of.array.buffer) return std::make_shared<Need>(of);
-    Memory& memory = memory_of(of.array.buffer);
+    Memory& memory = memories_.of(of.array.buffer);
     if (std::exchange(memory.entry, entry_) == entry_) may_overlap_ = true;
     const std::byte* const begin = of.array.extent().first;
     auto at = std::ranges::lower_bound(memory.waiting, begin, {}, [](const NeedPtr& one) { return one->begin; });
@@ -79,7 +110,7 @@ NeedPtr TapeMemory::need(const Variable& of) {
 }
 
 void TapeMemory::need(const NeedPtr& made) {
-    if (made->buffer) wait(memory_of(made->of->array.buffer), made);
+    if (made->buffer) wait(memories_.of(made->of->array.buffer), made);
 }
 
 void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
@@ -146,7 +177,7 @@ void TapeMemory::keep(std::span<const NeedPtr> needs) {
 
 void TapeMemory::write(const Variable& to, bool counts) {
     if (!to.array.buffer) return;
-    Memory& memory = memory_of(to.array.buffer);
+    Memory& memory = memories_.of(to.array.buffer);
     if (counts) count(memory);
     if (memory.waiting.empty()) return;
     const auto [begin, end] = to.array.extent();
@@ -195,14 +226,13 @@ void TapeMemory::count_writes(std::span<const Variable* const> to) {
         const runtime::Buffer* const buffer = one->array.buffer.get();
         if (!buffer || std::ranges::find(seen, buffer) != seen.end()) continue;
         seen.push_back(buffer);
-        count(memory_of(one->array.buffer));
+        count(memories_.of(one->array.buffer));
     }
 }
 
 void TapeMemory::forget_entry() {
     for (const NeedPtr& need : added_) {
-        const auto known = memories_.find(need->buffer);
-        if (known != memories_.end()) std::erase(known->second.waiting, need);
+        if (Memory* const known = memories_.find(need->buffer)) std::erase(known->waiting, need);
     }
     for (auto one = counted_.rbegin(); one != counted_.rend(); ++one) one->first->expected = one->second;
     begin_entry();
@@ -211,9 +241,10 @@ void TapeMemory::forget_entry() {
 // ---- going back ----
 
 void TapeMemory::check_versions() const {
-    for (const auto& [buffer, memory] : memories_) {
+    for (std::size_t i = 0; i < memories_.size(); ++i) {
+        const Memory& memory = memories_[i];
         if (memory.kept_shape.empty() || memory.waiting.empty()) continue;
-        if (!memory.expected || memory.expected == buffer->version) continue;
+        if (!memory.expected || memory.expected == memory.buffer->version) continue;
         throw UsageError(
             "Tape.backward()",
             "an array of shape " + memory.kept_shape +

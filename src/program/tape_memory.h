@@ -12,7 +12,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "program/variable.h"
@@ -84,13 +83,37 @@ private:
     };
     static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
-    Memory& memory_of(const runtime::BufferPtr& buffer);
     void wait(Memory& memory, NeedPtr need);
     std::vector<NeedPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
     void keep(std::span<const NeedPtr> needs);
     void count(Memory& memory);
 
-    std::unordered_map<runtime::Buffer*, Memory> memories_;
+    // By buffer. A launch asks for that of each of its arrays, which often are new: so memories lie in blocks, which
+    // stay where they are, and are found by open addressing.
+    class Memories {
+    public:
+        Memories() = default;
+        Memories(Memories&&) = default;
+        Memories& operator=(Memories&&) = default;
+
+        Memory* find(const runtime::Buffer* buffer) const;
+        Memory& of(const runtime::BufferPtr& buffer);  // made where it is not there yet
+        void clear();
+        std::size_t size() const { return count_; }
+        const Memory& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+
+    private:
+        static constexpr std::size_t kBlock = 32;
+        std::size_t slot_of(const runtime::Buffer* buffer) const;
+        void grow();
+
+        std::vector<std::unique_ptr<Memory[]>> blocks_;
+        std::size_t count_ = 0;
+        std::vector<Memory*> slots_;  // a power of two, at most half of them taken
+        int shift_ = 64;              // of a hash, to a slot
+    };
+
+    Memories memories_;
     std::uint64_t entry_ = 0;
     bool may_overlap_ = false;    // two needs of this entry lie in one memory
     std::vector<NeedPtr> added_;  // by this entry
