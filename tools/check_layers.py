@@ -41,6 +41,9 @@ GUARDED = {
     r"(Python\.h|nanobind/)": r"src/(frontend|bindings)/",
     r"cuda\.h|cuda_runtime": r"src/runtime/cuda/",
     r"sleef\.h": r"src/runtime/cpu/",
+    # A device is used through runtime/device.h and runtime/executable.h; these set the threads of the CPU, ask for its
+    # features, and make a second one for tests.
+    r"runtime/cpu/": r"src/runtime/|src/bindings/python/(settings|device)\.cpp$|src/embed/program\.cpp$",
     r"tbb/|oneapi/": r"src/runtime/",
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ public:
 
     // What emission depends on. Throws UsageError where LLVM does not know the processor.
     virtual codegen::TargetInfo describe(const Target& target) const = 0;
+    // How many states of one loop an adjoint may keep in a thread, where threads have no stack that grows; else empty.
+    virtual std::optional<std::int64_t> stack_slots() const { return {}; }
     // LLVM's passes over one lowered module. Level 0 leaves it alone, 1 tidies it, 2 adds what works on loops and
     // memory, 3 adds unrolling. Sets triple, data layout and attributes of functions first.
     virtual void optimize(llvm::Module& module, const Target& target, int level) const = 0;

@@ -54,6 +54,8 @@ const Backend& backend(Target::Kind kind) {
     return cpu_backend();
 }
 
+std::optional<std::int64_t> stack_slots(const Target& target) { return backend(target.kind).stack_slots(); }
+
 codegen::TargetInfo describe(const Target& target) { return backend(target.kind).describe(target); }
 
 Binary compile(const ir::Module& module, const Options& options, const Digest& key) {

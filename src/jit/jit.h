@@ -2,6 +2,7 @@
 // content-addressed disk cache in front of it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,10 @@ namespace weft::jit {
 const Target& host_target();
 // What emission depends on there.
 codegen::TargetInfo describe(const Target& target);
+
+// How many states of one loop an adjoint may keep in a thread there (transform::AdjointOptions); empty where threads
+// have stacks that grow.
+std::optional<std::int64_t> stack_slots(const Target& target);
 
 // Names of the processor's features that code for a CPU may use, beyond those that every machine of its kind has.
 std::vector<std::string> required_features(const Target& target);

@@ -7,7 +7,6 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "program/fault.h"
-#include "runtime/cpu/kernel.h"
 #include "sema/sema.h"
 #include "support/error.h"
 
@@ -222,8 +221,7 @@ void HostFunction::set_target(std::byte* block, const Place& place, void* memory
 
 void HostFunction::run(const std::byte* block) const {
     Fault fault{};
-    const LaunchContext context{{1, 1, 1, 1}, &fault};
-    static_cast<const runtime::CpuKernel*>(kernel_->loaded)->entry()(block, &context, 0, 1);
+    kernel_->loaded->call(block, fault);
     if (fault.claimed) throw_fault_of_builtin(*kernel_, fault, "wp." + name_);
 }
 

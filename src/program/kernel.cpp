@@ -123,6 +123,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
     lowering.stack_bytes = settings().gradient_loop_bytes;
+    lowering.stack_slots = jit::stack_slots(code_options.target);
     return result;
 }
 

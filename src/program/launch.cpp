@@ -6,7 +6,6 @@
 
 #include "program/gradient_claim.h"
 #include "program/settings.h"
-#include "runtime/cpu/private_gradients.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -99,14 +98,14 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
 
 // Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
 bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint, const std::byte* block,
-                             std::int64_t threads) {
+                             std::int64_t threads, const runtime::Device& device) {
     if (variant.serial || variant.finite || settings().deterministic) return false;
     std::vector<runtime::GradientView> scattered;
     for (const auto& [parameter, additions] : adjoint.scattered) {
         const auto at = static_cast<std::size_t>(parameter);
         scattered.push_back({&view_at(block, adjoint.layout.offsets[at]), adjoint.parameter_types[at], additions});
     }
-    return runtime::pays_to_own(scattered, threads);
+    return device.pays_to_own(scattered, threads);
 }
 
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
@@ -128,7 +127,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (!what.tangents) {
         variant.single = grid.count == 1;
         variant.private_gradients =
-            !arranged.overlapping && wants_private_gradients(variant, facts, block.data(), grid.count);
+            !arranged.overlapping && wants_private_gradients(variant, facts, block.data(), grid.count, *what.device);
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);

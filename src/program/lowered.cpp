@@ -74,7 +74,8 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     transform::PipelineOptions pipeline;
     pipeline.launch_rank = options.launch_rank;
     if (!options.gradients.empty())
-        pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1};
+        pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1,
+                            options.stack_slots};
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.keeps_returned = options.keeps_returned;
     pipeline.noalias = options.noalias;

@@ -26,6 +26,7 @@ struct LoweringOptions {
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
     std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
+    std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, where the target asks for it
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ namespace weft::runtime {
 class Device;
 class Primitives;
 struct CopyPlan;
+struct GradientView;
 
 class Stream {
 public:
@@ -65,6 +67,10 @@ public:
     virtual void store(void* to, const void* from, std::int64_t size_bytes) = 0;
 
     virtual Primitives& primitives() = 0;
+
+    // Whether it pays that each worker of a launch of so many threads gets these gradients of its own
+    // (LaunchOptions::private_gradients). It does not on a device without workers.
+    virtual bool pays_to_own(std::span<const GradientView>, std::int64_t /*threads*/) const { return false; }
 
     virtual std::int64_t total_memory() const = 0;  // bytes; 0 where nobody knows
     virtual std::int64_t free_memory() const = 0;

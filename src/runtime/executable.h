@@ -25,6 +25,13 @@ struct PrivateGradient {
     Type array;
 };
 
+// One that a launch may give its workers of their own, as the block of its arguments shows it.
+struct GradientView {
+    const ArrayView* view;
+    Type array;
+    std::int64_t additions;  // of one thread
+};
+
 struct LaunchOptions {
     // What checks find, and who first wrote what is not finite: filled at the latest when the stream has been
     // synchronized. Null where nobody asks.
@@ -48,6 +55,10 @@ public:
     // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const = 0;
+
+    // One thread in memory of the host, on the caller's own, done when the call returns. Throws InternalError where the
+    // device's code does not run there.
+    virtual void call(const std::byte* arguments, Fault& fault) const;
 
 protected:
     LoadedKernel(KernelEntry description, double cost_ns, bool is_ordered)

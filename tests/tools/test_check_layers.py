@@ -17,6 +17,8 @@ import pytest
         ("src/runtime/cpu/pool.cpp", "<llvm/Support/Error.h>", "may be included only from"),
         ("src/program/launch.cpp", "<Python.h>", "Python.h may be included only from"),
         ("src/ir/ir.cpp", '"ir.h"', 'write "ir/ir.h"'),
+        ("src/program/launch.cpp", '"runtime/cpu/pool.h"', "runtime/cpu/pool.h may be included only from"),
+        ("src/bindings/python/settings.cpp", '"runtime/cpu/pool.h"', None),
         ("src/kitchen/sink.cpp", "<vector>", "the room 'kitchen' is not in the table"),
     ],
 )

@@ -10,6 +10,7 @@
 #include "runtime/cpu/copy.h"
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/primitives/primitives.h"
+#include "runtime/cpu/private_gradients.h"
 
 namespace weft::runtime {
 namespace {
@@ -135,6 +136,10 @@ Primitives& CpuDevice::primitives() {
     if (DeferredStream* const stream = deferred()) stream->synchronize();
     static CpuPrimitives primitives;
     return primitives;
+}
+
+bool CpuDevice::pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) const {
+    return runtime::pays_to_own(gradients, threads);
 }
 
 std::int64_t CpuDevice::total_memory() const { return pages(_SC_PHYS_PAGES); }

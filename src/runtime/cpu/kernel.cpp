@@ -104,4 +104,9 @@ bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, c
     return finished;
 }
 
+void CpuKernel::call(const std::byte* arguments, Fault& fault) const {
+    const LaunchContext context{{1, 1, 1, 1}, &fault};
+    entry_(arguments, &context, 0, 1);
+}
+
 }  // namespace weft::runtime

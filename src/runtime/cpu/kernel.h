@@ -15,6 +15,7 @@ public:
     KernelEntryPoint entry() const { return entry_; }
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
+    void call(const std::byte* arguments, Fault& fault) const override;
 
 private:
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;

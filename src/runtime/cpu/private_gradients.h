@@ -19,12 +19,6 @@
 
 namespace weft::runtime {
 
-struct GradientView {
-    const ArrayView* view;
-    Type array;
-    std::int64_t additions;  // of one thread
-};
-
 // Whether these gradients are there, packed, and small beside a launch of so many threads.
 bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads);
 

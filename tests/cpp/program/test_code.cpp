@@ -1,7 +1,14 @@
 // What is made of one analysed kernel, and when.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "program/code.h"
+#include "program/grid.h"
+#include "program/run.h"
+#include "runtime/device.h"
+#include "support/error.h"
 
 namespace weft::program {
 namespace {
@@ -64,6 +71,52 @@ TEST(KernelCode, what_is_derived_comes_from_the_kernel_as_it_was_analysed) {
     ASSERT_EQ(lowered->contents.size(), 2u);
     EXPECT_FALSE(lowered->contents[0].before || lowered->contents[1].before);
     EXPECT_TRUE(code.lowered({})->contents.empty());
+}
+
+// The loop of a target whose threads have no stack that grows: x ** n, for n that only the launch knows.
+constexpr const char* kPower = R"(
+kernel @power(%x: array<f64, 1>, %n: i32, %y: array<f64, 1>) tid 1 {
+  %i = tid 0
+  %zero = constant 0 : i32
+  %one = constant 1 : i32
+  %start = constant 1 : f64
+  %v = load %x[%i]
+  %p = for %k = %zero to %n step %one carry (%s = %start) {
+    %q = mul %s, %v
+    yield %q
+  }
+  store %y[%i], %p
+  return
+}
+)";
+
+TEST(KernelCode, of_an_adjoint_keeps_as_many_states_as_the_target_allows) {
+    KernelCode code(ir::parse(kPower));
+    CompileOptions growing = uncached();
+    growing.lowering.gradients.assign(3, transform::Gradient::used);
+    CompileOptions bounded = growing;
+    bounded.lowering.stack_slots = 3;
+    const auto has_stack = [&](const CompileOptions& options) {
+        return ir::print(*code.lowered(options.lowering)->module).find(" stack ") != std::string::npos;
+    };
+    EXPECT_TRUE(has_stack(growing));
+    EXPECT_FALSE(has_stack(bounded));
+    EXPECT_NE(code.compiled(growing), code.compiled(bounded));
+    for (const CompileOptions& options : {growing, bounded}) {
+        const auto compiled = code.compiled(options);
+        double x[] = {1.5, 0.5}, y[] = {0.0, 0.0}, dx[] = {0.0, 0.0}, dy[] = {1.0, 10.0};
+        std::vector<std::byte> block(static_cast<std::size_t>(compiled->layout.size_bytes));
+        view_at(block.data(), compiled->layout.offsets[0]) = {x, dx, {2}, {8}};
+        view_at(block.data(), compiled->layout.offsets[2]) = {y, dy, {2}, {8}};
+        const std::int32_t n = 20;
+        std::memcpy(block.data() + compiled->layout.offsets[1], &n, sizeof n);
+        const std::int64_t dim[] = {2};
+        run(*compiled, runtime::host_device().default_stream(), block.data(), make_grid(dim, 1, "power"));
+        EXPECT_NEAR(dx[0], 20 * std::pow(1.5, 19), 1e-9);
+        EXPECT_NEAR(dx[1], 200 * std::pow(0.5, 19), 1e-15);
+    }
+    bounded.lowering.stack_slots = 1;
+    EXPECT_THROW(code.lowered(bounded.lowering), CompileError);
 }
 
 }  // namespace
