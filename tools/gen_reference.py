@@ -63,7 +63,7 @@ SECTIONS = {
     "Other libraries": (
         "Arrays of PyTorch, JAX, Paddle and whatever has DLPack.",
         "from_torch to_torch from_paddle to_paddle from_jax to_jax device_from_jax device_to_jax dtype_from_jax "
-        "dtype_to_jax from_dlpack to_dlpack",
+        "dtype_to_jax from_dlpack to_dlpack dlpack.",
     ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md).",

@@ -105,7 +105,7 @@ def init() -> None:
 _PYTHON_TYPES = {"float": float, "int": int}
 
 # Modules that are imported when first asked for.
-_MODULES = ("autograd", "context", "geometry", "jax", "optim", "render", "sparse", "utils")
+_MODULES = ("autograd", "context", "dlpack", "geometry", "jax", "optim", "render", "sparse", "utils")
 
 # Found in these modules when first asked for.
 _LATER = {
