@@ -250,6 +250,22 @@ std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, co
 
 // ---- the buffer protocol ----
 
+namespace {
+
+// Whether the first index runs fastest, without gaps.
+bool is_fortran_order(const Layout& layout, std::int64_t bytes) {
+    std::int64_t step = bytes;
+    for (int i = 0; i < layout.ndim; ++i)
+        if (layout.shape[i] == 0) return true;
+    for (int i = 0; i < layout.ndim; ++i) {
+        if (layout.shape[i] > 1 && layout.strides[i] != step) return false;
+        step *= layout.shape[i];
+    }
+    return true;
+}
+
+}  // namespace
+
 int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     buffer->obj = nullptr;
     try {
@@ -257,12 +273,13 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
         require_plain(array.dtype, "memoryview()");
         if (!array.device->is_host_memory)
             throw UsageError("memoryview()", "the array is on '" + array.device->alias + "'. help: .numpy() copies it");
-        bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-        bool wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || !wants_strides;
-        bool wants_fortran = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS;
+        const auto asks = [&](int flag) { return (flags & flag) == flag; };
+        const bool wants_strides = asks(PyBUF_STRIDES);
         auto layout = std::make_unique<Layout>(full_layout(array));
-        bool is_fortran = layout->ndim <= 1 && array.is_contiguous();
-        if ((wants_c && !array.is_contiguous()) || (wants_fortran && !is_fortran)) {
+        const bool is_c = array.is_contiguous();
+        const bool is_fortran = is_fortran_order(*layout, info(array.dtype.scalar()).bytes());
+        if (((asks(PyBUF_C_CONTIGUOUS) || !wants_strides) && !is_c) || (asks(PyBUF_F_CONTIGUOUS) && !is_fortran) ||
+            (asks(PyBUF_ANY_CONTIGUOUS) && !is_c && !is_fortran)) {
             throw UsageError("memoryview()", "the array is not contiguous. help: contiguous()");
         }
         static char empty[1];
