@@ -31,7 +31,11 @@ REQUIRED_PACKAGES = {
     "libsleef-dev": "SLEEF, SIMD mathematics",
     "libblis-serial-dev": "BLIS, products of matrices",
 }
-TEST_PACKAGES = {"libgtest-dev": "GoogleTest, for the C++ tests"}
+TEST_PACKAGES = {
+    "libgtest-dev": "GoogleTest, for the C++ tests",
+    "openmpi-bin": "Open MPI, for the tests of several processes",
+    "libopenmpi-dev": "Open MPI's library under the name that mpi4py looks for",
+}
 # Not needed, but worth having.
 HELPFUL_PACKAGES = {
     "lld-22": "links several times as fast as GNU ld",

@@ -21,7 +21,8 @@ def test_missing_packages_are_installed_after_an_update_of_the_lists(setup_tool,
     setup_tool.install_system_packages(has_tests=True)
     update, install = setup_tool.commands
     assert update[:4] == ("sudo", "-n", "apt-get", "update")
-    assert {"install", *setup_tool.REQUIRED_PACKAGES, "libgtest-dev", *setup_tool.HELPFUL_PACKAGES} <= set(install)
+    tests = {"libgtest-dev", "openmpi-bin", "libopenmpi-dev"}
+    assert {"install", *setup_tool.REQUIRED_PACKAGES, *tests, *setup_tool.HELPFUL_PACKAGES} <= set(install)
 
 
 def test_without_the_right_to_install_everything_missing_is_listed_at_once(setup_tool, monkeypatch):
