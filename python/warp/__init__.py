@@ -105,7 +105,19 @@ def init() -> None:
 _PYTHON_TYPES = {"float": float, "int": int}
 
 # Modules that are imported when first asked for.
-_MODULES = ("autograd", "context", "dlpack", "geometry", "jax", "optim", "render", "sparse", "utils")
+_MODULES = (
+    "autograd",
+    "context",
+    "dlpack",
+    "geometry",
+    "jax",
+    "optim",
+    "paddle",
+    "render",
+    "sparse",
+    "torch",
+    "utils",
+)
 
 # Found in these modules when first asked for.
 _LATER = {
@@ -122,6 +134,10 @@ _LATER = {
         "warp._devices.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
             TextureResourceFlags""",
         "warp.errors": "WarpDeterminismError",
+        "warp._interop.paddle": """device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle
+            stream_from_paddle stream_to_paddle""",
+        "warp._interop.torch": """device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch
+            stream_to_torch""",
         "warp._devices.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if
             capture_launch capture_while""",
         "warp._arrays.arrays": "fixedarray from_ptr transform_expand",

@@ -14,6 +14,7 @@ __all__ = [
     "Stream",
     "get_event_elapsed_time",
     "get_stream",
+    "no_stream",
     "record_event",
     "set_stream",
     "synchronize_event",
@@ -23,7 +24,8 @@ __all__ = [
 ]
 
 
-def _no_stream(api: str, device: Any = None) -> Exception:
+def no_stream(api: str, device: Any = None) -> Exception:
+    """The error for what needs a stream of a device that has none."""
     name = get_device(device).alias
     message = f"{api}: device {name!r} has no streams and events: work on it is done when the call returns. "
     return _usage_error(message + "help: leave it out where device.is_cpu", RuntimeError)
@@ -37,7 +39,7 @@ class Stream:
     """
 
     def __init__(self, device: Any = None, **options: Any):
-        raise _no_stream("Stream()", device)
+        raise no_stream("Stream()", device)
 
 
 class Event:
@@ -48,7 +50,7 @@ class Event:
     """
 
     def __init__(self, device: Any = None, cuda_event: Any = None, enable_timing: bool = False, **options: Any):
-        raise _no_stream("Event()", device)
+        raise no_stream("Event()", device)
 
 
 def _expect(value: Any, kind: type, api: str) -> None:
@@ -58,12 +60,12 @@ def _expect(value: Any, kind: type, api: str) -> None:
 
 def get_stream(device: Any = None) -> Stream:
     """The current stream of a CUDA device; UsageError (a RuntimeError) for the CPU."""
-    raise _no_stream("get_stream()", device)
+    raise no_stream("get_stream()", device)
 
 
 def set_stream(stream: Any, device: Any = None, sync: bool = False) -> None:
     """Makes a stream the current one of a CUDA device; UsageError (a RuntimeError) for the CPU."""
-    raise _no_stream("set_stream()", device)
+    raise no_stream("set_stream()", device)
 
 
 def synchronize_stream(stream_or_device: Any = None) -> None:
@@ -78,24 +80,24 @@ def synchronize_event(event: Event) -> None:
 
 def record_event(event: Event | None = None, external: bool = False) -> Event:
     """Records an event in the current stream; UsageError (a RuntimeError) for the CPU."""
-    raise _no_stream("record_event()")
+    raise no_stream("record_event()")
 
 
 def wait_event(event: Event, external: bool = False) -> None:
     """Makes the current stream wait for an event; UsageError (a RuntimeError) for the CPU."""
-    raise _no_stream("wait_event()")
+    raise no_stream("wait_event()")
 
 
 def wait_stream(other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
     """Makes the current stream wait for another; UsageError (a RuntimeError) for the CPU."""
-    raise _no_stream("wait_stream()")
+    raise no_stream("wait_stream()")
 
 
 def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
     """Milliseconds between two events of one device."""
     for event in (start_event, end_event):
         _expect(event, Event, "get_event_elapsed_time()")
-    raise _no_stream("get_event_elapsed_time()")
+    raise no_stream("get_event_elapsed_time()")
 
 
 class ScopedStream:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from warp import _weft
 from warp._interop.library import import_library
+from warp._interop.parameters import Parameter, extents, parameters_of
 
 __all__ = ["CountingJaxKernel", "JaxKernel"]
 
@@ -32,30 +32,6 @@ class _Registration:
             cls.done = True
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    name: str
-    type: str  # as annotations are written
-    ndim: int | None  # of an array
-    scalar: str
-    inner: tuple[int, ...]  # extents of the elements
-
-    @property
-    def is_array(self) -> bool:
-        return self.ndim is not None
-
-    @property
-    def is_smooth(self) -> bool:
-        return "float" in self.scalar
-
-
-def _extents(value: Any, what: str) -> tuple[int, ...]:
-    extents = (value,) if hasattr(value, "__index__") else tuple(value)
-    if not extents or not all(hasattr(extent, "__index__") for extent in extents):
-        raise UsageError(f"jax_kernel(): {what} is {value!r}, expected an int or a tuple of ints")
-    return tuple(extent.__index__() for extent in extents)
-
-
 class JaxKernel:
     """A kernel as a function of arrays of JAX; made by :func:`warp.jax_kernel`."""
 
@@ -71,7 +47,7 @@ class JaxKernel:
     ):
         self.kernel = kernel
         self.name = kernel.key if hasattr(kernel, "key") else str(kernel)
-        self._parameters = [_Parameter(*row) for row in _weft.xla_parameters(kernel)]
+        self._parameters = parameters_of(kernel, "jax_kernel()", "JAX")
         names = [parameter.name for parameter in self._parameters]
         self._in_out = tuple(in_out_argnames or ())
         for name in self._in_out:
@@ -108,7 +84,7 @@ class JaxKernel:
         call = _Call(self, inputs, outputs, arrays, values, dims, shapes, vmap_method or self._vmap_method)
         return call.run()
 
-    def _split(self, given: int) -> tuple[list[_Parameter], list[_Parameter]]:
+    def _split(self, given: int) -> tuple[list[Parameter], list[Parameter]]:
         """The parameters that are inputs and those that are outputs; some may be both."""
         count = len(self._parameters)
         num_outputs = count - given if self._num_outputs is None else self._num_outputs
@@ -139,7 +115,7 @@ class JaxKernel:
     def _names(self, count: int) -> str:
         return ", ".join(f"'{parameter.name}'" for parameter in self._parameters[:count])
 
-    def _read_inputs(self, inputs: list[_Parameter], args: Sequence[Any]) -> tuple[dict, dict, tuple[int, ...]]:
+    def _read_inputs(self, inputs: list[Parameter], args: Sequence[Any]) -> tuple[dict, dict, tuple[int, ...]]:
         """Arrays and other values by name, and the shape of the first array as it was given, without its elements'.
 
         Dimensions before those that a parameter has become its first.
@@ -181,14 +157,14 @@ class JaxKernel:
             raise self._error("expected at least one array among the inputs", TypeError)
         return arrays, values, leading or ()
 
-    def _grid(self, launch_dims: Any, inputs: list[_Parameter], arrays: dict) -> tuple[int, ...]:
+    def _grid(self, launch_dims: Any, inputs: list[Parameter], arrays: dict) -> tuple[int, ...]:
         if launch_dims is not None:
-            return _extents(launch_dims, "launch_dims")
+            return extents(launch_dims, "jax_kernel(): launch_dims")
         first = next(parameter for parameter in inputs if parameter.is_array)
         return tuple(arrays[first.name].shape[: first.ndim])
 
     def _output_shapes(
-        self, outputs: list[_Parameter], output_dims: Any, launch_dims: Any, dims: tuple, arrays: dict, leading: tuple
+        self, outputs: list[Parameter], output_dims: Any, launch_dims: Any, dims: tuple, arrays: dict, leading: tuple
     ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Of each output the shape that the kernel sees and the one that the caller gets, both without elements'."""
         shapes = []
@@ -199,7 +175,7 @@ class JaxKernel:
                 continue
             wanted = output_dims.get(parameter.name) if isinstance(output_dims, Mapping) else output_dims
             if wanted is not None:
-                shown = _extents(wanted, f"output_dims of '{parameter.name}'")
+                shown = extents(wanted, f"jax_kernel(): output_dims of '{parameter.name}'")
             else:
                 shown = dims if launch_dims is not None else leading
             extra = len(shown) - parameter.ndim + 1

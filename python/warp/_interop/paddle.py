@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
+from warp import _weft
+from warp._devices.streams import Stream, no_stream
 from warp._interop.library import import_library
+from warp._weft import Device, get_device, usage_error
 
-__all__ = ["from_capsule", "gradient_of", "tensor_type", "with_gradient"]
+__all__ = [
+    "device_from_paddle",
+    "device_to_paddle",
+    "dtype_from_paddle",
+    "dtype_is_compatible",
+    "dtype_to_paddle",
+    "from_capsule",
+    "is_grad_enabled",
+    "new_gradient",
+    "stream_from_paddle",
+    "stream_to_paddle",
+    "tensor_type",
+    "with_gradient",
+]
+
+
+# ---- what C++ asks for ----
 
 
 def tensor_type() -> type:
     return import_library("paddle").Tensor
 
 
-def gradient_of(tensor: Any) -> Any:
-    """The tensor's gradient, made and set where there is none yet; None where it is not ours to set (see torch.py)."""
-    paddle = import_library("paddle")
-    if not tensor.is_leaf or not paddle.is_grad_enabled():
-        return None
-    if tensor.grad is None and not tensor.stop_gradient:
-        tensor.grad = paddle.zeros_like(tensor)
+def is_grad_enabled() -> bool:
+    return import_library("paddle").is_grad_enabled()
+
+
+def new_gradient(tensor: Any) -> Any:
+    """Zeros, set as the gradient of a tensor."""
+    tensor.grad = import_library("paddle").zeros_like(tensor)
     return tensor.grad
 
 
@@ -34,3 +53,112 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
 def from_capsule(capsule: Any) -> Any:
     """For releases of Paddle without the C exchange API."""
     return import_library("paddle").utils.dlpack.from_dlpack(capsule)
+
+
+# ---- devices ----
+
+
+def _place_name(place: Any) -> str | None:
+    """`"cpu"`, `"gpu:0"` or another name of Paddle; None for what is no place."""
+    if isinstance(place, str):
+        return place.lower()
+    text = str(place)  # "Place(cpu)", "Place(gpu:0)", "Place(gpu_pinned)"
+    is_place = text.startswith("Place(") and type(place).__module__.startswith("paddle")
+    return text.removeprefix("Place(").removesuffix(")") if is_place else None
+
+
+def device_from_paddle(paddle_device: Any) -> Device:
+    """The device of a place of Paddle (``paddle.CPUPlace()``, ``tensor.place``) or of its name: ``"cpu"``, ``"gpu:0"``.
+
+    Raises:
+        UsageError (a RuntimeError): it is no place, or one that is not here.
+    """
+    import_library("paddle")
+    name = _place_name(paddle_device)
+    if name in ("cpu", "gpu_pinned"):
+        return get_device("cpu")
+    kind, _, index = (name or "").partition(":")
+    if kind == "gpu" and (index.isdecimal() or not index):
+        return get_device(f"cuda:{index}" if index else "cuda")
+    raise usage_error(
+        f"device_from_paddle(): Weft has no device for {paddle_device!r}, expected a place, 'cpu' or 'gpu:0'",
+        RuntimeError,
+    )
+
+
+def device_to_paddle(device: Any = None) -> str:
+    """The name that Paddle has for a device: ``"cpu"``, ``"gpu:0"``.
+
+    Args:
+        device: a device or its name; the default device where it is None.
+    Raises:
+        UsageError (a RuntimeError): there is no such device.
+    """
+    found = get_device(device)
+    return "cpu" if found.is_cpu else f"gpu:{found.ordinal}"
+
+
+# ---- types ----
+
+
+def dtype_from_paddle(paddle_dtype: Any) -> type:
+    """The scalar type of a dtype of Paddle: ``wp.float32`` of ``paddle.float32``.
+
+    Raises:
+        UsageError (a TypeError): it is none, or Weft has no such numbers (complex ones).
+    """
+    paddle = import_library("paddle")
+    if isinstance(paddle_dtype, paddle.dtype):
+        name = str(paddle_dtype).removeprefix("paddle.")
+        found = next((t for t in _weft.scalar_types() if t.__name__ == name), None)
+        if found is not None:
+            return found
+    raise usage_error(
+        f"dtype_from_paddle(): Weft has no type for {paddle_dtype!r}, expected a dtype of Paddle: bool, integers or "
+        "floats of 8 to 64 bits",
+        TypeError,
+    )
+
+
+def dtype_to_paddle(warp_dtype: Any) -> Any:
+    """The dtype of Paddle for a scalar type. Unsigned integers of 16, 32 and 64 bits become signed ones of their size,
+    which Paddle has not.
+
+    Raises:
+        UsageError (a TypeError): it is no scalar type.
+    """
+    return getattr(import_library("paddle"), _weft.tensor_scalar(warp_dtype, "dtype_to_paddle()"))
+
+
+def dtype_is_compatible(paddle_dtype: Any, warp_dtype: Any) -> bool:
+    """Whether ``wp.from_paddle`` takes a tensor of this dtype of Paddle as an array of this dtype: the numbers are the
+    same, or integers of one size, or bytes and bool. Of vectors and matrices the components count.
+
+    Raises:
+        UsageError (a TypeError): one of them is no type of numbers of Weft.
+    """
+    return _weft.can_stand_for(dtype_from_paddle(paddle_dtype), warp_dtype)
+
+
+# ---- streams ----
+
+
+def stream_from_paddle(stream_or_device: Any = None) -> Stream:
+    """The stream of a ``paddle.device.cuda.Stream``, or the current one of a place; none is made, nothing waits.
+
+    Raises:
+        UsageError (a RuntimeError): the device has no streams; the CPU has none.
+    """
+    import_library("paddle")
+    place = getattr(stream_or_device, "device", stream_or_device)
+    raise no_stream("stream_from_paddle()", None if place is None else device_from_paddle(place))
+
+
+def stream_to_paddle(stream_or_device: Any = None) -> Any:
+    """The stream of Paddle for a stream, or for the current one of a device; none is made, nothing waits.
+
+    Raises:
+        UsageError (a RuntimeError): the device has no streams; the CPU has none.
+    """
+    import_library("paddle")
+    raise no_stream("stream_to_paddle()", stream_or_device)

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
+from warp import _weft
+from warp._devices.streams import Stream, no_stream
 from warp._interop.library import import_library
+from warp._weft import Device, get_device, usage_error
 
-__all__ = ["from_capsule", "gradient_of", "tensor_type", "with_gradient"]
+__all__ = [
+    "device_from_torch",
+    "device_to_torch",
+    "dtype_from_torch",
+    "dtype_is_compatible",
+    "dtype_to_torch",
+    "from_capsule",
+    "is_grad_enabled",
+    "new_gradient",
+    "stream_from_torch",
+    "stream_to_torch",
+    "tensor_type",
+    "with_gradient",
+]
+
+
+# ---- what C++ asks for ----
 
 
 def tensor_type() -> type:
     return import_library("torch").Tensor
 
 
-def gradient_of(tensor: Any) -> Any:
-    """The tensor's gradient, made and set where there is none yet; None where it is not ours to set.
+def is_grad_enabled() -> bool:
+    return import_library("torch").is_grad_enabled()
 
-    A gradient that is set inside of torch.autograd.Function or a custom operator would be added to what that returns,
-    and the gradient of a tensor that was computed is none of its attributes.
-    """
-    torch = import_library("torch")
-    if not tensor.is_leaf or not torch.is_grad_enabled():
-        return None
-    if tensor.grad is None and tensor.requires_grad:
-        tensor.grad = torch.zeros_like(tensor, requires_grad=False)
+
+def new_gradient(tensor: Any) -> Any:
+    """Zeros, set as the gradient of a tensor."""
+    tensor.grad = import_library("torch").zeros_like(tensor, requires_grad=False)
     return tensor.grad
 
 
@@ -38,3 +53,107 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
 def from_capsule(capsule: Any) -> Any:
     """For releases of PyTorch without the C exchange API."""
     return import_library("torch").utils.dlpack.from_dlpack(capsule)
+
+
+# ---- devices ----
+
+
+def device_from_torch(torch_device: Any) -> Device:
+    """The device of a ``torch.device`` or of its name, such as ``"cpu"`` or ``"cuda:0"``.
+
+    Raises:
+        UsageError (a RuntimeError): it is no device of PyTorch, or one that is not here.
+    """
+    torch = import_library("torch")
+    try:
+        device = torch.device(torch_device)
+    except (RuntimeError, TypeError):
+        raise usage_error(
+            f"device_from_torch(): {torch_device!r} is no device of PyTorch, expected torch.device, 'cpu' or 'cuda:0'",
+            RuntimeError,
+        ) from None
+    if device.type not in ("cpu", "cuda"):
+        raise usage_error(
+            f"device_from_torch(): Weft has no device for {str(device)!r}, expected 'cpu' or 'cuda:0'", RuntimeError
+        )
+    return get_device("cpu" if device.type == "cpu" else str(device))
+
+
+def device_to_torch(device: Any = None) -> str:
+    """The name that PyTorch has for a device: ``"cpu"``, ``"cuda:0"``.
+
+    Args:
+        device: a device or its name; the default device where it is None.
+    Raises:
+        UsageError (a RuntimeError): there is no such device.
+    """
+    found = get_device(device)
+    return "cpu" if found.is_cpu else found.alias
+
+
+# ---- types ----
+
+
+def dtype_from_torch(torch_dtype: Any) -> type:
+    """The scalar type of a ``torch.dtype``: ``wp.float32`` of ``torch.float32``.
+
+    Raises:
+        UsageError (a TypeError): it is none, or Weft has no such numbers (complex and quantized ones).
+    """
+    torch = import_library("torch")
+    if isinstance(torch_dtype, torch.dtype):
+        name = str(torch_dtype).removeprefix("torch.")
+        found = next((t for t in _weft.scalar_types() if t.__name__ == name), None)
+        if found is not None:
+            return found
+    raise usage_error(
+        f"dtype_from_torch(): Weft has no type for {torch_dtype!r}, expected a torch.dtype: bool, integers or floats "
+        "of 8 to 64 bits",
+        TypeError,
+    )
+
+
+def dtype_to_torch(warp_dtype: Any) -> Any:
+    """The ``torch.dtype`` of a scalar type. Unsigned integers of 16, 32 and 64 bits become signed ones of their size,
+    since PyTorch computes little with the others.
+
+    Raises:
+        UsageError (a TypeError): it is no scalar type.
+    """
+    return getattr(import_library("torch"), _weft.tensor_scalar(warp_dtype, "dtype_to_torch()"))
+
+
+def dtype_is_compatible(torch_dtype: Any, warp_dtype: Any) -> bool:
+    """Whether ``wp.from_torch`` takes a tensor of this ``torch.dtype`` as an array of this dtype: the numbers are the
+    same, or integers of one size, or bytes and bool. Of vectors and matrices the components count.
+
+    Raises:
+        UsageError (a TypeError): one of them is no type of numbers of Weft.
+    """
+    return _weft.can_stand_for(dtype_from_torch(torch_dtype), warp_dtype)
+
+
+# ---- streams ----
+
+
+def stream_from_torch(stream_or_device: Any = None) -> Stream:
+    """The stream of a ``torch.cuda.Stream``, or the current one of a device of PyTorch; none is made, nothing waits.
+
+    Raises:
+        UsageError (a RuntimeError): the device has no streams; the CPU has none.
+    """
+    torch = import_library("torch")
+    if isinstance(stream_or_device, torch.Stream):
+        stream_or_device = stream_or_device.device
+    device = None if stream_or_device is None else device_from_torch(stream_or_device)
+    raise no_stream("stream_from_torch()", device)
+
+
+def stream_to_torch(stream_or_device: Any = None) -> Any:
+    """The ``torch.cuda.Stream`` of a stream, or of the current one of a device; none is made, nothing waits.
+
+    Raises:
+        UsageError (a RuntimeError): the device has no streams; the CPU has none.
+    """
+    import_library("torch")
+    raise no_stream("stream_to_torch()", stream_or_device)

@@ -253,34 +253,59 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
     return result;
 }
 
-const dlpack::ExchangeApi* exchange_api(PyTypeObject* type) {
-    struct Known {
-        PyTypeObject* type;  // a reference, so that no other class gets its address
-        const dlpack::ExchangeApi* api;
-    };
-    static std::array<Known, 64> known{};  // guarded by the GIL
+namespace {
+
+struct KnownClass {
+    PyTypeObject* type;  // a reference, so that no other class gets its address
+    const dlpack::ExchangeApi* api;
+    PyCFunction is_negated;  // torch's is_neg(); null where the class has none
+};
+
+KnownClass known_class(PyTypeObject* type) {
+    static std::array<KnownClass, 64> known{};  // guarded by the GIL
     static std::size_t count = 0;
     for (std::size_t i = 0; i < count; ++i)
-        if (known[i].type == type) return known[i].api;
-    nb::object capsule =
-        nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), dlpack::kExchangeAttribute));
-    const dlpack::ExchangeApi* api = nullptr;
-    if (!capsule.is_valid()) {
-        PyErr_Clear();
-    } else if (PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeCapsule)) {
-        void* found = PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeCapsule);
-        for (auto* header = static_cast<dlpack::ExchangeApi::Header*>(found); header; header = header->previous) {
+        if (known[i].type == type) return known[i];
+    KnownClass found{type, nullptr, nullptr};
+    const auto attribute = [&](const char* name) {
+        nb::object value = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name));
+        if (!value.is_valid()) PyErr_Clear();
+        return value;
+    };
+    const nb::object capsule = attribute(dlpack::kExchangeAttribute);
+    if (capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeCapsule)) {
+        void* first = PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeCapsule);
+        for (auto* header = static_cast<dlpack::ExchangeApi::Header*>(first); header; header = header->previous) {
             if (header->version.major != dlpack::kVersion.major) continue;
-            api = reinterpret_cast<const dlpack::ExchangeApi*>(header);
+            found.api = reinterpret_cast<const dlpack::ExchangeApi*>(header);
             break;
         }
     }
-    constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
-    if (count < (api ? known.size() : kMostWithout)) {
-        Py_INCREF(type);
-        known[count++] = {type, api};
+    if (found.api) {
+        const nb::object method = attribute("is_neg");
+        if (method.is_valid() && Py_IS_TYPE(method.ptr(), &PyMethodDescr_Type)) {
+            const PyMethodDef* definition = reinterpret_cast<PyMethodDescrObject*>(method.ptr())->d_method;
+            if (definition->ml_flags == METH_NOARGS) found.is_negated = definition->ml_meth;
+        }
     }
-    return api;
+    constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
+    if (count < (found.api ? known.size() : kMostWithout)) {
+        Py_INCREF(type);
+        known[count++] = found;
+    }
+    return found;
+}
+
+}  // namespace
+
+const dlpack::ExchangeApi* exchange_api(PyTypeObject* type) { return known_class(type).api; }
+
+bool is_negated(nb::handle tensor) {
+    const PyCFunction question = known_class(Py_TYPE(tensor.ptr())).is_negated;
+    if (!question) return false;
+    const nb::object answer = nb::steal(question(tensor.ptr(), nullptr));
+    if (!answer.is_valid()) throw nb::python_error();
+    return answer.ptr() == Py_True;
 }
 
 }  // namespace weft::bindings

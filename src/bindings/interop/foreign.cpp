@@ -141,6 +141,11 @@ std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& n
         dlpack::Tensor tensor;
         if (api->view_of_object && api->view_of_object(object.ptr(), &tensor) == 0) {
             ForeignArray result = read_tensor(tensor, object, name);
+            if (is_negated(object)) {
+                refuse(name, object,
+                       "it is a view that stands for the negated numbers of its memory (as x.conj().imag is). help: "
+                       ".resolve_neg()");
+            }
             result.owner = nb::borrow(object);
             return result;
         }
@@ -212,6 +217,13 @@ Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, c
     return result;
 }
 
+bool are_compatible(Scalar found, Scalar asked) {
+    const ScalarInfo &first = info(found), &second = info(asked);
+    const auto is_byte = [](const ScalarInfo& scalar) { return scalar.bits == 8 && !scalar.is_float(); };
+    return found == asked || (is_byte(first) && is_byte(second)) ||
+           (first.is_int() && second.is_int() && first.bits == second.bits);
+}
+
 Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name) {
     if (dtype.is_none()) dtype = Type::scalar(from.scalar);
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
@@ -220,13 +232,9 @@ Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const
     }
     std::int64_t inner[2];
     const int inner_count = inner_shape(dtype, inner);
-    const ScalarInfo &found = info(from.scalar), &asked = info(dtype.scalar());
-    const auto is_byte = [](const ScalarInfo& scalar) { return scalar.bits == 8 && !scalar.is_float(); };
-    const bool are_compatible = from.scalar == dtype.scalar() || (is_byte(found) && is_byte(asked)) ||
-                                (found.is_int() && asked.is_int() && found.bits == asked.bits);
-    if (!are_compatible) {
+    if (!are_compatible(from.scalar, dtype.scalar())) {
         refuse(name, object,
-               "its numbers are " + std::string(found.python) + ", and dtype is " + dtype.python_name() +
+               "its numbers are " + std::string(info(from.scalar).python) + ", and dtype is " + dtype.python_name() +
                    ". help: convert it first, or leave dtype out",
                ErrorCategory::runtime);
     }

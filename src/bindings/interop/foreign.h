@@ -78,8 +78,10 @@ ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const 
 runtime::Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
                    ErrorCategory category = ErrorCategory::type);
 // With the elements that `dtype` asks for, or the scalars that are there where it is Kind::none; without dimensions it
-// is one element. Integers of one size stand for each other, and bytes for bool.
+// is one element; are_compatible() says which scalars stand for each other.
 runtime::Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
+// Integers of one size stand for each other, and bytes for bool.
+bool are_compatible(Scalar found, Scalar asked);
 // The same memory as an ndarray.
 nb::object ndarray_of(const ForeignArray& from);
 
@@ -90,6 +92,8 @@ ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignNa
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
 // The functions of the class, or null.
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);
+// Whether a tensor is a view of torch that stands for the negated numbers of its memory, of which DLPack says nothing.
+bool is_negated(nb::handle tensor);
 
 // An array as DLPack's structures, with a reference to its memory. Throws UsageError for elements that are no numbers
 // and for memory that is not the host's. `scalar` is what its numbers are said to be, where that is something else than

@@ -31,6 +31,13 @@ public:
     bool is_tensor(nb::handle object) { return PyObject_TypeCheck(object.ptr(), tensor_type()); }
     // A function of the framework's Python module.
     nb::object function(const char* name) { return function_of(module_, imported_, name); }
+    // Whether the framework records gradients now, in this thread.
+    bool records_gradients() {
+        if (!is_recording_) is_recording_ = function("is_grad_enabled").release().ptr();
+        const nb::object answer = nb::steal(PyObject_CallNoArgs(is_recording_));
+        if (!answer.is_valid()) throw nb::python_error();
+        return answer.ptr() == Py_True;
+    }
     bool requires_grad(nb::handle tensor) const {
         const nb::object found = nb::steal(PyObject_GetAttr(tensor.ptr(), flag_));
         if (!found.is_valid()) throw nb::python_error();
@@ -46,6 +53,7 @@ private:
     bool is_opposite_;  // or that it does not
     PyObject* imported_ = nullptr;
     PyObject* tensor_ = nullptr;
+    PyObject* is_recording_ = nullptr;
 };
 
 Framework& torch() {
@@ -73,10 +81,24 @@ nb::object array_of_tensor(Framework& framework, nb::handle tensor, Type dtype, 
     return nb::steal(make_array(as_elements(*found, tensor, dtype, name)));
 }
 
-// The gradient of a tensor, which the array shares; empty where the framework's is none of ours to set.
+nb::object attribute(nb::handle object, PyObject* name) {
+    nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name));
+    if (!found.is_valid()) throw nb::python_error();
+    return found;
+}
+
+// The gradient of a tensor, which the array shares: made and set where there is none yet. Empty where it is not ours to
+// set: one that is set inside of torch.autograd.Function or a custom operator, where the framework records nothing,
+// would be added to what that returns, and the gradient of a tensor that was computed is none of its attributes.
 nb::object gradient_of_tensor(Framework& framework, nb::handle tensor, Type dtype) {
-    const nb::object gradient = framework.function("gradient_of")(tensor);
-    if (gradient.is_none()) return {};
+    static PyObject* const is_leaf = PyUnicode_InternFromString("is_leaf");
+    static PyObject* const grad = PyUnicode_InternFromString("grad");
+    if (attribute(tensor, is_leaf).ptr() != Py_True || !framework.records_gradients()) return {};
+    nb::object gradient = attribute(tensor, grad);
+    if (gradient.is_none()) {
+        if (!framework.requires_grad(tensor)) return {};
+        gradient = framework.function("new_gradient")(tensor);
+    }
     return array_of_tensor(framework, gradient, dtype, "the gradient of the tensor");
 }
 
@@ -220,6 +242,25 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void bind_tensors(nb::module_& m) {
+    m.def(
+        "tensor_scalar",
+        [](nb::handle dtype, const char* api) {
+            const Type type = dtype_argument(dtype.ptr(), api);
+            if (!type.is_scalar())
+                throw UsageError(api, "dtype is " + type.python_name() + ", expected a scalar type",
+                                 ErrorCategory::type);
+            return info(scalar_of_tensor(type.scalar())).python;
+        },
+        nb::arg("dtype"), nb::arg("api"), "The name of the scalar type that tensors have for one of ours.");
+    m.def(
+        "can_stand_for",
+        [](nb::handle found, nb::handle asked) {
+            const Type type = dtype_argument(asked.ptr(), "dtype_is_compatible()");
+            return (type.is_scalar() || type.is_numeric_aggregate()) &&
+                   are_compatible(dtype_argument(found.ptr(), "dtype_is_compatible()").scalar(), type.scalar());
+        },
+        nb::arg("found"), nb::arg("asked"),
+        "Whether numbers of one dtype may be the elements, or components, of another.");
     for (PyMethodDef& function : functions) {
         nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
         if (!object.is_valid()) throw nb::python_error();

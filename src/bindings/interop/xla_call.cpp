@@ -394,51 +394,11 @@ nb::object handler_capsule(xla::Handler* handler) {
     return nb::steal(PyCapsule_New(reinterpret_cast<void*>(handler), xla::kCapsule, nullptr));
 }
 
-// What wp.jax_kernel has to know of the parameters.
-nb::list parameters_of(nb::handle kernel_object) {
-    PyKernel* kernel = kernel_pointer(kernel_object);
-    if (!kernel) {
-        throw UsageError("jax_kernel()",
-                         "the kernel is " + describe(kernel_object) + ", expected a function decorated with @wp.kernel",
-                         ErrorCategory::type);
-    }
-    if (kernel->is_generic()) {
-        throw UsageError("jax_kernel()",
-                         "kernel '" + kernel->key +
-                             "' is generic, and arrays of JAX do not say which of its types is meant. help: "
-                             "wp.overload(kernel, [types]) gives one instance",
-                         ErrorCategory::type);
-    }
-    nb::list result;
-    for (const ParameterPlan& parameter : kernel->parameters()) {
-        if (parameter.filler != ParameterPlan::Filler::array) {
-            result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), nb::none(), "", nb::tuple()));
-            continue;
-        }
-        if (!parameter.element.is_scalar() && !parameter.element.is_numeric_aggregate()) {
-            throw UsageError("jax_kernel()",
-                             "parameter '" + parameter.name + "' of kernel '" + kernel->key + "' is " +
-                                 parameter.type.python_name() + ": arrays of JAX hold scalars, vectors and matrices",
-                             ErrorCategory::type);
-        }
-        std::int64_t inner[2];
-        const int inner_count = inner_shape(parameter.element, inner);
-        nb::list extents;
-        for (int i = 0; i < inner_count; ++i) extents.append(inner[i]);
-        result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), parameter.ndim,
-                                     info(parameter.element.scalar()).python, nb::tuple(extents)));
-    }
-    return result;
-}
-
 }  // namespace
 
 bool is_call_of_xla() { return is_running_call; }
 
 void bind_xla_calls(nb::module_& m) {
-    m.def("xla_parameters", &parameters_of, nb::arg("kernel"),
-          "The parameters of a kernel: name, type, and of arrays the number of dimensions, the name of the scalar type "
-          "and the extents of the elements.");
     m.def("make_xla_call", &make_call, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("arrays"),
           "A kernel with the shapes and numbers of one traced call of JAX: the number that stands for it. `values` and "
           "`arrays` have an "

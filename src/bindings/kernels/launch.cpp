@@ -28,6 +28,7 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
+#include "bindings/interop/kernel_parameters.h"
 #include "bindings/interop/xla_call.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
@@ -258,6 +259,7 @@ void bind_launch(nb::module_& m) {
     bind_tape(m);
     bind_recording(m);
     bind_launch_command(m);
+    bind_kernel_parameters(m);
     bind_xla_calls(m);
 }
 

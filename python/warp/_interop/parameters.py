@@ -1,0 +1,42 @@
+"""What the functions that are made from kernels share: the kernel's parameters, extents that a caller gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from warp import _weft
+
+__all__ = ["Parameter", "extents", "parameters_of"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    type: str  # as annotations are written
+    ndim: int | None  # of an array
+    scalar: str
+    inner: tuple[int, ...]  # extents of the elements
+    is_written: bool  # by the kernel
+
+    @property
+    def is_array(self) -> bool:
+        return self.ndim is not None
+
+    @property
+    def is_smooth(self) -> bool:
+        return "float" in self.scalar
+
+
+def parameters_of(kernel: Any, api: str, library: str) -> list[Parameter]:
+    """The parameters of a kernel. Raises UsageError, in the name of `api`, where arrays of the library cannot be its
+    arguments."""
+    return [Parameter(*row) for row in _weft.kernel_parameters(kernel, api, library)]
+
+
+def extents(value: Any, what: str) -> tuple[int, ...]:
+    """An int or a sequence of ints as a tuple; `what` names it in the error."""
+    found = (value,) if hasattr(value, "__index__") else tuple(value)
+    if not found or not all(hasattr(extent, "__index__") for extent in found):
+        raise _weft.UsageError(f"{what} is {value!r}, expected an int or a tuple of ints")
+    return tuple(extent.__index__() for extent in found)

@@ -1,0 +1,10 @@
+// What a kernel's parameters are, for those who make functions of other libraries from kernels.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace weft::bindings {
+
+void bind_kernel_parameters(nanobind::module_& m);
+
+}  // namespace weft::bindings
