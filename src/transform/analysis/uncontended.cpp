@@ -40,7 +40,7 @@ std::optional<Affine> scaled(Affine a, std::int64_t by) {
     return checked(a);
 }
 
-std::optional<Affine> sum(const Affine& a, const Affine& b) {
+std::optional<Affine> added(const Affine& a, const Affine& b) {
     if (a.axis >= 0 && b.axis >= 0 && a.axis != b.axis) return {};
     return checked({std::max(a.axis, b.axis), a.factor + b.factor, a.low + b.low, a.high + b.high});
 }
@@ -78,7 +78,7 @@ std::optional<Affine> affine(const Value* value) {
             const auto a = operand(0), b = operand(1);
             if (!a || !b) return {};
             const auto second = scaled(*b, definition->op == Op::add ? 1 : -1);
-            return second ? sum(*a, *second) : second;
+            return second ? added(*a, *second) : second;
         }
         case Op::mul:
             for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
