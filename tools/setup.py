@@ -153,7 +153,7 @@ extras, groups = project["project"]["optional-dependencies"], project["dependenc
 wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"], *extras["examples"]]
 wanted += groups["build"]
 if sys.argv[2] != "demo":
-    wanted += extras["interop"]
+    wanted += groups["interop"]
 if sys.argv[2] == "tests":
     wanted += [*extras["test"], *groups["dev"]]
 print(*wanted, sep="\\n")
