@@ -36,7 +36,8 @@ def parameters_of(kernel: Any, api: str, library: str) -> list[Parameter]:
 
 def extents(value: Any, what: str) -> tuple[int, ...]:
     """An int or a sequence of ints as a tuple; `what` names it in the error."""
-    found = (value,) if hasattr(value, "__index__") else tuple(value)
-    if not found or not all(hasattr(extent, "__index__") for extent in found):
-        raise _weft.UsageError(f"{what} is {value!r}, expected an int or a tuple of ints")
+    is_one = hasattr(value, "__index__")
+    found = (value,) if is_one else tuple(value) if hasattr(value, "__iter__") else ()
+    if not found or not all(hasattr(extent, "__index__") and extent >= 0 for extent in found):
+        raise _weft.usage_error(f"{what} is {value!r}, expected an int or a tuple of ints", ValueError)
     return tuple(extent.__index__() for extent in found)

@@ -44,6 +44,8 @@ struct CallArray {
 struct Call {
     nb::object kernel_object;
     PyKernel* kernel;
+    Digest code;                          // of what the kernel meant when it was traced
+    mutable std::uint64_t redefinitions;  // of functions, as they were when it still meant that; under the GIL
     Dimensions dims;
     std::vector<std::byte> block;  // the arguments, arrays without addresses
     std::vector<CallArray> arrays;
@@ -84,8 +86,7 @@ Registry& registry() {
 std::int64_t digest_of(const Call& call) {
     std::string text;
     const auto add = [&](const void* bytes, std::size_t size) { text.append(static_cast<const char*>(bytes), size); };
-    const Digest code = call.kernel->core().hash();
-    add(&code, sizeof code);
+    add(&call.code, sizeof call.code);
     add(call.dims.extents, call.dims.count * sizeof *call.dims.extents);
     add(call.block.data(), call.block.size());
     for (const CallArray& array : call.arrays) text += array.is_input ? array.is_output ? 'b' : 'i' : 'o';
@@ -159,6 +160,8 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
         array.is_zeroed =
             array.is_output && !array.is_input && !program::overwrites(*needs, array.parameter, view, call->grid);
     }
+    call->code = core.hash();
+    call->redefinitions = frontend::function_redefinitions();
     const std::int64_t id = digest_of(*call);
     registry().add(id, std::move(call));
     return id;
@@ -301,6 +304,18 @@ runtime::BufferPtr lent(void* data, std::int64_t size_bytes) {
     return buffer;
 }
 
+// Throws where functions that the kernel calls were redefined: what ran was the old code.
+void require_unchanged(const Call& call) {
+    const std::uint64_t redefinitions = frontend::function_redefinitions();
+    if (call.redefinitions == redefinitions) return;
+    if (call.kernel->core().hash() != call.code) {
+        throw UsageError("jax_kernel()", "a function that kernel '" + call.kernel->key +
+                                             "' calls has been redefined since JAX traced it, and its gradient would "
+                                             "be that of the new one. help: trace it again (jax.clear_caches())");
+    }
+    call.redefinitions = redefinitions;
+}
+
 // Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
 void run_adjoint(const xla::CallFrame& frame, const Call& call) {
     const nb::gil_scoped_acquire gil;  // the lock of kernels and their code
@@ -325,6 +340,7 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             batch.add(*(place.result = &item(frame.results, results++)), place.array->rank);
     }
     PyKernel& kernel = *call.kernel;
+    require_unchanged(call);
     const std::vector<ParameterPlan>& parameters = kernel.parameters();
     runtime::Device& device = runtime::host_device();
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
@@ -368,6 +384,10 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
         auto entry = std::make_shared<program::RecordedLaunch>(kernel.core(), device, block.data(), call.dims.span(),
                                                                std::move(given));
         entry->find_needs(*call.compiled, block.data(), /*is_seen=*/true);
+        if (entry->needs().is_left_out) {
+            throw UsageError("jax_kernel()",
+                             "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
+        }
         tape.record(entry);
         if (!entry->returned.empty())
             program::launch_keeping_returned(kernel.core(), device, call.dims.span(), block.data(), entry->returned);

@@ -1,0 +1,253 @@
+"""JAX: kernels as functions of arrays, under jit, grad, vmap, scan and shard_map, through the FFI of XLA.
+
+A call is worked out when JAX traces it: shapes, the grid, the machine code. What runs then is C++
+(bindings/interop/xla_call), which XLA calls with addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+from warp import _weft
+from warp._interop.jax_signature import Arguments, Output, Signature, alike, vmap_method_of
+from warp._interop.library import import_library
+from warp._interop.parameters import extents, parameters_of
+
+__all__ = ["CountingJaxKernel", "JaxKernel", "JaxModulePreloadMode", "ensure_handlers", "jax_kernel", "refusing"]
+
+UsageError = _weft.UsageError
+
+
+class JaxModulePreloadMode(IntEnum):
+    """When the code of a kernel is loaded. On the CPU that is when JAX traces the call, whatever is chosen."""
+
+    NONE = 0
+    CURRENT_DEVICE = 1
+    ALL_DEVICES = 2
+
+
+class _Handlers:
+    are_known = False
+
+
+def ensure_handlers() -> None:
+    """Tells XLA of the functions that run kernels. Starts no backend of JAX."""
+    if not _Handlers.are_known:
+        jax = import_library("jax")
+        for name, capsule in _weft.xla_handlers().items():
+            jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+        _Handlers.are_known = True
+
+
+def refusing(function: Any, text: str) -> Any:
+    """The function of arrays, whose differentiation is an error with this text."""
+    jax = import_library("jax")
+    result = jax.custom_jvp(function)
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        raise UsageError(text)
+
+    result.defjvp(jvp)
+    return result
+
+
+class JaxKernel:
+    """A kernel as a function of arrays of JAX; made by :func:`warp.jax_kernel`."""
+
+    _api = "jax_kernel"
+    _collapses = False
+
+    def __init__(
+        self,
+        kernel: Any,
+        num_outputs: int | None = 1,
+        vmap_method: str | None = "broadcast_all",
+        launch_dims: Any = None,
+        output_dims: Any = None,
+        in_out_argnames: Sequence[str] | None = None,
+        enable_backward: bool = True,
+        has_side_effect: bool = False,
+    ):
+        self.kernel = kernel
+        self.vmap_method = vmap_method_of(self._api, vmap_method)
+        self.launch_dims, self.output_dims = launch_dims, output_dims
+        self.enable_backward, self.has_side_effect = enable_backward, has_side_effect
+        parameters = parameters_of(kernel, f"{self._api}()", "JAX")
+        self.name = kernel.key
+        self.signature = Signature(
+            self._api,
+            f"kernel '{self.name}'",
+            parameters,
+            num_outputs,
+            in_out_argnames,
+            self._collapses,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._api} of {self.name}>"
+
+    def __call__(
+        self, *args: Any, output_dims: Any = None, launch_dims: Any = None, vmap_method: str | None = None
+    ) -> list:
+        """The outputs of the kernel, a list also where there is one.
+
+        Args:
+            args: its inputs in order: arrays of JAX, or what becomes one; numbers, vectors and matrices for parameters
+                that are no arrays, which are part of the compiled program.
+            output_dims, launch_dims, vmap_method: for this call, in place of those of jax_kernel().
+        """
+        ensure_handlers()
+        inputs, outputs = self.signature.split(len(args))
+        arguments = self.signature.read(inputs, args)
+        launch_dims = self.launch_dims if launch_dims is None else launch_dims
+        output_dims = self.output_dims if output_dims is None else output_dims
+        dims = arguments.first if launch_dims is None else extents(launch_dims, f"{self._api}(): launch_dims")
+        otherwise = arguments.leading if launch_dims is None else dims
+        shapes = self.signature.outputs(outputs, output_dims, otherwise, arguments.arrays)
+        method = self.vmap_method if vmap_method is None else vmap_method_of(self._api, vmap_method)
+        return _Call(self, arguments, dims, shapes, method).run()
+
+
+class _Call:
+    """One traced call."""
+
+    def __init__(
+        self, of: JaxKernel, arguments: Arguments, dims: tuple, outputs: list[Output], vmap_method: str | None
+    ):
+        self.of, self.vmap_method = of, vmap_method
+        self.outputs = outputs
+        self.arrays = alike(list(arguments.arrays.values()))
+        self.inputs = [parameter for parameter in of.signature.parameters if parameter.name in arguments.arrays]
+        shapes = {output.parameter.name: output.own for output in outputs}
+        described: list = []
+        for parameter in of.signature.parameters:
+            if not parameter.is_array:
+                described.append(None)
+                continue
+            array = arguments.arrays.get(parameter.name)
+            shape = shapes[parameter.name] if array is None else array.shape[: parameter.ndim]
+            described.append((list(shape), array is not None, parameter.name in shapes))
+        numbers = [arguments.values.get(parameter.name) for parameter in of.signature.parameters]
+        self.id = _weft.make_xla_call(of.kernel, dims, numbers, described)
+
+    def _ffi(self, name: str, results: list, *arrays: Any, has_side_effect: bool = False) -> list:
+        jax, numpy = import_library("jax"), import_library("numpy")
+        call = jax.ffi.ffi_call(name, results, vmap_method=self.vmap_method, has_side_effect=has_side_effect)
+        return alike(call(*arrays, call=numpy.int64(self.id)), arrays)
+
+    def launch(self, *arrays: Any) -> list:
+        struct = import_library("jax").ShapeDtypeStruct
+        results = [struct((*output.own, *output.parameter.inner), output.parameter.scalar) for output in self.outputs]
+        return self._ffi("weft_launch", results, *arrays, has_side_effect=self.of.has_side_effect)
+
+    def _once(self, function: Any) -> Any:
+        """What may run in a gradient: it has no derivative again."""
+        return refusing(
+            function,
+            f"jax_kernel(): kernel '{self.of.name}': its gradient has no derivative of its own. help: a kernel that "
+            "computes the gradient, or differences of jax.grad",
+        )
+
+    def adjoint(self, arrays: Sequence[Any], gradients: Sequence[Any]) -> tuple:
+        """The gradients of the inputs, with JAX's own zeros for those that have none."""
+        jax, numpy = import_library("jax"), import_library("numpy")
+        wanted = [parameter for parameter in self.inputs if parameter.is_smooth]
+        given = [g for output, g in zip(self.outputs, gradients, strict=True) if output.parameter.is_smooth]
+        found = iter(())
+        if wanted and given:
+            results = [
+                jax.ShapeDtypeStruct(array.shape, array.dtype)
+                for parameter, array in zip(self.inputs, arrays, strict=True)
+                if parameter.is_smooth
+            ]
+            found = iter(self._once(lambda *operands: self._ffi("weft_adjoint", results, *operands))(*arrays, *given))
+        return tuple(
+            next(found, jax.numpy.zeros_like(array))
+            if parameter.is_smooth
+            else numpy.zeros(array.shape, jax.dtypes.float0)
+            for parameter, array in zip(self.inputs, arrays, strict=True)
+        )
+
+    def run(self) -> list:
+        jax = import_library("jax")
+        if self.of.enable_backward:
+            function = jax.custom_vjp(self.launch)
+            function.defvjp(lambda *arrays: (self._once(self.launch)(*arrays), arrays), self.adjoint)
+        else:
+            function = refusing(
+                self.launch,
+                f"jax_kernel(): kernel '{self.of.name}' has no gradient: it was made with enable_backward=False",
+            )
+        found = function(*self.arrays)
+        return [
+            array.reshape((*output.shown, *output.parameter.inner))
+            for array, output in zip(found, self.outputs, strict=True)
+        ]
+
+
+class CountingJaxKernel(JaxKernel):
+    """As programs of 2024 have it: the outputs are the arguments that a call does not give, and dimensions before those
+    that a parameter has become its first one."""
+
+    _collapses = True
+
+    def __init__(self, kernel: Any, launch_dims: Any = None):
+        super().__init__(kernel, num_outputs=None, launch_dims=launch_dims)
+
+
+def jax_kernel(
+    kernel: Any,
+    num_outputs: int = 1,
+    vmap_method: str | None = "broadcast_all",
+    launch_dims: Any = None,
+    output_dims: Any = None,
+    in_out_argnames: Sequence[str] | None = None,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE,
+    enable_backward: bool = True,
+    has_side_effect: bool = False,
+    block_dim: int | None = None,
+) -> JaxKernel:
+    """A kernel as a function of arrays of JAX, under ``jit``, ``grad``, ``vmap``, ``scan`` and ``shard_map``.
+
+    ::
+
+        double = wp.jax_kernel(double_kernel)     # double_kernel(x: wp.array[float], y: wp.array[float])
+        y, = jax.jit(double)(x)
+
+    The kernel's inputs come first, then its outputs. The function takes the inputs, and ``output_dims``,
+    ``launch_dims`` and ``vmap_method`` by name for one call; it returns a list of the outputs. Arrays have to have the
+    parameters' dtypes and dimensions, and those of the elements of vectors and matrices at the end. Parameters that are
+    no arrays take Python numbers, which become part of the compiled program. Outputs that the kernel does not write are
+    zero.
+
+    Args:
+        kernel: the kernel; of a generic one an instance, ``wp.overload(kernel, [types])``.
+        num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
+        vmap_method: as in ``jax.ffi.ffi_call``. Each sample is a launch of its own, whatever is chosen;
+            ``"sequential"`` makes one call for each, and with None ``vmap`` is an error.
+        launch_dims: the grid; the shape of the first array where it is missing.
+        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; the grid's
+            where it is missing.
+        in_out_argnames: names of arguments that are inputs and outputs: the kernel gets a copy, which is returned.
+        module_preload_mode: accepted; on the CPU code is loaded when JAX traces a call.
+        enable_backward: whether it can be differentiated (``jax.grad``, ``jax.vjp``), by the kernel's own adjoint.
+        has_side_effect: keeps calls whose results nobody uses.
+        block_dim: accepted; the CPU has no blocks.
+
+    Raises:
+        UsageError: a TypeError or ValueError, when it is made or traced: the number of arguments, dtypes and shapes do
+            not fit, or the kernel writes to an input. JAX itself is imported at the first call.
+    """
+    JaxModulePreloadMode(module_preload_mode)
+    return JaxKernel(
+        kernel,
+        num_outputs,
+        vmap_method,
+        launch_dims,
+        output_dims,
+        in_out_argnames,
+        enable_backward,
+        has_side_effect,
+    )
