@@ -144,6 +144,7 @@ _LATER = {
         "warp._arrays.arrays": "fixedarray from_ptr transform_expand",
         "warp._arrays.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
         "warp._interop.jax_arrays": "device_from_jax device_to_jax dtype_from_jax dtype_to_jax to_jax",
+        "warp._interop.jax_callables": "JaxCallableGraphMode clear_jax_callable_graph_cache jax_callable",
         "warp._interop.jax_kernels": "JaxModulePreloadMode jax_kernel",
         "warp._support.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
         "warp._arrays.mapping": "map",

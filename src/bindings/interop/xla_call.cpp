@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/interop/xla.h"
+#include "bindings/interop/xla_frame.h"
+#include "bindings/interop/xla_function.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/values/types.h"
@@ -169,97 +170,6 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
 
 // ---- running them ----
 
-// No thread of XLA has the GIL, so none may look for signals or give it up.
-thread_local bool is_running_call = false;
-
-struct RunningCall {
-    RunningCall() { is_running_call = true; }
-    ~RunningCall() { is_running_call = false; }
-};
-
-const Call& call_of(const xla::CallFrame& frame) {
-    WEFT_CHECK(frame.attributes.count == 1 && frame.attributes.kinds[0] == xla::kNumber,
-               "a call of XLA has one attribute");
-    std::int64_t id;
-    std::memcpy(&id, static_cast<const xla::Number*>(frame.attributes.items[0])->value, sizeof id);
-    return registry().at(id);
-}
-
-// The leading extents that vmap has put before those of one sample, and where each sample of a buffer begins.
-class Batch {
-public:
-    void add(const xla::Buffer& buffer, int rank) {
-        const auto extra = static_cast<std::size_t>(buffer.rank - rank);
-        if (extra > extents_.size()) extents_.insert(extents_.begin(), extra - extents_.size(), 1);
-        for (std::size_t i = 0; i < extra; ++i) {
-            std::int64_t& extent = extents_[extents_.size() - extra + i];
-            extent = std::max(extent, buffer.extents[i]);
-            if (buffer.extents[i] == 0) is_empty_ = true;
-        }
-    }
-    std::int64_t count() const {
-        if (is_empty_) return 0;
-        std::int64_t count = 1;
-        for (const std::int64_t extent : extents_) count *= extent;
-        return count;
-    }
-    // An extent of 1 is the same sample for all.
-    std::byte* sample(const xla::Buffer& buffer, int rank, std::int64_t size_bytes, std::int64_t index) const {
-        auto* data = static_cast<std::byte*>(buffer.data);
-        if (extents_.empty()) return data;
-        const auto extra = static_cast<std::size_t>(buffer.rank - rank);
-        std::int64_t offset = 0, step = 1;
-        for (std::size_t i = 0; i < extra; ++i) {
-            const std::size_t from_last = extra - 1 - i;
-            const std::int64_t extent = extents_[extents_.size() - 1 - i];
-            const std::int64_t at = index % extent;
-            index /= extent;
-            if (buffer.extents[from_last] > 1) offset += at * step;
-            step *= buffer.extents[from_last];
-        }
-        return data + offset * size_bytes;
-    }
-
-private:
-    std::vector<std::int64_t> extents_;
-    bool is_empty_ = false;
-};
-
-const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index) {
-    WEFT_CHECK(index < buffers.count, "a call of XLA has other buffers than it was made with");
-    return *static_cast<const xla::Buffer*>(buffers.items[index]);
-}
-
-xla::Error* error(const xla::CallFrame& frame, const char* message) {
-    xla::ErrorArguments arguments{sizeof arguments, nullptr, message, xla::kInternal};
-    return frame.api->create_error(&arguments);
-}
-
-// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one.
-bool answers_metadata(xla::CallFrame& frame) {
-    for (xla::Extension* extension = frame.extension; extension; extension = extension->next) {
-        if (extension->type != xla::kMetadataExtension) continue;
-        xla::Metadata& metadata = *reinterpret_cast<xla::MetadataExtension*>(extension)->metadata;
-        metadata.api_version.major = xla::kMajor;
-        metadata.api_version.minor = std::min(xla::kMinor, frame.api->version.minor);
-        metadata.traits = 0;
-        return true;
-    }
-    return false;
-}
-
-template <typename Run>
-xla::Error* handle(xla::CallFrame* frame, Run&& run) {
-    if (answers_metadata(*frame)) return nullptr;
-    try {
-        const RunningCall running;
-        run(call_of(*frame));
-        return nullptr;
-    } catch (const std::exception& failure) {
-        return error(*frame, failure.what());
-    }
-}
-
 void run_forward(const xla::CallFrame& frame, const Call& call) {
     struct Place {
         std::int64_t offset;
@@ -294,16 +204,6 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
     }
 }
 
-// Memory that somebody else keeps.
-runtime::BufferPtr lent(void* data, std::int64_t size_bytes) {
-    auto buffer = std::make_shared<runtime::Buffer>();
-    buffer->data = data;
-    buffer->size_bytes = size_bytes;
-    buffer->device = &runtime::host_device();
-    buffer->release = [] {};
-    return buffer;
-}
-
 // Throws where functions that the kernel calls were redefined: what ran was the old code.
 void require_unchanged(const Call& call) {
     const std::uint64_t redefinitions = frontend::function_redefinitions();
@@ -319,7 +219,7 @@ void require_unchanged(const Call& call) {
 // Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
 void run_adjoint(const xla::CallFrame& frame, const Call& call) {
     const nb::gil_scoped_acquire gil;  // the lock of kernels and their code
-    is_running_call = false;
+    leave_call_of_xla();
     struct Place {
         const CallArray* array;
         const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;
@@ -404,19 +304,13 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
 }
 
 xla::Error* launch_handler(xla::CallFrame* frame) {
-    return handle(frame, [&](const Call& call) { run_forward(*frame, call); });
+    return handle(frame, [&](std::int64_t id) { run_forward(*frame, registry().at(id)); });
 }
 xla::Error* adjoint_handler(xla::CallFrame* frame) {
-    return handle(frame, [&](const Call& call) { run_adjoint(*frame, call); });
-}
-
-nb::object handler_capsule(xla::Handler* handler) {
-    return nb::steal(PyCapsule_New(reinterpret_cast<void*>(handler), xla::kCapsule, nullptr));
+    return handle(frame, [&](std::int64_t id) { run_adjoint(*frame, registry().at(id)); });
 }
 
 }  // namespace
-
-bool is_call_of_xla() { return is_running_call; }
 
 void bind_xla_calls(nb::module_& m) {
     m.def("make_xla_call", &make_call, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("arrays"),
@@ -430,6 +324,7 @@ void bind_xla_calls(nb::module_& m) {
             nb::dict result;
             result["weft_launch"] = handler_capsule(&launch_handler);
             result["weft_adjoint"] = handler_capsule(&adjoint_handler);
+            result["weft_call"] = handler_capsule(&function_handler);
             return result;
         },
         "The functions that XLA calls, by name, in capsules.");

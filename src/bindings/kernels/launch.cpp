@@ -30,6 +30,7 @@
 #include "bindings/interop/foreign.h"
 #include "bindings/interop/kernel_parameters.h"
 #include "bindings/interop/xla_call.h"
+#include "bindings/interop/xla_function.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/launch_command.h"
@@ -261,6 +262,7 @@ void bind_launch(nb::module_& m) {
     bind_launch_command(m);
     bind_kernel_parameters(m);
     bind_xla_calls(m);
+    bind_xla_functions(m);
 }
 
 }  // namespace weft::bindings

@@ -1,0 +1,211 @@
+"""JAX: Python functions that make several launches, as functions of its arrays (bindings/interop/xla_function)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from warp import _weft
+from warp._interop.jax_kernels import JaxModulePreloadMode, ensure_handlers, refusing
+from warp._interop.jax_signature import Arguments, Output, Signature, alike, vmap_method_of
+from warp._interop.library import import_library
+from warp._interop.parameters import Parameter
+
+__all__ = ["JaxCallable", "JaxCallableGraphMode", "clear_jax_callable_graph_cache", "jax_callable"]
+
+
+class JaxCallableGraphMode(IntEnum):
+    """Whether the launches of a function become a CUDA graph, and whose. On the CPU there are none."""
+
+    NONE = 0
+    JAX = 1
+    WARP = 2
+    WARP_STAGED = 3
+    WARP_STAGED_EX = 4
+
+
+_API = "jax_callable"
+
+
+def _parameters(function: Callable, name: str) -> tuple[list[Parameter], list[Any]]:
+    """The parameters of a function, and the dtypes of those that are arrays."""
+
+    def error(text: str) -> Exception:
+        return _weft.usage_error(f"{_API}(): function '{name}': {text}", TypeError)
+
+    annotations = inspect.get_annotations(function, eval_str=True)
+    parameters, dtypes = [], []
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = annotations.get(parameter.name)
+        if annotation is None:
+            raise error(f"parameter '{parameter.name}' has no annotation, expected a type such as wp.array[float]")
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise error(f"parameter '{parameter.name}' cannot be given by its place, which is how it is called")
+        if not _weft.is_annotation(annotation):
+            parameters.append(
+                Parameter(parameter.name, getattr(annotation, "__name__", repr(annotation)), None, "", (), False)
+            )
+            dtypes.append(None)
+            continue
+        info = _weft.type_info(annotation.dtype)
+        if info is None or annotation.ndim < 1:
+            raise error(
+                f"parameter '{parameter.name}' is {annotation}: arrays of JAX hold numbers, vectors and matrices"
+            )
+        shape = tuple(getattr(annotation.dtype, "_shape_", ()))
+        scalar = info["scalar"].__name__
+        parameters.append(Parameter(parameter.name, repr(annotation), annotation.ndim, scalar, shape, False))
+        dtypes.append(annotation.dtype)
+    return parameters, dtypes
+
+
+class JaxCallable:
+    """A Python function as a function of arrays of JAX; made by :func:`warp.jax_callable`."""
+
+    def __init__(
+        self,
+        function: Callable,
+        num_outputs: int,
+        vmap_method: str | None,
+        output_dims: Any,
+        in_out_argnames: Sequence[str] | None,
+        has_side_effect: bool,
+    ):
+        if not callable(function):
+            raise _weft.usage_error(f"{_API}(): func is {function!r}, expected a Python function", TypeError)
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.vmap_method = vmap_method_of(_API, vmap_method)
+        self.output_dims, self.has_side_effect = output_dims, has_side_effect
+        parameters, self._dtypes = _parameters(function, self.name)
+        self.signature = Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out_argnames, False)
+        self._known: dict[Any, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<{_API} of {self.name}>"
+
+    def __call__(self, *args: Any, output_dims: Any = None, vmap_method: str | None = None) -> list:
+        """The outputs of the function, a list also where there is one.
+
+        Args:
+            args: its inputs in order: arrays of JAX, or what becomes one; values for parameters that are no arrays.
+            output_dims, vmap_method: for this call, in place of those of jax_callable().
+        """
+        jax = import_library("jax")
+        ensure_handlers()
+        inputs, outputs = self.signature.split(len(args))
+        arguments = self.signature.read(inputs, args)
+        output_dims = self.output_dims if output_dims is None else output_dims
+        shapes = self.signature.outputs(outputs, output_dims, arguments.first, arguments.arrays)
+        number = self._number(arguments, shapes)
+        results = [
+            jax.ShapeDtypeStruct((*output.own, *output.parameter.inner), output.parameter.scalar) for output in shapes
+        ]
+        call = jax.ffi.ffi_call(
+            "weft_call",
+            results,
+            vmap_method=self.vmap_method if vmap_method is None else vmap_method_of(_API, vmap_method),
+            has_side_effect=self.has_side_effect,
+        )
+
+        def run(*arrays: Any) -> list:
+            return alike(call(*arrays, call=import_library("numpy").int64(number)), arrays)
+
+        text = (
+            f"{_API}(): function '{self.name}' has no derivative: JAX does not see what it launches. help: "
+            "jax.custom_vjp with a gradient of your own, or wp.jax_kernel, which knows its kernel's"
+        )
+        return refusing(run, text)(*alike(list(arguments.arrays.values())))
+
+    def _number(self, arguments: Arguments, outputs: list[Output]) -> int:
+        """What stands for a call with these shapes and values; the same for equal ones."""
+        shapes = {output.parameter.name: output.own for output in outputs}
+        rows: list[tuple] = []
+        for parameter, dtype in zip(self.signature.parameters, self._dtypes, strict=True):
+            if dtype is None:
+                rows.append((parameter.name, arguments.values[parameter.name]))
+                continue
+            array = arguments.arrays.get(parameter.name)
+            shape = shapes[parameter.name] if array is None else tuple(array.shape[: parameter.ndim])
+            rows.append((parameter.name, dtype, shape, array is not None, parameter.name in shapes))
+        key = tuple((*row, type(row[1])) for row in rows)
+        try:
+            number = self._known.get(key)
+        except TypeError:  # a value that cannot be looked up
+            return _weft.make_xla_function(self.function, self.name, rows)
+        if number is None:
+            number = self._known[key] = _weft.make_xla_function(self.function, self.name, rows)
+        return number
+
+
+def jax_callable(
+    func: Callable,
+    num_outputs: int = 1,
+    graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX,
+    vmap_method: str | None = "broadcast_all",
+    output_dims: Any = None,
+    in_out_argnames: Sequence[str] | None = None,
+    stage_in_argnames: Sequence[str] | None = None,
+    stage_out_argnames: Sequence[str] | None = None,
+    graph_cache_max: int | None = 32,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE,
+    has_side_effect: bool = False,
+) -> JaxCallable:
+    """A Python function that launches kernels, as a function of arrays of JAX: under ``jit``, ``vmap``, ``scan`` and
+    ``shard_map``.
+
+    ::
+
+        def two_steps(x: wp.array[float], y: wp.array[float]):
+            wp.launch(first, dim=x.shape, inputs=[x], outputs=[y])
+            wp.launch(second, dim=x.shape, inputs=[y])
+
+        y, = jax.jit(wp.jax_callable(two_steps))(x)
+
+    All parameters have annotations, inputs first, then outputs. When XLA comes to the call, the function runs, with
+    arrays over XLA's memory: inputs are read-only, outputs are zero. It must not keep them. What it raises becomes
+    JAX's error, with its text. The function returns None; what this gives returns a list of the outputs.
+
+    Args:
+        func: the function.
+        num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
+        graph_mode: NONE or JAX, which are the same on the CPU.
+        vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample, whatever is chosen; with None
+            ``vmap`` is an error.
+        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; that of the
+            first array where it is missing.
+        in_out_argnames: names of arguments that are inputs and outputs: the function gets a copy, which is returned.
+        stage_in_argnames, stage_out_argnames, graph_cache_max: accepted; they belong to CUDA graphs.
+        module_preload_mode: accepted; on the CPU code is loaded at the first launch.
+        has_side_effect: keeps calls whose results nobody uses.
+
+    Raises:
+        UsageError: a TypeError or ValueError, when it is made or traced: annotations, the number of arguments, dtypes
+            or shapes do not fit; a RuntimeError for other modes of graphs, and where it is differentiated.
+    """
+    JaxModulePreloadMode(module_preload_mode)
+    mode = JaxCallableGraphMode(graph_mode)
+    if mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
+        raise _weft.UsageError(
+            f"{_API}(): graph_mode is {mode.name}, which needs a CUDA device; the CPU has NONE and JAX"
+        )
+    result = JaxCallable(func, num_outputs, vmap_method, output_dims, in_out_argnames, has_side_effect)
+    names = [parameter.name for parameter in result.signature.parameters]
+    for staged in (*(stage_in_argnames or ()), *(stage_out_argnames or ())):
+        if staged not in names:
+            raise result.signature.error(f"there is no argument {staged!r} to be staged")
+    return result
+
+
+def clear_jax_callable_graph_cache(callable: JaxCallable | None = None) -> None:
+    """Frees the CUDA graphs of a function, or of all. On the CPU there are none.
+
+    Raises:
+        UsageError: a TypeError where it is nothing that :func:`jax_callable` made.
+    """
+    if callable is not None and not isinstance(callable, JaxCallable):
+        raise _weft.usage_error(
+            f"clear_jax_callable_graph_cache(): got {callable!r}, expected what wp.jax_callable() made", TypeError
+        )

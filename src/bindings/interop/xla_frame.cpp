@@ -1,0 +1,69 @@
+#include "bindings/interop/xla_frame.h"
+
+#include <cstring>
+
+#include "bindings/interop/xla_call.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+// No thread of XLA has the GIL, so none may look for signals or give it up.
+thread_local bool is_running_call = false;
+
+}  // namespace
+
+bool is_call_of_xla() { return is_running_call; }
+void leave_call_of_xla() { is_running_call = false; }
+
+RunningCall::RunningCall() { is_running_call = true; }
+RunningCall::~RunningCall() { is_running_call = false; }
+
+const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index) {
+    WEFT_CHECK(index < buffers.count, "a call of XLA has other buffers than it was made with");
+    return *static_cast<const xla::Buffer*>(buffers.items[index]);
+}
+
+// Memory that somebody else keeps.
+runtime::BufferPtr lent(void* data, std::int64_t size_bytes) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = &runtime::host_device();
+    buffer->release = [] {};
+    return buffer;
+}
+
+nanobind::object handler_capsule(xla::Handler* handler) {
+    return nanobind::steal(PyCapsule_New(reinterpret_cast<void*>(handler), xla::kCapsule, nullptr));
+}
+
+// ---- the frame of a call ----
+
+// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one.
+bool answers_metadata(xla::CallFrame& frame) {
+    for (xla::Extension* extension = frame.extension; extension; extension = extension->next) {
+        if (extension->type != xla::kMetadataExtension) continue;
+        xla::Metadata& metadata = *reinterpret_cast<xla::MetadataExtension*>(extension)->metadata;
+        metadata.api_version.major = xla::kMajor;
+        metadata.api_version.minor = std::min(xla::kMinor, frame.api->version.minor);
+        metadata.traits = 0;
+        return true;
+    }
+    return false;
+}
+
+std::int64_t id_of(const xla::CallFrame& frame) {
+    WEFT_CHECK(frame.attributes.count == 1 && frame.attributes.kinds[0] == xla::kNumber,
+               "a call of XLA has one attribute");
+    std::int64_t id;
+    std::memcpy(&id, static_cast<const xla::Number*>(frame.attributes.items[0])->value, sizeof id);
+    return id;
+}
+
+xla::Error* error(const xla::CallFrame& frame, const char* message) {
+    xla::ErrorArguments arguments{sizeof arguments, nullptr, message, xla::kInternal};
+    return frame.api->create_error(&arguments);
+}
+
+}  // namespace weft::bindings

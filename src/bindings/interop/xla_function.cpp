@@ -1,0 +1,208 @@
+#include "bindings/interop/xla_function.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/gradients/tape.h"
+#include "bindings/interop/xla_frame.h"
+#include "bindings/values/types.h"
+#include "jit/jit.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+constexpr const char* kApi = "jax_callable()";
+
+// An argument of the function: a value, or an array that shows a buffer.
+struct Argument {
+    std::string name;
+    nb::object value;  // of what is no array
+    Array shape;
+    int rank = 0;  // of its buffers where nothing is batched
+    bool is_input = false, is_output = false;
+
+    bool is_array() const { return !value.is_valid(); }
+};
+
+// A function with the shapes and values of one traced call.
+struct FunctionCall {
+    nb::object function;
+    std::string name;
+    std::vector<Argument> arguments;
+};
+
+// Executables outlive what Python knows of them, so calls are kept for ever. What stands for one is made of its name
+// and shapes, and of how many there were before: another process does not take it for one of its own.
+class Registry {
+public:
+    std::int64_t add(std::unique_ptr<const FunctionCall> call) {
+        const std::lock_guard lock(mutex_);
+        std::string text = call->name + "\n" + std::to_string(calls_.size());
+        for (const Argument& argument : call->arguments) {
+            text += "\n" + argument.name;
+            for (int axis = 0; axis < argument.shape.ndim; ++axis)
+                text += "," + std::to_string(argument.shape.view.shape[axis]);
+        }
+        const Digest digest = jit::hash_bytes(text);
+        std::int64_t id;
+        std::memcpy(&id, &digest, sizeof id);
+        calls_.emplace(id, std::move(call));
+        return id;
+    }
+    const FunctionCall& at(std::int64_t id) {
+        const std::lock_guard lock(mutex_);
+        const auto found = calls_.find(id);
+        if (found == calls_.end()) {
+            throw UsageError(kApi,
+                             "JAX runs a compiled program whose function is not known in this process. help: trace it "
+                             "here first (call it under jax.jit)");
+        }
+        return *found->second;
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<std::int64_t, std::unique_ptr<const FunctionCall>> calls_;
+};
+Registry& registry() {
+    static auto& registry = *new Registry;
+    return registry;
+}
+
+// `arguments`: of each (name, value), or (name, dtype, shape, is an input, is an output).
+std::int64_t make_call(nb::object function, std::string name, nb::list arguments) {
+    auto call = std::make_unique<FunctionCall>();
+    call->function = std::move(function);
+    call->name = std::move(name);
+    for (const nb::handle each : arguments) {
+        const auto given = nb::cast<nb::tuple>(each);
+        Argument& argument = call->arguments.emplace_back();
+        argument.name = nb::cast<std::string>(given[0]);
+        if (given.size() == 2) {
+            argument.value = nb::borrow(given[1]);
+            continue;
+        }
+        const auto extents = nb::cast<std::vector<std::int64_t>>(given[2]);
+        Array& shape = argument.shape;
+        shape.dtype = dtype_argument(nb::handle(given[1]).ptr(), kApi);
+        shape.ndim = static_cast<int>(extents.size());
+        shape.device = &runtime::host_device();
+        std::ranges::copy(extents, shape.view.shape);
+        runtime::set_contiguous_strides(shape);
+        std::int64_t inner[2];
+        argument.rank = shape.ndim + inner_shape(shape.dtype, inner);
+        argument.is_input = nb::cast<bool>(given[3]);
+        argument.is_output = nb::cast<bool>(given[4]);
+    }
+    return registry().add(std::move(call));
+}
+
+// Arrays that the function has put somewhere would show memory that is XLA's again.
+void require_released(const FunctionCall& call, const std::vector<runtime::BufferPtr>& buffers) {
+    const auto kept = [&] {
+        return std::ranges::find_if(buffers, [](const auto& buffer) { return buffer && buffer.use_count() > 1; });
+    };
+    if (kept() == buffers.end()) return;
+    PyGC_Collect();  // what only cycles hold is not kept
+    const auto found = kept();
+    if (found == buffers.end()) return;
+    const Argument& argument = call.arguments[static_cast<std::size_t>(found - buffers.begin())];
+    throw UsageError(kApi, "function '" + call.name + "' keeps its argument '" + argument.name +
+                               "' after it has returned, and the memory is JAX's. help: keep wp.clone(" +
+                               argument.name + ")");
+}
+
+// One sample of the batch.
+void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std::span<std::byte* const> outputs) {
+    std::vector<runtime::BufferPtr> buffers(call.arguments.size());
+    {
+        std::vector<nb::object> given;
+        std::vector<PyObject*> values;
+        for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+            const Argument& argument = call.arguments[i];
+            if (!argument.is_array()) {
+                values.push_back(argument.value.ptr());
+                continue;
+            }
+            Array array = argument.shape;
+            const auto size = static_cast<std::size_t>(array.size_bytes());
+            std::byte* const data = outputs[i] ? outputs[i] : inputs[i];
+            if (size > 0 && outputs[i] && outputs[i] != inputs[i]) {
+                if (inputs[i])
+                    std::memcpy(data, inputs[i], size);
+                else
+                    std::memset(data, 0, size);
+            }
+            array.buffer = buffers[i] = lent(data, array.size_bytes());
+            array.buffer->is_read_only = !argument.is_output;
+            array.view.data = size > 0 ? data : nullptr;
+            given.push_back(nb::steal(make_array(std::move(array))));
+            values.push_back(given.back().ptr());
+        }
+        const nb::object result =
+            nb::steal(PyObject_Vectorcall(call.function.ptr(), values.data(), values.size(), nullptr));
+        if (!result.is_valid()) {
+            const nb::python_error failure;
+            throw std::runtime_error(std::string(kApi) + ": function '" + call.name + "': " + failure.what());
+        }
+        if (!result.is_none()) {
+            throw UsageError(kApi,
+                             "function '" + call.name + "' returned " + describe(result) +
+                                 ", expected None: it writes its outputs, which are its last arguments",
+                             ErrorCategory::type);
+        }
+    }
+    require_released(call, buffers);
+}
+
+void run(const xla::CallFrame& frame, const FunctionCall& call) {
+    const nb::gil_scoped_acquire gil;
+    leave_call_of_xla();
+    const Unrecorded unrecorded;
+    const std::size_t count = call.arguments.size();
+    std::vector<const xla::Buffer*> inputs(count), outputs(count);
+    std::int64_t next_input = 0, next_output = 0;
+    Batch batch;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Argument& argument = call.arguments[i];
+        if (argument.is_input) batch.add(*(inputs[i] = &item(frame.arguments, next_input++)), argument.rank);
+        if (argument.is_output) batch.add(*(outputs[i] = &item(frame.results, next_output++)), argument.rank);
+    }
+    std::vector<std::byte*> from(count), to(count);
+    for (std::int64_t sample = 0, samples = batch.count(); sample < samples; ++sample) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const Argument& argument = call.arguments[i];
+            const auto place = [&](const xla::Buffer* buffer) {
+                return buffer ? batch.sample(*buffer, argument.rank, argument.shape.size_bytes(), sample) : nullptr;
+            };
+            from[i] = place(inputs[i]);
+            to[i] = place(outputs[i]);
+        }
+        run_once(call, from, to);
+    }
+}
+
+}  // namespace
+
+xla::Error* function_handler(xla::CallFrame* frame) {
+    return handle(frame, [&](std::int64_t id) { run(*frame, registry().at(id)); });
+}
+
+void bind_xla_functions(nb::module_& m) {
+    m.def("make_xla_function", &make_call, nb::arg("function"), nb::arg("name"), nb::arg("arguments"),
+          "A Python function with the shapes and values of one traced call of JAX: the number that stands for it. An "
+          "argument is (name, value), or (name, dtype, shape, is an input, is an output).");
+}
+
+}  // namespace weft::bindings
