@@ -40,6 +40,10 @@ def pytest_configure(config):
         os.environ["WARP_CACHE_PATH"] = folder.name
 
 
+# Tests that run on some machines only.
+NOT_EVERYWHERE = ("large", "gpu", "needs", "documents", "interop_old")
+
+
 class Report:
     """What each test showed: how it ended, why it was skipped, whether it runs on every machine, and the items of the
     contract that it carries."""
@@ -50,7 +54,7 @@ class Report:
     def pytest_collection_finish(self, session):
         for item in session.items:
             seeds = [{"ids": mark.args, "waits": mark.kwargs.get("waits")} for mark in item.iter_markers("seed")]
-            everywhere = not any(item.get_closest_marker(name) for name in ("large", "gpu", "needs", "documents"))
+            everywhere = not any(item.get_closest_marker(name) for name in NOT_EVERYWHERE)
             self.tests[item.nodeid] = {"outcome": "not run", "reason": None, "everywhere": everywhere, "seeds": seeds}
 
     def pytest_runtest_logreport(self, report):
@@ -79,6 +83,8 @@ def pytest_runtest_setup(item):
     for marker in item.iter_markers("needs"):
         if importlib.util.find_spec(marker.args[0]) is None:
             pytest.skip(f"needs the Python package {marker.args[0]}")
+    if item.get_closest_marker("interop_old") and not (item.config.rootpath / ".venv-interop-old").exists():
+        pytest.skip("needs an older JAX: make test-interop-old")
     if item.get_closest_marker("gpu") and not cuda_devices():
         pytest.skip("needs a CUDA device")
 

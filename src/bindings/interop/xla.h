@@ -21,6 +21,7 @@ struct ApiVersion {
     int major, minor;
 };
 inline constexpr int kMajor = 0, kMinor = 3;  // what is used here is alike in all minor versions up to this one
+inline constexpr int kMinorOfOld = 1;
 
 struct Metadata {
     std::size_t struct_size;

@@ -40,13 +40,14 @@ nanobind::object handler_capsule(xla::Handler* handler) {
 
 // ---- the frame of a call ----
 
-// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one.
+// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one. XLA of
+// version 0.1 (JAX 0.6 and before) asks without a table of functions, and takes its own version only.
 bool answers_metadata(xla::CallFrame& frame) {
     for (xla::Extension* extension = frame.extension; extension; extension = extension->next) {
         if (extension->type != xla::kMetadataExtension) continue;
         xla::Metadata& metadata = *reinterpret_cast<xla::MetadataExtension*>(extension)->metadata;
         metadata.api_version.major = xla::kMajor;
-        metadata.api_version.minor = std::min(xla::kMinor, frame.api->version.minor);
+        metadata.api_version.minor = frame.api ? std::min(xla::kMinor, frame.api->version.minor) : xla::kMinorOfOld;
         metadata.traits = 0;
         return true;
     }
