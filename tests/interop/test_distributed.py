@@ -147,10 +147,46 @@ def test_the_gradient_that_is_summed_is_that_of_the_formula():
     assert own.gradient.data_ptr() == own.line.grad.ptr
 
 
+# ---- JAX ----
+
+
+@pytest.mark.seed("P-24", "P-25", "P-26", "P-27")
+@pytest.mark.seed("S-DST-001", "S-DST-003", "S-DST-004", "S-DST-005", "S-DST-006")
+@pytest.mark.parametrize("processes", [2, 3])
+def test_products_of_parts_are_the_product(processes):
+    """The programs of the documents, for today's JAX: `jax.shard_map` with `check_vma`."""
+    output = mpirun(processes, "-m", "warp.examples.distributed.products", "--size", 61, JAX_PLATFORMS="cpu")
+    assert f"{processes} processes, {processes} devices, {61 // processes * processes} rows" in output
+    assert "doubled: True" in output
+    assert number(output, "largest difference from NumPy") < 1e-4
+    assert number(output, "largest difference from JAX") < 1e-4
+
+
+@pytest.mark.seed("P-24", "S-DST-002")
+def test_jax_is_not_started_before_it_is_told_of_the_other_processes(tmp_path):
+    program = tmp_path / "first.py"
+    program.write_text("""
+import jax
+import warp as wp
+import warp.jax_experimental
+from warp.jax_experimental import jax_kernel
+
+@wp.kernel
+def double(x: wp.array[float], y: wp.array[float]):
+    y[wp.tid()] = 2.0 * x[wp.tid()]
+
+function = jax_kernel(double)
+jax.distributed.initialize()  # refuses to work after anything else of JAX
+assert jax.process_count() == 2
+print(function(jax.numpy.arange(3.0))[0].tolist())
+""")
+    assert mpirun(2, program, JAX_PLATFORMS="cpu").splitlines().count("[0.0, 2.0, 4.0]") == 2
+
+
 # ---- the page ----
 
 
 def test_the_page_names_the_programs():
     page = (Path(__file__).parents[2] / "docs/guide/distributed.md").read_text()
-    for name in ("halo", "gradients"):
+    for name in ("halo", "gradients", "products"):
         assert f"warp.examples.distributed.{name}" in page
