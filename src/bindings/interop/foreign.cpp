@@ -96,7 +96,9 @@ std::optional<ForeignArray> read_buffer(nb::handle object) {
 
 ForeignArray read_as_ndarray(nb::handle object, const ForeignName& name) {
     const nb::object array = numpy::as_array(object);
-    return read_ndarray(array, *numpy::ndarray_pointer(array), name);
+    ForeignArray result = read_ndarray(object, *numpy::ndarray_pointer(array), name);
+    result.owner = array;  // which keeps the object
+    return result;
 }
 
 }  // namespace
