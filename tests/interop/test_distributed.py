@@ -115,7 +115,7 @@ else:
     raise AssertionError("read-only memory was taken")
 print("done")
 """)
-    assert mpirun(2, program) == "done\ndone\n"
+    assert mpirun(2, program).count("done") == 2
 
 
 def test_a_plate_that_is_too_small_is_an_error():
@@ -180,7 +180,7 @@ jax.distributed.initialize()  # refuses to work after anything else of JAX
 assert jax.process_count() == 2
 print(function(jax.numpy.arange(3.0))[0].tolist())
 """)
-    assert mpirun(2, program, JAX_PLATFORMS="cpu").splitlines().count("[0.0, 2.0, 4.0]") == 2
+    assert mpirun(2, program, JAX_PLATFORMS="cpu").count("[0.0, 2.0, 4.0]") == 2
 
 
 # ---- the page ----
