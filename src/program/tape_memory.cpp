@@ -147,9 +147,13 @@ void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
 }
 
 std::vector<NeedPtr> TapeMemory::take(Memory& memory, const std::byte* begin, const std::byte* end) {
-    const auto of_begin = [](const NeedPtr& need) { return need->begin; };
-    const auto first = std::ranges::upper_bound(memory.waiting, begin - memory.longest, {}, of_begin);
-    const auto last = std::ranges::lower_bound(memory.waiting, end, {}, of_begin);
+    // As numbers: what lies so far before the first byte need not be an address.
+    const auto address = [](const std::byte* at) {
+        return static_cast<std::int64_t>(std::bit_cast<std::uintptr_t>(at));
+    };
+    const auto of_begin = [&](const NeedPtr& need) { return address(need->begin); };
+    const auto first = std::ranges::upper_bound(memory.waiting, address(begin) - memory.longest, {}, of_begin);
+    const auto last = std::ranges::lower_bound(memory.waiting, address(end), {}, of_begin);
     if (first >= last) return {};
     const auto stays = [&](const NeedPtr& need) { return begin >= need->end; };
     const auto found = std::stable_partition(first, last, stays);

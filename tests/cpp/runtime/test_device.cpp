@@ -147,7 +147,8 @@ TEST(Device, elements_are_written_by_the_host_through_a_copy) {
 TEST(Device, two_devices_of_one_name_are_an_error) {
     add_device(make_cpu_device("cpu:added"));
     EXPECT_EQ(device("cpu:added").alias, "cpu:added");
-    EXPECT_THROW(add_device(make_cpu_device("cpu:added")), InternalError);
+    static Device& another = make_cpu_device("cpu:added");  // devices live for ever
+    EXPECT_THROW(add_device(another), InternalError);
 }
 
 }  // namespace
