@@ -63,7 +63,8 @@ SECTIONS = {
     "Other libraries": (
         "Arrays of PyTorch, JAX, Paddle and whatever has DLPack.",
         """from_torch to_torch device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch
-        stream_to_torch from_paddle to_paddle device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle
+        stream_to_torch torch_op
+        from_paddle to_paddle device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle
         stream_from_paddle stream_to_paddle from_jax to_jax device_from_jax device_to_jax dtype_from_jax dtype_to_jax
         jax_kernel JaxModulePreloadMode jax_callable JaxCallableGraphMode
         clear_jax_callable_graph_cache from_dlpack to_dlpack dlpack.""",

@@ -137,6 +137,7 @@ _LATER = {
         "warp.errors": "WarpDeterminismError",
         "warp._interop.paddle": """device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle
             stream_from_paddle stream_to_paddle""",
+        "warp._interop.torch_op": "torch_op",
         "warp._interop.torch": """device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch
             stream_to_torch""",
         "warp._devices.graphs": """Graph ScopedCapture capture_begin capture_debug_dot_print capture_end capture_if

@@ -18,6 +18,7 @@ class Parameter:
     scalar: str
     inner: tuple[int, ...]  # extents of the elements
     is_written: bool  # by the kernel
+    dtype: Any  # of the elements, or of a value; None of structs
 
     @property
     def is_array(self) -> bool:

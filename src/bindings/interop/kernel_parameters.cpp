@@ -35,8 +35,9 @@ nb::list parameters_of(nb::handle kernel_object, const std::string& api, const s
         const ParameterPlan& parameter = kernel->parameters()[at];
         const bool writes = effects[at].writes;
         if (parameter.filler != ParameterPlan::Filler::array) {
-            result.append(
-                nb::make_tuple(parameter.name, parameter.type.python_name(), nb::none(), "", nb::tuple(), writes));
+            const bool is_value = parameter.type.is_scalar() || parameter.type.is_numeric_aggregate();
+            result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), nb::none(), "", nb::tuple(),
+                                         writes, is_value ? dtype_to_python(parameter.type) : nb::none()));
             continue;
         }
         if (!parameter.element.is_scalar() && !parameter.element.is_numeric_aggregate()) {
@@ -51,7 +52,8 @@ nb::list parameters_of(nb::handle kernel_object, const std::string& api, const s
         nb::list extents;
         for (int i = 0; i < inner_count; ++i) extents.append(inner[i]);
         result.append(nb::make_tuple(parameter.name, parameter.type.python_name(), parameter.ndim,
-                                     info(parameter.element.scalar()).python, nb::tuple(extents), writes));
+                                     info(parameter.element.scalar()).python, nb::tuple(extents), writes,
+                                     dtype_to_python(parameter.element)));
     }
     return result;
 }
@@ -61,7 +63,7 @@ nb::list parameters_of(nb::handle kernel_object, const std::string& api, const s
 void bind_kernel_parameters(nb::module_& m) {
     m.def("kernel_parameters", &parameters_of, nb::arg("kernel"), nb::arg("api"), nb::arg("library"),
           "The parameters of a kernel: name, type, of arrays the number of dimensions, the name of the scalar type and "
-          "the extents of the elements, and whether the kernel writes to it.");
+          "the extents of the elements; whether the kernel writes to it; the dtype of its elements, or of itself.");
 }
 
 }  // namespace weft::bindings
