@@ -1,9 +1,9 @@
 """Runs Weft and its peers side by side and prints what each needs, with ratios: `make bench`.
 
 Every measurement is a fresh process of a program of `throughput/`, `compile/`, `latency/` or, where `--only` asks for
-them, `gradients/`. A round runs all implementations of one program back to back, then those of the next; a ratio is
-taken within a round, and the table shows the median over the rounds, so that a machine that slows down for a while
-slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
+them, `gradients/` and `interop/`. A round runs all implementations of one program back to back, then those of the next;
+a ratio is taken within a round, and the table shows the median over the rounds, so that a machine that slows down for a
+while slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
 
 What a peer needs is made at the first run: `.venv-bench` (Numba), `.venv-frameworks` (JAX and PyTorch) and `.venv-peer`
 (the established `warp` package) next to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a
@@ -101,6 +101,7 @@ PROGRAMS = tuple(
         Program(name, BENCH / "gradients" / f"{name}.py", GRADIENTS)
         for name in ("elementwise", "stencil", "rollout", "recurrence", "jacobi", "pairs")
     ]
+    + [Program(name, BENCH / "interop" / f"{name}.py", (WEFT,)) for name in ("torch", "paddle")]
 )
 
 
@@ -274,7 +275,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="default 5; with --quick 1")
     parser.add_argument(
-        "--only", help="programs, by commas; `gradients` for those: " + ",".join(p.name for p in PROGRAMS)
+        "--only", help="programs, by commas; `gradients` and `interop` for those: " + ",".join(p.name for p in PROGRAMS)
     )
     parser.add_argument(
         "--with", dest="implementations", help="implementations, by commas: weft,cpp,numba,peer,jax,torch"
@@ -291,10 +292,11 @@ def main() -> int:
     options.seconds = options.seconds or (0.08 if options.quick else 0.25)
     options.minutes = options.minutes or (3.0 if options.quick else 15.0)
     known = {p.name for p in PROGRAMS}
-    gradients = {p.name for p in PROGRAMS if p.path.parent.name == "gradients"}
-    wanted = set(options.only.split(",")) if options.only else known - gradients
-    if "gradients" in wanted:
-        wanted = wanted - {"gradients"} | gradients
+    groups = {group: {p.name for p in PROGRAMS if p.path.parent.name == group} for group in ("gradients", "interop")}
+    wanted = set(options.only.split(",")) if options.only else known.difference(*groups.values())
+    for group, names in groups.items():
+        if group in wanted:
+            wanted = wanted - {group} | names
     everybody = {implementation.name for p in PROGRAMS for implementation in p.implementations}
     names = set(options.implementations.split(",")) if options.implementations else everybody
     for given, possible, what in ((wanted, known, "program"), (names, everybody, "peer")):

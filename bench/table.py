@@ -56,6 +56,12 @@ LIMITS = {
     ("arrays", "array(numpy 1000)"): 1.5e-3,
     ("arrays", "slice"): 0.4e-3,
     ("arrays", "numpy()"): 0.4e-3,
+    ("torch", "loop converted"): 6e-3,
+    ("torch", "loop direct"): 2.5e-3,
+    ("torch", "loop structures"): 2.5e-3,
+    ("torch", "launch 3 tensors"): 1.5e-3,
+    ("torch", "from"): 0.5e-3,
+    ("torch", "to"): 2e-3,
 }
 
 THROUGHPUT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "numba", "numba fast", "peer", "numpy")
@@ -132,7 +138,7 @@ def _others(rows: dict, best: bool) -> str:
     text = [["what", "variant", *OTHER_COLUMNS, "target", *(title for title, _, _ in OTHER_RATIOS)]]
     for (workload, variant), columns in rows.items():
         # Latencies read better in microseconds.
-        scale = 1e3 if workload in ("launch", "arrays") else 1.0
+        scale = 1e3 if workload in ("launch", "arrays", "torch", "paddle") else 1.0
         unit = "µs" if scale == 1e3 else "MiB" if variant.startswith("memory") or workload == "tape" else "ms"
         limit = LIMITS.get((workload, variant))
         cells = [f"{workload}, {unit}", variant]
@@ -173,7 +179,7 @@ def _gradients(rows: dict, best: bool) -> str:
 
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
     """Prints the tables of throughput, of gradients, and of compile times and latencies; empty ones are left out."""
-    small = ("compile", "start", "launch", "arrays", "tape")
+    small = ("compile", "start", "launch", "arrays", "tape", "torch", "paddle")
     others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
     gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
     throughput = {key: value for key, value in rows.items() if key not in others and key not in gradients}
