@@ -17,7 +17,7 @@ def run(code, **environment):
     return result.stdout
 
 
-@pytest.mark.seed("S-INI-001", waits="interop")
+@pytest.mark.seed("S-INI-001")
 def test_import_by_both_names():
     assert warp is wp
     assert run("import warp; import warp as wp; print(warp is wp)") == "True\n"

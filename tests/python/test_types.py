@@ -53,7 +53,7 @@ def test_float_and_int_mean_the_32_bit_types():
     assert wp.types.type_name(bool) == "bool"
 
 
-@pytest.mark.seed("S-TYP-004", waits="interop")
+@pytest.mark.seed("S-TYP-004")
 def test_bool_is_a_type_of_one_byte():
     assert wp.types.type_size_in_bytes(wp.bool) == 1
     assert wp.bool(True).value is True and wp.bool().value is False
