@@ -102,6 +102,7 @@ PROGRAMS = tuple(
         for name in ("elementwise", "stencil", "rollout", "recurrence", "jacobi", "pairs")
     ]
     + [Program(name, BENCH / "interop" / f"{name}.py", (WEFT,)) for name in ("torch", "paddle")]
+    + [Program("jax", BENCH / "interop" / "jax_calls.py", (WEFT, JAX))]
 )
 
 

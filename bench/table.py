@@ -83,8 +83,8 @@ GRADIENT_RATIOS = (
     ("/PyTorch", "weft", "torch", 1.0),
     ("/peer", "weft", "peer", 1.0),
 )
-OTHER_COLUMNS = ("weft", "peer", "numba")
-OTHER_RATIOS = (("/peer", "weft", "peer"), ("/Numba", "weft", "numba"))
+OTHER_COLUMNS = ("weft", "peer", "numba", "jax")
+OTHER_RATIOS = (("/peer", "weft", "peer"), ("/Numba", "weft", "numba"), ("/JAX", "weft", "jax"))
 
 
 def _value(figures: Figures | None, best: bool) -> float | None:
@@ -179,7 +179,7 @@ def _gradients(rows: dict, best: bool) -> str:
 
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
     """Prints the tables of throughput, of gradients, and of compile times and latencies; empty ones are left out."""
-    small = ("compile", "start", "launch", "arrays", "tape", "torch", "paddle")
+    small = ("compile", "start", "launch", "arrays", "tape", "torch", "paddle", "jax")
     others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
     gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
     throughput = {key: value for key, value in rows.items() if key not in others and key not in gradients}

@@ -168,7 +168,11 @@ def test_arguments_that_are_inputs_and_outputs():
     kept = np.array(state)
     agree(function(x, state), accumulated(x, state))
     np.testing.assert_array_equal(state, kept)
-    agree(jax.jit(function, donate_argnums=1)(x, state + 0), accumulated(x, state))
+    given = state + 0
+    memory = given.unsafe_buffer_pointer()
+    found = jax.jit(function, donate_argnums=1)(x, given)
+    assert found[0].unsafe_buffer_pointer() == memory  # in place
+    agree(found, accumulated(x, state))
     xs = jnp.stack([x, x + 1, x * 2])
     agree(jax.vmap(function, (0, None))(xs, state), jax.vmap(accumulated, (0, None))(xs, state))
     agree(jax.vmap(function, (None, 0))(x, xs), jax.vmap(accumulated, (None, 0))(x, xs))

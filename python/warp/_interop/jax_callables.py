@@ -9,7 +9,7 @@ from typing import Any
 
 from warp import _weft
 from warp._interop.jax_kernels import JaxModulePreloadMode, ensure_handlers, refusing
-from warp._interop.jax_signature import Arguments, Output, Signature, alike, vmap_method_of
+from warp._interop.jax_signature import Arguments, Output, Signature, aliases, alike, known_vmap_method
 from warp._interop.library import import_library
 from warp._interop.parameters import Parameter
 
@@ -77,7 +77,7 @@ class JaxCallable:
             raise _weft.usage_error(f"{_API}(): func is {function!r}, expected a Python function", TypeError)
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.vmap_method = vmap_method_of(_API, vmap_method)
+        self.vmap_method = known_vmap_method(_API, vmap_method)
         self.output_dims, self.has_side_effect = output_dims, has_side_effect
         parameters, self._dtypes = _parameters(function, self.name)
         self.signature = Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out_argnames, False)
@@ -103,11 +103,13 @@ class JaxCallable:
         results = [
             jax.ShapeDtypeStruct((*output.own, *output.parameter.inner), output.parameter.scalar) for output in shapes
         ]
+        method = self.vmap_method if vmap_method is None else known_vmap_method(_API, vmap_method)
         call = jax.ffi.ffi_call(
             "weft_call",
             results,
-            vmap_method=self.vmap_method if vmap_method is None else vmap_method_of(_API, vmap_method),
+            vmap_method=self.signature.vmap_method(method),
             has_side_effect=self.has_side_effect,
+            input_output_aliases=aliases([parameter for parameter in inputs if parameter.is_array], outputs),
         )
 
         def run(*arrays: Any) -> list:

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from warp import _weft
-from warp._interop.jax_signature import Arguments, Output, Signature, alike, vmap_method_of
+from warp._interop.jax_signature import Arguments, Output, Signature, aliases, alike, known_vmap_method
 from warp._interop.library import import_library
 from warp._interop.parameters import extents, parameters_of
 
@@ -71,7 +71,7 @@ class JaxKernel:
         has_side_effect: bool = False,
     ):
         self.kernel = kernel
-        self.vmap_method = vmap_method_of(self._api, vmap_method)
+        self.vmap_method = known_vmap_method(self._api, vmap_method)
         self.launch_dims, self.output_dims = launch_dims, output_dims
         self.enable_backward, self.has_side_effect = enable_backward, has_side_effect
         parameters = parameters_of(kernel, f"{self._api}()", "JAX")
@@ -106,7 +106,7 @@ class JaxKernel:
         dims = arguments.first if launch_dims is None else extents(launch_dims, f"{self._api}(): launch_dims")
         otherwise = arguments.leading if launch_dims is None else dims
         shapes = self.signature.outputs(outputs, output_dims, otherwise, arguments.arrays)
-        method = self.vmap_method if vmap_method is None else vmap_method_of(self._api, vmap_method)
+        method = self.vmap_method if vmap_method is None else known_vmap_method(self._api, vmap_method)
         return _Call(self, arguments, dims, shapes, method).run()
 
 
@@ -116,7 +116,8 @@ class _Call:
     def __init__(
         self, of: JaxKernel, arguments: Arguments, dims: tuple, outputs: list[Output], vmap_method: str | None
     ):
-        self.of, self.vmap_method = of, vmap_method
+        self.of = of
+        self.vmap_method = of.signature.vmap_method(vmap_method)
         self.outputs = outputs
         self.arrays = alike(list(arguments.arrays.values()))
         self.inputs = [parameter for parameter in of.signature.parameters if parameter.name in arguments.arrays]
@@ -132,15 +133,21 @@ class _Call:
         numbers = [arguments.values.get(parameter.name) for parameter in of.signature.parameters]
         self.id = _weft.make_xla_call(of.kernel, dims, numbers, described)
 
-    def _ffi(self, name: str, results: list, *arrays: Any, has_side_effect: bool = False) -> list:
+    def _ffi(self, name: str, results: list, *arrays: Any, **options: Any) -> list:
         jax, numpy = import_library("jax"), import_library("numpy")
-        call = jax.ffi.ffi_call(name, results, vmap_method=self.vmap_method, has_side_effect=has_side_effect)
+        call = jax.ffi.ffi_call(name, results, vmap_method=self.vmap_method, **options)
         return alike(call(*arrays, call=numpy.int64(self.id)), arrays)
 
     def launch(self, *arrays: Any) -> list:
         struct = import_library("jax").ShapeDtypeStruct
         results = [struct((*output.own, *output.parameter.inner), output.parameter.scalar) for output in self.outputs]
-        return self._ffi("weft_launch", results, *arrays, has_side_effect=self.of.has_side_effect)
+        return self._ffi(
+            "weft_launch",
+            results,
+            *arrays,
+            has_side_effect=self.of.has_side_effect,
+            input_output_aliases=aliases(self.inputs, [output.parameter for output in self.outputs]),
+        )
 
     def _once(self, function: Any) -> Any:
         """What may run in a gradient: it has no derivative again."""

@@ -15,18 +15,22 @@ from warp import _weft
 from warp._interop.library import import_library
 from warp._interop.parameters import Parameter, extents
 
-__all__ = ["VMAP_METHODS", "Arguments", "Output", "Signature", "alike", "vmap_method_of"]
+__all__ = ["VMAP_METHODS", "Arguments", "Output", "Signature", "alike", "aliases", "known_vmap_method"]
 
 UsageError = _weft.UsageError
 
 VMAP_METHODS = ("broadcast_all", "expand_dims", "legacy_vectorized", "sequential", "sequential_unrolled", None)
 
 
-def vmap_method_of(api: str, given: str | None) -> str | None:
-    """As jax.ffi.ffi_call takes it. Samples are looked up where they lie, so that none has to be copied for others."""
+def known_vmap_method(api: str, given: str | None) -> str | None:
     if given not in VMAP_METHODS:
         raise _weft.usage_error(f"{api}(): vmap_method is {given!r}, expected one of {VMAP_METHODS}", ValueError)
-    return "expand_dims" if given in ("broadcast_all", "legacy_vectorized") else given
+    return given
+
+
+def aliases(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> dict[int, int]:
+    """Places of inputs with those of the outputs that take their memory over, where JAX may give it away."""
+    return {inputs.index(parameter): place for place, parameter in enumerate(outputs) if parameter in inputs}
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,13 @@ class Signature:
 
     def _names(self, count: int) -> str:
         return ", ".join(f"'{parameter.name}'" for parameter in self.parameters[:count])
+
+    def vmap_method(self, given: str | None) -> str | None:
+        """As jax.ffi.ffi_call takes it. Samples are looked up where they lie, so that none has to be copied for others,
+        but those whose memory becomes an output's."""
+        if given in ("broadcast_all", "expand_dims", "legacy_vectorized"):
+            return "broadcast_all" if self.both else "expand_dims"
+        return given
 
     def split(self, given: int) -> tuple[list[Parameter], list[Parameter]]:
         """The inputs and the outputs of a call with so many arguments."""
