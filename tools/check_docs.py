@@ -42,7 +42,7 @@ def run_examples(page, folder):
         line = start + match[1].count("\n")
     if not program:
         return
-    file = folder / f"{page.stem}.py"
+    file = folder / f"page_{page.stem}.py"  # no module of that name is meant
     file.write_text(program)
     result = subprocess.run([sys.executable, file], cwd=folder, capture_output=True, text=True)
     if result.returncode != 0:
