@@ -29,14 +29,14 @@ class JaxCallableGraphMode(IntEnum):
 _API = "jax_callable"
 
 
-def _parameters(function: Callable, name: str) -> tuple[list[Parameter], list[Any]]:
-    """The parameters of a function, and the dtypes of those that are arrays."""
+def _parameters(function: Callable, name: str) -> list[Parameter]:
+    """The parameters of a function."""
 
     def error(text: str) -> Exception:
         return _weft.usage_error(f"{_API}(): function '{name}': {text}", TypeError)
 
     annotations = inspect.get_annotations(function, eval_str=True)
-    parameters, dtypes = [], []
+    parameters = []
     for parameter in inspect.signature(function).parameters.values():
         annotation = annotations.get(parameter.name)
         if annotation is None:
@@ -44,10 +44,8 @@ def _parameters(function: Callable, name: str) -> tuple[list[Parameter], list[An
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise error(f"parameter '{parameter.name}' cannot be given by its place, which is how it is called")
         if not _weft.is_annotation(annotation):
-            parameters.append(
-                Parameter(parameter.name, getattr(annotation, "__name__", repr(annotation)), None, "", (), False)
-            )
-            dtypes.append(None)
+            text = getattr(annotation, "__name__", repr(annotation))
+            parameters.append(Parameter(parameter.name, text, None, "", (), False, None))
             continue
         info = _weft.type_info(annotation.dtype)
         if info is None or annotation.ndim < 1:
@@ -56,9 +54,9 @@ def _parameters(function: Callable, name: str) -> tuple[list[Parameter], list[An
             )
         shape = tuple(getattr(annotation.dtype, "_shape_", ()))
         scalar = info["scalar"].__name__
-        parameters.append(Parameter(parameter.name, repr(annotation), annotation.ndim, scalar, shape, False))
-        dtypes.append(annotation.dtype)
-    return parameters, dtypes
+        text, ndim, dtype = repr(annotation), annotation.ndim, annotation.dtype
+        parameters.append(Parameter(parameter.name, text, ndim, scalar, shape, False, dtype))
+    return parameters
 
 
 class JaxCallable:
@@ -79,7 +77,7 @@ class JaxCallable:
         self.name = getattr(function, "__name__", type(function).__name__)
         self.vmap_method = known_vmap_method(_API, vmap_method)
         self.output_dims, self.has_side_effect = output_dims, has_side_effect
-        parameters, self._dtypes = _parameters(function, self.name)
+        parameters = _parameters(function, self.name)
         self.signature = Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out_argnames, False)
         self._known: dict[Any, int] = {}
 
@@ -125,13 +123,13 @@ class JaxCallable:
         """What stands for a call with these shapes and values; the same for equal ones."""
         shapes = {output.parameter.name: output.own for output in outputs}
         rows: list[tuple] = []
-        for parameter, dtype in zip(self.signature.parameters, self._dtypes, strict=True):
-            if dtype is None:
+        for parameter in self.signature.parameters:
+            if not parameter.is_array:
                 rows.append((parameter.name, arguments.values[parameter.name]))
                 continue
             array = arguments.arrays.get(parameter.name)
             shape = shapes[parameter.name] if array is None else tuple(array.shape[: parameter.ndim])
-            rows.append((parameter.name, dtype, shape, array is not None, parameter.name in shapes))
+            rows.append((parameter.name, parameter.dtype, shape, array is not None, parameter.name in shapes))
         key = tuple((*row, type(row[1])) for row in rows)
         try:
             number = self._known.get(key)
