@@ -4,12 +4,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import warp as wp
+import warp.jax_experimental
 from jax_programs import agree, pair, wave
 
 
@@ -317,6 +319,44 @@ def test_matrices():
     m = jnp.asarray(np.random.default_rng(0).standard_normal((3, 2, 2)).astype(np.float32))
     agree(function(m)[0], m @ m)
     agree(jax.grad(lambda m: jnp.sum(function(m)[0] ** 2))(m), jax.grad(lambda m: jnp.sum((m @ m) ** 2))(m))
+
+
+T = TypeVar("T")
+
+
+@wp.kernel
+def doubled(x: wp.array(dtype=T), factor: T, y: wp.array(dtype=T)):
+    y[wp.tid()] = x[wp.tid()] * factor
+
+
+@wp.kernel
+def unclear(x: wp.array(dtype=Any), y: wp.array(dtype=Any)):
+    y[wp.tid()] = x[wp.tid()]
+
+
+@wp.kernel
+def rounded(x: wp.array(dtype=Any), y: wp.array(dtype=int)):
+    y[wp.tid()] = int(x[wp.tid()])
+
+
+@pytest.mark.parametrize("make", [wp.jax_kernel, warp.jax_experimental.jax_kernel])
+def test_generic_kernels_take_the_types_of_their_arrays(make):
+    function = make(doubled)
+    with jax.enable_x64(True):
+        for name, factor in (("float32", 2.0), ("int32", 2), ("float64", wp.float64(2.0)), ("float32", 2)):
+            x = jnp.arange(3).astype(name)
+            if name == "float64":
+                assert function(x, factor)[0].dtype == name
+                agree(jax.grad(lambda x: jnp.sum(function(x, factor)[0] ** 2))(x + 1), 8 * (x + 1))
+            else:
+                (y,) = jax.jit(lambda x: function(x, factor))(x)
+                assert y.dtype == name and y.tolist() == [0, 2, 4]
+        assert make(rounded)(jnp.array([1.5, 2.5], "float64"))[0].tolist() == [1, 2]
+    with pytest.raises(TypeError, match="argument 'factor' is of float64, and ~T was float32"):
+        function(jnp.ones(3), wp.float64(2.0))
+    with pytest.raises(TypeError, match="do not say what its output 'y' is.*wp.overload"):
+        make(unclear)(jnp.ones(3))
+    assert make(wp.overload(unclear, [wp.array[float], wp.array[float]]))(jnp.ones(1))[0].tolist() == [1]
 
 
 # ---- errors ----

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from warp import _weft
+from warp._interop.jax_generic import GenericJaxKernel
 from warp._interop.jax_signature import Arguments, Output, Signature, aliases, alike, known_vmap_method
 from warp._interop.library import import_library
 from warp._interop.parameters import extents, parameters_of
@@ -215,7 +216,7 @@ def jax_kernel(
     enable_backward: bool = True,
     has_side_effect: bool = False,
     block_dim: int | None = None,
-) -> JaxKernel:
+) -> JaxKernel | GenericJaxKernel:
     """A kernel as a function of arrays of JAX, under ``jit``, ``grad``, ``vmap``, ``scan`` and ``shard_map``.
 
     ::
@@ -230,7 +231,8 @@ def jax_kernel(
     zero.
 
     Args:
-        kernel: the kernel; of a generic one an instance, ``wp.overload(kernel, [types])``.
+        kernel: the kernel; of a generic one each call uses the instance for its arrays, where these say what the
+            outputs are.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
         vmap_method: as in ``jax.ffi.ffi_call``. Each sample is a launch of its own, whatever is chosen;
             ``"sequential"`` makes one call for each, and with None ``vmap`` is an error.
@@ -248,13 +250,17 @@ def jax_kernel(
             not fit, or the kernel writes to an input. JAX itself is imported at the first call.
     """
     JaxModulePreloadMode(module_preload_mode)
-    return JaxKernel(
-        kernel,
-        num_outputs,
-        vmap_method,
-        launch_dims,
-        output_dims,
-        in_out_argnames,
-        enable_backward,
-        has_side_effect,
-    )
+
+    def make(instance: Any) -> JaxKernel:
+        return JaxKernel(
+            instance,
+            num_outputs,
+            vmap_method,
+            launch_dims,
+            output_dims,
+            in_out_argnames,
+            enable_backward,
+            has_side_effect,
+        )
+
+    return GenericJaxKernel(kernel, make) if getattr(kernel, "is_generic", False) else make(kernel)
