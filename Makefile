@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-interop test-interop-old check bench docs install wheel test-sanitize test-mutants test-clients clean
+.PHONY: setup setup-interop demo test test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
@@ -19,5 +19,6 @@ install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefi
 wheel:         ; @tools/wheel.sh
 test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
+test-together: setup ; @tools/test_together.sh
 test-clients: setup ; @.venv/bin/python tools/test_clients.py --newton
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis
