@@ -1,7 +1,8 @@
 """Checks the documents: links lead somewhere, and the Python examples run.
 
-Blocks marked ```python in README.md, docs/guide and docs/reference/language.md are run from top to bottom of a page, in
-one namespace per page, as a reader would. A block that is only to be looked at is marked ```python no-run.
+Blocks marked ```python in README.md, docs/guide, docs/interop.md and docs/reference/language.md are run from top to
+bottom of a page, in one namespace per page, as a reader would. A block that is only to be looked at is marked
+```python no-run.
 
     python tools/check_docs.py [page ...]
 """
@@ -56,7 +57,7 @@ def main():
         os.environ["WARP_CACHE_PATH"] = str(Path(name) / "cache")
         for page in chosen:
             wrong += broken_links(page)
-            if page.name in ("README.md", "language.md") or page.parent.name == "guide":
+            if page.name in ("README.md", "interop.md", "language.md") or page.parent.name == "guide":
                 wrong += run_examples(page, Path(name))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"documents: {len(chosen)} pages, {len(wrong)} complaints")
