@@ -168,6 +168,17 @@ def test_inside_of_a_condition_and_a_loop(case):
     agree(jax.jit(run(case.function()))(*case.arguments()), run(case.formula)(*case.arguments()), 1e-4)
 
 
+def test_forward_mode_is_an_error(case):
+    function, arguments = loss(case.function()), case.arguments()
+    for call in (
+        lambda: jax.jvp(function, arguments, arguments),
+        lambda: jax.jit(jax.jacfwd(function))(*arguments),
+        lambda: jax.jvp(jax.vmap(case.function()), case.arguments(2), case.arguments(2)),
+    ):
+        with pytest.raises(TypeError, match="kernel '(wave|pair|turn)': it has no forward mode.*jax.vjp"):
+            call()
+
+
 def test_second_derivatives_are_an_error(case):
     function = loss(case.function())
     with pytest.raises(RuntimeError, match="gradient has no derivative of its own"):

@@ -188,7 +188,14 @@ class _Call:
                 self.launch,
                 f"jax_kernel(): kernel '{self.of.name}' has no gradient: it was made with enable_backward=False",
             )
-        found = function(*self.arrays)
+        try:
+            found = function(*self.arrays)
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            raise self.of.signature.error(
+                "it has no forward mode (jax.jvp, jax.jacfwd). help: jax.grad, jax.vjp or jax.jacrev", TypeError
+            ) from error
         return [
             array.reshape((*output.shown, *output.parameter.inner))
             for array, output in zip(found, self.outputs, strict=True)
