@@ -32,6 +32,15 @@ def test_arrays_share_memory_both_ways():
         np.testing.assert_array_equal(wp.to_jax(**{name: born_here}), np.full((2, 3), 4.0))
 
 
+@pytest.mark.seed("S-JAX-004")
+def test_dlpack_directly_does_the_same():
+    jax_array, warp_array = jnp.arange(4.0), wp.full(4, 2.0)
+    read = wp.from_dlpack(jax_array)
+    assert read.ptr == jax_array.unsafe_buffer_pointer() and read.list() == [0, 1, 2, 3]
+    taken = jax.dlpack.from_dlpack(warp_array)
+    assert taken.unsafe_buffer_pointer() == warp_array.ptr and taken.tolist() == [2, 2, 2, 2]
+
+
 @pytest.mark.seed("S-JAX-002", "D-07")
 def test_the_module_has_the_names_and_works_without_jax():
     import warp.jax
