@@ -380,3 +380,13 @@ def test_mistakes_in_making_and_calling():
 
     with pytest.raises(TypeError, match="'p' is .*, expected an array or a number"):
         wp.torch_op(of_struct)
+
+
+def test_unsigned_integers_stand_behind_signed_ones():
+    @wp.kernel
+    def doubled(x: wp.array[wp.uint32], y: wp.array[wp.uint32]):
+        y[wp.tid()] = x[wp.tid()] * wp.uint32(2)
+
+    op = wp.torch_op(doubled)
+    once = op(torch.tensor([1, 2, 3], dtype=torch.int32))
+    assert once.dtype is torch.int32 and op(once).tolist() == [4, 8, 12]
