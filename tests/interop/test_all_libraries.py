@@ -86,6 +86,21 @@ def test_a_library_that_is_not_installed_is_named_with_its_package(library):
     }
 
 
+@pytest.mark.seed("S-PAD-009", "D-06")
+@pytest.mark.parametrize("start", ["", "wp.context.init()"])
+def test_a_start_up_call_is_not_needed_and_does_no_harm(start):
+    assert (
+        run(f"""
+        import paddle
+        import warp as wp
+        {start}
+        t = wp.to_paddle(wp.array([1.0, 2.0], dtype=float, device="cpu"))
+        print(t.tolist(), wp.from_paddle(t).list())
+    """)
+        == "[1.0, 2.0] [1.0, 2.0]\n"
+    )
+
+
 # ---- all at once ----
 
 

@@ -46,7 +46,7 @@ def test_no_gradients_are_carried():
     assert a.grad.list() == [0, 0, 0]
 
 
-@pytest.mark.seed("P-29", "P-30", "P-31", "S-DLP-003")
+@pytest.mark.seed("P-29", "P-30", "P-31", "S-DLP-003", "S-JAX-004")
 def test_our_array_in_three_frameworks():
     warp_array = wp.array([1.0, 2.0, 3.0], dtype=float)
 

@@ -270,12 +270,17 @@ def test_the_runtime_page_has_every_public_name_with_a_sentence():
     assert {name for name in public_names() if not isinstance(getattr(wp, name), ModuleType)} - written == set()
 
 
-@pytest.mark.seed("S-DOC-003", waits="geometry, graphs, interop")
+@pytest.mark.seed("S-DOC-003", waits="geometry, graphs")
 def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
     page = runtime_reference().runtime_page()
     asked = "init launch zeros zeros_like empty empty_like copy clone array array.numpy array.view matmul constant"
+    asked += " from_numpy dtype_from_numpy dtype_to_numpy from_dlpack to_dlpack stream_from_torch stream_to_torch"
+    asked += " stream_from_paddle jax_kernel dlpack.DLManagedTensor dlpack.dtype_is_compatible dlpack.strides_to_dlpack"
+    for library in ("torch", "jax", "paddle"):
+        for name in ("", "device_", "dtype_"):
+            asked += f" {name}from_{library} {name}to_{library}"
     for name in asked.split():
-        assert f"\n### {name}\n" in page
+        assert f"\n### {name}\n" in page, name
     assert "`wp.zeros(shape=None, dtype=float, device=None" in page
     assert "* `dim`: number of threads" in page
 
