@@ -28,7 +28,7 @@ def resident_bytes() -> int:
 
 def objects() -> Counter:
     gc.collect()
-    return Counter(type(one).__name__ for one in gc.get_objects() if isinstance(one, KINDS))
+    return Counter(type(one).__name__ for one in gc.get_objects() if issubclass(type(one), KINDS))
 
 
 KINDS = (torch.Tensor, paddle.Tensor, wp.array, wp._weft.array_t, wp._weft.TapeRecorder)

@@ -337,7 +337,8 @@ def test_threads_have_gradients_of_their_own():
 def test_graphs_and_tensors_are_freed():
     def alive():
         gc.collect()
-        return sum(isinstance(one, (torch.Tensor, wp.array, wp._weft.TapeRecorder)) for one in gc.get_objects())
+        kinds = (torch.Tensor, wp.array, wp._weft.TapeRecorder)
+        return sum(issubclass(type(one), kinds) for one in gc.get_objects())  # some are dead references
 
     (x,) = arguments([(4,)])
     wave_op(1.0, x).sum().backward()
