@@ -15,7 +15,6 @@ ALLOWED = {
     "a large test: run with --large": 122,
     "needs a CUDA device": 19,
     "needs the Python package cupy": 2,
-    "needs the Python package torch": 2,
     "needs an older JAX: make test-interop-old": 5,
     "the seed documents are not beside the repository": 53,  # each has a counterpart of ours
     "the list of builtins is not beside the repository": 2,

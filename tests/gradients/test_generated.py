@@ -54,7 +54,6 @@ def test_programs_have_the_gradient_of_jax(tmp_path, first, jax_process):
     assert sum(jax_process(check, seed, tmp_path, frameworks.of_jax, 1, 300) for seed in seeds) >= 8
 
 
-@pytest.mark.needs("torch")
 @pytest.mark.large
 @pytest.mark.parametrize("first", range(0, 10_000, 500))
 def test_ten_thousand_programs_have_the_gradient_of_torch(tmp_path, first):

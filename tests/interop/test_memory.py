@@ -88,9 +88,14 @@ def test_memory_stays_as_it_is(name, times):
     act, less = ACTIONS[name]
     for _ in range(200):
         act()
-    before, counted = resident_bytes(), objects()
-    for _ in range(times // less):
-        act()
-    assert objects() == counted
-    # A tensor that was kept would be at least 1 KiB each time.
-    assert resident_bytes() - before < max(4 << 20, 256 * (times // less))
+
+    def growth() -> int:
+        before = resident_bytes()
+        for _ in range(times // less):
+            act()
+        return resident_bytes() - before
+
+    counted = objects()
+    # A tensor that was kept would be at least 1 KiB each time; what other threads of the process take is not taken again.
+    assert any(growth() < max(4 << 20, 256 * (times // less)) for _ in range(3))
+    assert not objects() - counted

@@ -506,7 +506,6 @@ def test_loops_static_and_dynamic_change_what_was_declared_before(run_sample, co
 
 
 @pytest.mark.seed("S-DIF-012")
-@pytest.mark.needs("torch")
 def test_gradients_in_memory_of_torch_serve_its_optimiser():
     import torch
 
@@ -532,7 +531,6 @@ def test_gradients_in_memory_of_torch_serve_its_optimiser():
 
 
 @pytest.mark.seed("S-DIF-020")
-@pytest.mark.needs("torch")
 def test_a_program_as_a_function_of_torch():
     import torch
 
