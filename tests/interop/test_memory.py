@@ -96,6 +96,6 @@ def test_memory_stays_as_it_is(name, times):
         return resident_bytes() - before
 
     counted = objects()
-    # A tensor that was kept would be at least 1 KiB each time; what other threads of the process take is not taken again.
+    # A tensor that was kept would be at least 1 KiB each time; what other threads of the process take comes once.
     assert any(growth() < max(4 << 20, 256 * (times // less)) for _ in range(3))
     assert not objects() - counted
