@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make test-interop-old`: programs of 2024 in the lines of that time, which newer releases of JAX do not run. JAX 0.6.2 is
+# `make test-interop-old`: the programs of the seed documents of 2024 as they are printed, which newer releases of JAX do not run. JAX 0.6.2 is
 # the last one that has all they need: shard_map(check_rep=...) in jax.experimental, and jax.dlpack.to_dlpack. It is there
 # for Python 3.10 to 3.13. Its environment has the Python of .venv, so that the same build serves both.
 set -euo pipefail
@@ -14,4 +14,4 @@ if [ "$(cat $venv/weft-requirements.txt 2> /dev/null)" != "$python $wanted" ]; t
     $venv/bin/python -m pip install --quiet $wanted
     echo "$python $wanted" > $venv/weft-requirements.txt
 fi
-exec .venv/bin/python -m pytest -q tests/interop/test_old_jax.py
+exec .venv/bin/python -m pytest -q tests/seeds/test_old_jax.py

@@ -15,9 +15,20 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.interop_old
 
 
-def run(name: str, processes: int = 0) -> str:
-    """What a program of the folder `old` prints, alone or under mpirun."""
-    command = [str(ROOT / ".venv-interop-old/bin/python"), str(ROOT / f"tests/interop/old/{name}.py")]
+@pytest.fixture
+def run(tmp_path):
+    """A function: what a program prints, alone or under mpirun."""
+
+    def run(text: str, processes: int = 0) -> str:
+        program = tmp_path / "program.py"
+        program.write_text(text)
+        return output_of(program, processes)
+
+    return run
+
+
+def output_of(program: Path, processes: int) -> str:
+    command = [str(ROOT / ".venv-interop-old/bin/python"), str(program)]
     if processes:
         options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none"]
         command = ["mpirun", *options, "-np", str(processes), *command]
@@ -30,8 +41,8 @@ def run(name: str, processes: int = 0) -> str:
 
 @pytest.mark.seed("P-24", "P-25", "S-DST-001", "S-DST-003", "S-DST-006")
 @pytest.mark.parametrize("processes", [2, 3])
-def test_a_kernel_in_shard_map(processes):
-    lines = run("multiply", processes).splitlines()
+def test_a_kernel_in_shard_map(load_seed, run, processes):
+    lines = run(load_seed(1).text(615, 699), processes).splitlines()
     values = np.arange(5.0 * processes)
     assert lines == [
         f"Running on {processes} GPU(s)",
@@ -43,8 +54,8 @@ def test_a_kernel_in_shard_map(processes):
 
 @pytest.mark.seed("P-27", "S-DST-004", "S-DST-005", "S-JAX-014")
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_matrix_product_by_rows(processes):
-    output = run("matmul", processes)
+def test_a_matrix_product_by_rows(load_seed, run, processes):
+    output = run(load_seed(1).text(726, 823), processes)
     a = np.arange(32.0 * processes).reshape(8 * processes, 4)
     b = np.arange(24.0).reshape(4, 6)
     of_kernel = re.search(r"Warp Output:\n(.*?)\nJAX Output:", output, re.DOTALL)[1]
@@ -55,6 +66,39 @@ def test_a_matrix_product_by_rows(processes):
     )
 
 
+CAPSULES = """
+import ctypes
+import warnings
+
+import jax
+import numpy as np
+import warp as wp
+
+warnings.simplefilter("ignore", DeprecationWarning)
+jax_array = jax.numpy.arange(6, dtype=jax.numpy.float32)
+
+warp_array1 = wp.from_dlpack(jax.dlpack.to_dlpack(jax_array))
+
+assert warp_array1.ptr == jax_array.unsafe_buffer_pointer() and warp_array1.dtype is wp.float32
+np.testing.assert_array_equal(warp_array1.numpy(), np.arange(6))
+capsule = jax.dlpack.to_dlpack(jax_array)
+wp.from_dlpack(capsule)
+name = ctypes.pythonapi.PyCapsule_GetName
+name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+assert name(capsule) == b"used_dltensor"
+
+warp_array = wp.array([1.0, 2.0, 3.0], dtype=float)
+
+jax_array = jax.dlpack.from_dlpack(wp.to_dlpack(warp_array))
+
+assert jax_array.unsafe_buffer_pointer() == warp_array.ptr
+address = warp_array.ptr
+del warp_array
+assert jax_array.tolist() == [1.0, 2.0, 3.0] and jax_array.unsafe_buffer_pointer() == address
+print("shared")
+"""
+
+
 @pytest.mark.seed("P-33", "P-34", "S-DLP-005", "D-13")
-def test_capsules_go_both_ways():
-    assert run("capsules") == "shared\n"
+def test_capsules_go_both_ways(run):
+    assert run(CAPSULES) == "shared\n"
