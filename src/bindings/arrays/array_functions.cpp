@@ -436,12 +436,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void bind_array_functions(nb::module_& m) {
-    PyObject* module_name = nb::str("warp").release().ptr();
-    for (PyMethodDef& function : functions) {
-        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, module_name));
-        if (!object.is_valid()) throw nb::python_error();
-        m.attr(function.ml_name) = object;
-    }
+    add_functions(m, functions);
     m.def(
         "write_values",
         [](nb::handle to, nb::handle values) {

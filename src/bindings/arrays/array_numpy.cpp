@@ -46,8 +46,6 @@ Layout full_layout(const Array& array) {
     return layout;
 }
 
-bool is_read_only(const Array& array) { return array.buffer && array.buffer->is_read_only; }
-
 // Whether elements are scalars that other programs know. Says why not.
 void require_plain(Type dtype, const char* api) {
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {

@@ -12,11 +12,6 @@
 namespace weft::bindings {
 namespace {
 
-[[noreturn]] void refuse(const ForeignName& name, nb::handle object, const std::string& why,
-                         ErrorCategory category = ErrorCategory::type) {
-    throw UsageError(name.api, name.argument() + " is " + describe(object) + ": " + why, category);
-}
-
 std::string device_text(dlpack::Device device) {
     using enum dlpack::DeviceType;
     const char* name = "a device of an unknown kind";

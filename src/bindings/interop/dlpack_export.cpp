@@ -61,7 +61,7 @@ std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Sc
     auto& tensor = [&]() -> dlpack::Tensor& {
         if constexpr (std::is_same_v<Managed, dlpack::VersionedTensor>) {
             result->managed.version = dlpack::kVersion;
-            result->managed.flags = array.buffer && array.buffer->is_read_only ? dlpack::kReadOnly : 0;
+            result->managed.flags = is_read_only(array) ? dlpack::kReadOnly : 0;
         }
         return result->managed.tensor;
     }();
@@ -145,7 +145,7 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
             if (copies) tensor->flags |= dlpack::kIsCopied;
             return capsule_of(tensor).release().ptr();
         }
-        if (array.buffer && array.buffer->is_read_only)
+        if (is_read_only(array))
             throw_buffer_error("the array is read-only, which DLPack can say from version 1 on only. help: copy=True");
         return capsule_of(export_unversioned(array, api)).release().ptr();
     });
@@ -250,7 +250,7 @@ PyObject* to_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
         static const Signature<1> signature("to_dlpack()", {"wp_array"}, 1);
         const auto given = signature.parse(args, count, keywords);
         const Array& array = array_argument(given[0], signature.api(), "wp_array").array;
-        if (array.buffer && array.buffer->is_read_only)
+        if (is_read_only(array))
             runtime::require_writable(array, signature.api());  // a capsule without a version cannot say it
         return capsule_of(export_unversioned(array, signature.api())).release().ptr();
     });
@@ -279,11 +279,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void bind_dlpack(nb::module_& m) {
-    for (PyMethodDef& function : functions) {
-        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
-        if (!object.is_valid()) throw nb::python_error();
-        m.attr(function.ml_name) = object;
-    }
+    add_functions(m, functions);
     nb::object exchange = nb::steal(PyCapsule_New(&own_exchange, dlpack::kExchangeCapsule, nullptr));
     if (!exchange.is_valid()) throw nb::python_error();
     nb::handle(reinterpret_cast<PyObject*>(array_type)).attr(dlpack::kExchangeAttribute) = exchange;

@@ -15,11 +15,6 @@ namespace {
 
 using runtime::Array;
 
-[[noreturn]] void refuse(const ForeignName& name, nb::handle object, const std::string& why,
-                         ErrorCategory category = ErrorCategory::type) {
-    throw UsageError(name.api, name.argument() + " is " + describe(object) + ": " + why, category);
-}
-
 // ---- attributes ----
 
 // An attribute of the object, or nothing where it has none; other errors of the attribute's own code are thrown.
@@ -102,6 +97,10 @@ ForeignArray read_as_ndarray(nb::handle object, const ForeignName& name) {
 }
 
 }  // namespace
+
+void refuse(const ForeignName& name, nb::handle object, const std::string& why, ErrorCategory category) {
+    throw UsageError(name.api, name.argument() + " is " + describe(object) + ": " + why, category);
+}
 
 std::string taken_error() {
     const nb::python_error error;

@@ -65,6 +65,12 @@ private:
     std::string (*make_)(const void*);
 };
 
+// The error for an object that cannot be used: what it is, and why.
+[[noreturn]] void refuse(const ForeignName& name, nb::handle object, const std::string& why,
+                         ErrorCategory category = ErrorCategory::type);
+// Whether the owner of its memory lends it to be read only.
+inline bool is_read_only(const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; }
+
 // What Python's error says, which is taken: its first line, as some frameworks add a list of their own functions.
 std::string taken_error();
 

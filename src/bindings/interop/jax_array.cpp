@@ -71,9 +71,7 @@ PyMethodDef function = {
 }  // namespace
 
 void bind_jax_arrays(nb::module_& m) {
-    nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
-    if (!object.is_valid()) throw nb::python_error();
-    m.attr(function.ml_name) = object;
+    add_functions(m, {&function, 1});
     m.def("capsule_for_jax", &capsule_for_jax, nb::arg("array").none(), nb::arg("has_64_bits"),
           "A DLPack capsule of an array for JAX, which only reads it.");
 }

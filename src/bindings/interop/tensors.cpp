@@ -261,11 +261,7 @@ void bind_tensors(nb::module_& m) {
         },
         nb::arg("found"), nb::arg("asked"),
         "Whether numbers of one dtype may be the elements, or components, of another.");
-    for (PyMethodDef& function : functions) {
-        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, nb::str("warp").release().ptr()));
-        if (!object.is_valid()) throw nb::python_error();
-        m.attr(function.ml_name) = object;
-    }
+    add_functions(m, functions);
 }
 
 }  // namespace weft::bindings

@@ -99,24 +99,23 @@ bool requires_grad(nb::handle tensor) {
 
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders) {
-    const auto is_lent = [](const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; };
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         if (!compiled.effects[i].writes) continue;
         if (const PyArray* array = array_pointer(values[i])) {
-            if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+            if (is_read_only(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
             continue;
         }
         if (holders.empty()) continue;
         if (compiled.parameter_types[i].is_struct()) {
             for (const PyArray* array : arrays_in(values[i]))
-                if (is_lent(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
+                if (is_read_only(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
             continue;
         }
         ArrayView view;
         std::memcpy(&view, block + kernel.parameters()[i].offset, sizeof view);
         const auto same = std::ranges::find(holders, view.data, [](const runtime::Array& a) { return a.view.data; });
         if (same == holders.end() || !view.data) continue;
-        if (is_lent(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
+        if (is_read_only(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
         if (requires_grad(values[i])) {
             throw_written(kernel, i, values[i],
                           "the tensor requires a gradient, which its framework would compute as if nothing was "

@@ -115,4 +115,13 @@ std::int64_t integer(PyObject* value, std::string_view api, const char* name) {
     return result;
 }
 
+void add_functions(nb::module_& m, std::span<PyMethodDef> functions) {
+    const nb::str module("warp");
+    for (PyMethodDef& function : functions) {
+        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, module.ptr()));
+        if (!object.is_valid()) throw nb::python_error();
+        m.attr(function.ml_name) = object;
+    }
+}
+
 }  // namespace weft::bindings

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <span>
 #include <string_view>
 
 namespace weft::bindings {
@@ -111,6 +112,9 @@ template <class Function>
 void* type_slot(Function* function) {
     return reinterpret_cast<void*>(function);
 }
+
+// Makes functions of the module `warp` of such a table, which lives for ever.
+void add_functions(nb::module_& m, std::span<PyMethodDef> functions);
 
 // Readings of optional arguments: null and None mean `otherwise`.
 inline bool is_given(PyObject* value) { return value && value != Py_None; }
