@@ -223,6 +223,27 @@ def of_integers(a: wp.array[int], b: wp.array[int]):
     b[wp.tid()] = a[wp.tid()] * 2
 
 
+@wp.kernel
+def of_zeros(x: wp.array[float], read: wp.array[float], some: wp.array[float]):
+    i = wp.tid()
+    read[i] = (read[i] + 1.0) * x[i] + read[i] * read[i]
+    if x[i] > 0.0:
+        some[i] = x[i] * x[i]
+
+
+def test_gradients_of_outputs_that_start_as_zeros():
+    function, x = wp.jax_kernel(of_zeros, num_outputs=2), jnp.linspace(-1.0, 1.0, 40)
+    for _ in range(3):
+        for _ in range(4):
+            wp.full(40, np.nan)  # freed at once, and given out again
+        (read, some), pullback = jax.vjp(function, x)
+        np.testing.assert_array_equal(read, x)
+        np.testing.assert_array_equal(some, jnp.where(x > 0, x * x, 0.0))
+        seeds = [x, jnp.ones(40)]
+        np.testing.assert_allclose(pullback(seeds)[0], jnp.where(x > 0, 3 * x, x), rtol=1e-6)
+        np.testing.assert_array_equal(seeds[0], jnp.linspace(-1.0, 1.0, 40))
+
+
 def test_a_kernel_of_integers_has_no_gradient_and_is_no_error():
     function = wp.jax_kernel(of_integers)
     assert function(jnp.arange(3))[0].tolist() == [0, 2, 4]

@@ -34,12 +34,11 @@ def functions(torch: Any) -> tuple:
         return tuple(_made)
 
     def launch_backward(ctx, adjoint, gradients):
-        op = ctx.call.op
-        given = [gradients[i] for i in op.smooth_outputs]
-        if torch.is_grad_enabled():  # create_graph
-            found = adjoint.apply(ctx.call, *ctx.saved_tensors, *given)
-        else:
-            found = op.adjoint(ctx.call, ctx.saved_tensors, given)
+        call = ctx.call
+        op = call.op
+        if not torch.is_grad_enabled():
+            return (None, *op.gradients(call, ctx.saved_tensors, gradients, ctx.needs_input_grad[1:]))
+        found = adjoint.apply(call, *ctx.saved_tensors, *(gradients[i] for i in op.smooth_outputs))  # create_graph
         results = dict(zip(op.smooth_tensors, found, strict=True))
         return (None, *(results.get(i) for i in range(len(op.tensors))))
 

@@ -18,7 +18,7 @@ from warp._interop.library import import_library
 from warp._interop.parameters import Parameter, parameters_of
 from warp._interop.torch_autograd import functions
 from warp._interop.torch_library import define_operators, flat
-from warp._weft import clone, from_torch, to_torch, usage_error, zeros
+from warp._weft import from_torch, to_torch, usage_error, zeros
 
 __all__ = ["TorchOp", "torch_op"]
 
@@ -49,8 +49,10 @@ class TorchOp:
         self.name = kernel.key
         self._in_out = (in_out_argnames,) if isinstance(in_out_argnames, str) else tuple(in_out_argnames)
         self._launch_dims, self._output_dims = launch_dims, output_dims
+        self._torch = torch = import_library("torch")
+        self._plain_types = (torch.Tensor, torch.nn.Parameter)
+        self._functions = functions(torch)
         self._split(num_outputs)
-        self._functions = functions(import_library("torch"))
         self.number = len(_operators)
         _operators.append(self)
 
@@ -88,18 +90,12 @@ class TorchOp:
         # Of the other inputs: the dtype, and of vectors and matrices the number of components.
         facts = [(p.dtype, _weft.type_info(p.dtype)) for p in self.inputs if not p.is_array]
         self.values = [(dtype, None if info["kind"] == "scalar" else info["components"]) for dtype, info in facts]
-        numbers = {parameter.name: i for i, parameter in enumerate(self.parameters)}
-        self._places = (
-            [numbers[p.name] for p in self.tensors],
-            [i for i, p in enumerate(self.inputs) if not p.is_array],
-            [numbers[p.name] for p in self.pure],
-        )
-        self._output_places = [numbers[p.name] for p in self.outputs]
-        self._changed = [i for i, p in enumerate(self.tensors) if p in self.in_out]
-        self._kinds = [(p, p.is_array) for p in self.inputs]
+        self._has_one_output = len(self.outputs) == 1
         # By number among the tensors, or the outputs: those that may have gradients.
         self.smooth_tensors = [i for i, parameter in enumerate(self.tensors) if parameter.is_smooth]
         self.smooth_outputs = [i for i, parameter in enumerate(self.outputs) if parameter.is_smooth]
+        changed = [i for i, parameter in enumerate(self.parameters) if parameter in self.in_out]
+        self._core = _weft.TorchOperator(self.kernel, count, changed, self._plain_types)
 
     def error(self, text: str, kind: type = RuntimeError) -> Exception:
         return usage_error(f"torch_op(): kernel '{self.name}': {text}", kind)
@@ -117,38 +113,45 @@ class TorchOp:
         Raises:
             UsageError: tensors that do not fit, an output whose shape nothing tells.
         """
-        torch = import_library("torch")
+        torch = self._torch
+        launch_dims = self._launch_dims if launch_dims is None else launch_dims
+        output_dims = self._output_dims if output_dims is None else output_dims
+        ready = None if torch.compiler.is_compiling() else self._core.prepare(args, launch_dims, output_dims)
+        if ready is None:
+            found = self._general_call(args, launch_dims, output_dims)
+        else:
+            dims, shapes, values, tensors = ready
+            function = self._functions[torch._C._are_functorch_transforms_active()]
+            found = function.apply(_Call(self, values, dims, shapes), *tensors)
+        return found[0] if self._has_one_output else tuple(found)
+
+    def _general_call(self, args: tuple, launch_dims: Any, output_dims: Any) -> Sequence[Any]:
+        """A call with any tensors, also of a program that is traced, or the error of one that does not fit."""
+        torch = self._torch
         if len(args) != len(self.inputs):
             names = ", ".join(f"'{parameter.name}'" for parameter in self.inputs)
             raise self.error(f"got {len(args)} arguments, expected {len(self.inputs)}: {names}", TypeError)
         tensors, values = [], []
-        for (parameter, is_array), value in zip(self._kinds, args, strict=True):
+        for parameter, value in zip(self.inputs, args, strict=True):
             is_tensor = isinstance(value, torch.Tensor)
-            if is_tensor is not is_array:
-                expected = "a torch.Tensor" if is_array else "a number"
+            if is_tensor is not parameter.is_array:
+                expected = "a torch.Tensor" if parameter.is_array else "a number"
                 raise self.error(
                     f"argument '{parameter.name}' is {type(value).__name__}, expected {expected} for {parameter.type}",
                     TypeError,
                 )
             if is_tensor:
                 self._check(parameter, value)
-                tensors.append(value)
-            else:
-                values.append(value)
-        launch_dims = self._launch_dims if launch_dims is None else launch_dims
-        if launch_dims is None:
-            dims = tuple(tensors[0].shape[: self.tensors[0].ndim])
-        else:
-            dims = self._sizes(launch_dims, "launch_dims")
-        shapes = self._shapes(self._output_dims if output_dims is None else output_dims, dims)
-        is_traced = torch.compiler.is_compiling()
-        if is_traced or any(type(tensor) not in _plain_types(torch) for tensor in tensors):
-            sizes = [*dims, *(n for shape in shapes for n in shape)]
-            found = torch.ops.weft.launch(self.number, tensors, flat(self, values), sizes)
-        else:
+            (tensors if is_tensor else values).append(value)
+        first = tuple(tensors[0].shape[: self.tensors[0].ndim])
+        dims = first if launch_dims is None else self._sizes(launch_dims, "launch_dims")
+        shapes = self._shapes(output_dims, dims)
+        is_plain = all(type(tensor) in self._plain_types for tensor in tensors)
+        if is_plain and not torch.compiler.is_compiling():
             function = self._functions[torch._C._are_functorch_transforms_active()]
-            found = function.apply(_Call(self, tuple(values), dims, shapes), *tensors)
-        return found[0] if len(self.outputs) == 1 else tuple(found)
+            return function.apply(_Call(self, tuple(values), dims, shapes), *tensors)
+        sizes = [*dims, *(n for shape in shapes for n in shape)]
+        return torch.ops.weft.launch(self.number, tensors, flat(self, values), sizes)
 
     def _check(self, parameter: Parameter, tensor: Any) -> None:
         shape, inner = tensor.shape, parameter.inner
@@ -163,7 +166,7 @@ class TorchOp:
     def _sizes(self, value: Any, what: str) -> tuple:
         """Extents that a caller gives; in a program that is traced they may be symbols."""
         found = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        if not found or not all(isinstance(one, (int, import_library("torch").SymInt)) for one in found):
+        if not found or not all(isinstance(one, (int, self._torch.SymInt)) for one in found):
             raise self.error(f"{what} is {value!r}, expected an int or a tuple of ints")
         return found
 
@@ -183,54 +186,21 @@ class TorchOp:
 
     # ---- what runs; without autograd ----
 
-    def _arguments(self, call: _Call, tensors: Sequence[Any], outputs: Sequence[Any]) -> list:
-        """The arguments of a launch, in the kernel's order."""
-        arguments = [None] * len(self.parameters)
-        for places, found in zip(self._places, (tensors, call.values, outputs), strict=True):
-            for place, one in zip(places, found, strict=True):
-                arguments[place] = one
-        return arguments
-
-    def _new(self, call: _Call) -> list:
-        return [zeros(shape, p.dtype) for p, shape in zip(self.pure, call.shapes, strict=True)]
-
     def launch(self, call: _Call, tensors: Sequence[Any]) -> tuple:
         """The outputs, from plain tensors."""
-        given = [_plain(p, tensor) for p, tensor in zip(self.tensors, tensors, strict=True)]
-        for i in self._changed:
-            given[i] = clone(from_torch(given[i], self.tensors[i].dtype, False))
-        arguments = self._arguments(call, given, self._new(call))
-        with _Unrecorded():
-            _weft.launch(self.kernel, call.dims, arguments)
-        return tuple([to_torch(arguments[place]) for place in self._output_places])
+        return self._core.launch(call.dims, call.shapes, call.values, tensors)
 
     def adjoint(self, call: _Call, tensors: Sequence[Any], gradients: Sequence[Any]) -> tuple:
         """The gradients of the tensors that may have one, from those of the outputs that may have one."""
-        given = [
-            from_torch(_contiguous(tensor), p.dtype, p.is_smooth)
-            for p, tensor in zip(self.tensors, tensors, strict=True)
-        ]
-        for i in self._changed:
-            given[i] = clone(given[i])
-        arguments = self._arguments(call, given, self._new(call))
+        given: list = [None] * len(self.outputs)
         for i, gradient in zip(self.smooth_outputs, gradients, strict=True):
-            p = self.outputs[i]  # its gradient is used up where it is overwritten, so that of torch is copied
-            arguments[self._output_places[i]].grad = clone(from_torch(_plain(p, gradient), p.dtype, False))
-        with _Unrecorded():
-            tape = _weft.TapeRecorder()
-            records = tape._record_launch(self.kernel, call.dims, arguments, None, True)
-            entry = tape._entry(0)
-            if entry.is_left_out:
-                raise self.error("it has no gradients, because the kernel has enable_backward=False")
-            if records or entry.after:  # the adjoint reads what the launch leaves
-                tape = _weft.TapeRecorder()
-                _weft.set_active_tape(tape)
-                try:
-                    _weft.launch(self.kernel, call.dims, arguments)
-                finally:
-                    _weft.set_active_tape(None)
-            tape._reverse_many(1, {})
-        return tuple([to_torch(given[i].grad) for i in self.smooth_tensors])
+            given[i] = gradient
+        found = self._core.adjoint(call.dims, call.shapes, call.values, tensors, given)
+        return tuple([found[i] for i in self.smooth_tensors])
+
+    def gradients(self, call: _Call, tensors: Sequence[Any], gradients: Sequence[Any], wanted: Sequence[bool]) -> tuple:
+        """The gradients of the tensors that are wanted, and None of the others, from those of all outputs."""
+        return self._core.adjoint(call.dims, call.shapes, call.values, tensors, gradients, wanted)
 
     def second(self, call: _Call, tensors: Sequence[Any], gradients: Sequence[Any], vectors: Sequence[Any]) -> tuple:
         """The derivatives of the adjoint's results, summed with `vectors`, by the tensors and by the gradients."""
@@ -247,8 +217,9 @@ class TorchOp:
                 for p, tensor in zip(parameters, found, strict=True)
             }
 
-        outputs = self._new(call)
-        inputs = self._arguments(call, list(arrays(self.tensors, tensors).values()), outputs)[: len(self.inputs)]
+        outputs = [zeros(shape, p.dtype) for p, shape in zip(self.pure, call.shapes, strict=True)]
+        given, values = arrays(self.tensors, tensors), iter(call.values)
+        inputs = [given[p.name] if p.is_array else next(values) for p in self.inputs]
         moves = arrays([self.tensors[i] for i in self.smooth_tensors], vectors)
         weights = arrays([self.outputs[i] for i in self.smooth_outputs], gradients)
         along = [moves.get(p.name) for p in self.inputs]
@@ -315,19 +286,6 @@ class _Unrecorded:
             _weft.set_active_tape(self._tape)
 
 
-_UNSIGNED = ("uint16", "uint32", "uint64")
-
-
-def _plain(parameter: Parameter, tensor: Any) -> Any:
-    """The tensor as kernels can read it: the components of its elements side by side."""
-    if tensor.is_neg():
-        tensor = tensor.resolve_neg()
-    if parameter.inner and not tensor.is_contiguous():
-        tensor = tensor.contiguous()
-    # Tensors of torch have signed integers for these.
-    return from_torch(tensor, parameter.dtype, False) if parameter.scalar in _UNSIGNED else tensor
-
-
 def _contiguous(tensor: Any) -> Any:
     """The tensor as arrays can have gradients that are laid out as they are."""
     return tensor.resolve_neg().contiguous()
@@ -345,7 +303,3 @@ def _call(number: int, flat: Sequence[Any], sizes: Sequence[int]) -> _Call:
         shapes.append(tuple(sizes[at : at + parameter.ndim]))
         at += parameter.ndim
     return _Call(op, tuple(values), tuple(sizes[:first]), tuple(shapes))
-
-
-def _plain_types(torch: Any) -> tuple[type, ...]:
-    return (torch.Tensor, torch.nn.Parameter)

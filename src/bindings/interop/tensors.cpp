@@ -139,20 +139,6 @@ PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t co
 
 // ---- to tensors ----
 
-// The frameworks compute nothing with unsigned integers of more than 8 bits: they see them as signed ones.
-Scalar scalar_of_tensor(Scalar scalar) {
-    switch (scalar) {
-        case Scalar::u16:
-            return Scalar::i16;
-        case Scalar::u32:
-            return Scalar::i32;
-        case Scalar::u64:
-            return Scalar::i64;
-        default:
-            return scalar;
-    }
-}
-
 nb::object tensor_of_array(Framework& framework, const Array& array) {
     runtime::require_writable(array, framework.to_api);
     if (!array.dtype.is_scalar() && !array.dtype.is_numeric_aggregate()) {
@@ -240,6 +226,21 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+Scalar scalar_of_tensor(Scalar scalar) {
+    switch (scalar) {
+        case Scalar::u16:
+            return Scalar::i16;
+        case Scalar::u32:
+            return Scalar::i32;
+        case Scalar::u64:
+            return Scalar::i64;
+        default:
+            return scalar;
+    }
+}
+
+nb::object torch_tensor_of(const Array& array) { return tensor_of_array(torch(), array); }
 
 void bind_tensors(nb::module_& m) {
     m.def(

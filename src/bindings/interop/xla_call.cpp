@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/interop/one_adjoint.h"
 #include "bindings/interop/xla_frame.h"
 #include "bindings/interop/xla_function.h"
 #include "bindings/kernels/arguments.h"
@@ -19,8 +20,6 @@
 #include "program/host.h"
 #include "program/launch.h"
 #include "program/launch_needs.h"
-#include "program/recorded_launch.h"
-#include "program/tape.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
 #include "support/error.h"
@@ -245,60 +244,47 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
     runtime::Device& device = runtime::host_device();
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         std::vector<std::byte> block = call.block;
-        std::vector<program::Variable> variables;
-        variables.reserve(places.size());
-        std::vector<program::RecordedLaunch::Argument> given;
+        std::vector<AdjointArray> arrays;
+        arrays.reserve(places.size());
         for (const Place& place : places) {
             const CallArray& array = *place.array;
             const auto size = static_cast<std::size_t>(array.size_bytes);
             const auto sample = [&](const xla::Buffer& of) {
                 return batch.sample(of, array.rank, array.size_bytes, i);
             };
-            program::Variable& variable = variables.emplace_back();
-            ArrayView& view = program::view_at(block.data(), parameters[array.parameter].offset);
+            auto& [variable, is_output] = arrays.emplace_back();
+            is_output = array.is_output && !array.is_input;
             variable.array.dtype = array.element;
             variable.array.ndim = parameters[array.parameter].ndim;
             variable.array.device = &device;
+            ArrayView& view = variable.array.view = program::view_at(block.data(), parameters[array.parameter].offset);
             if (array.is_output) {
-                variable.array.buffer = runtime::allocate_zeroed(array.size_bytes, device);
+                variable.array.buffer = runtime::allocate(array.size_bytes, device);
                 if (array.is_input && size > 0)
                     runtime::write_bytes(device, variable.array.buffer->data, sample(*place.input), array.size_bytes);
             } else {
                 variable.array.buffer = lent(sample(*place.input), array.size_bytes);
             }
             view.data = size > 0 ? variable.array.buffer->data : nullptr;
-            if (place.gradient || place.result) {
-                // The adjoint works on the gradients of what it overwrote, so those of XLA are copied.
-                const bool is_result = place.result && !place.gradient;
-                variable.gradient = is_result ? lent(sample(*place.result), array.size_bytes)
-                                              : runtime::allocate(array.size_bytes, device);
-                if (is_result && size > 0) std::memset(variable.gradient->data, 0, size);
-                if (place.gradient && size > 0) std::memcpy(variable.gradient->data, sample(*place.gradient), size);
-                view.grad = size > 0 ? variable.gradient->data : nullptr;
-                variable.requires_grad = true;
+            if (!place.gradient && !place.result) continue;
+            variable.requires_grad = true;
+            if (is_output) {
+                variable.gradient = lent(sample(*place.gradient), array.size_bytes);
+            } else if (place.gradient) {  // the adjoint works on the gradient of what it overwrote
+                variable.gradient = runtime::allocate(array.size_bytes, device);
+                if (size > 0) std::memcpy(variable.gradient->data, sample(*place.gradient), size);
+            } else {
+                variable.gradient = lent(sample(*place.result), array.size_bytes);
+                if (size > 0) std::memset(variable.gradient->data, 0, size);
             }
-            variable.array.view = view;
-            given.push_back({&variable, nullptr});
+            view.grad = size > 0 ? variable.gradient->data : nullptr;
         }
-        program::Tape tape;
-        auto entry = std::make_shared<program::RecordedLaunch>(kernel.core(), device, block.data(), call.dims.span(),
-                                                               std::move(given));
-        entry->find_needs(*call.compiled, block.data(), /*is_seen=*/true);
-        if (entry->needs().is_left_out) {
-            throw UsageError("jax_kernel()",
-                             "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
-        }
-        tape.record(entry);
-        if (!entry->returned.empty())
-            program::launch_keeping_returned(kernel.core(), device, call.dims.span(), block.data(), entry->returned);
-        else if (!entry->after().empty())
-            program::run(*call.compiled, device.default_stream(), block.data(), call.grid);
-        tape.go_back(0, {});
+        run_one_adjoint(kernel, *call.compiled, call.grid, call.dims, block.data(), arrays, "jax_kernel()");
         for (std::size_t at = 0; at < places.size(); ++at) {
             const Place& place = places[at];
             if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
             std::memcpy(batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
-                        variables[at].gradient->data, static_cast<std::size_t>(place.array->size_bytes));
+                        arrays[at].variable.gradient->data, static_cast<std::size_t>(place.array->size_bytes));
         }
     }
 }

@@ -29,6 +29,7 @@
 #include "bindings/interop/array_structure.h"
 #include "bindings/interop/foreign.h"
 #include "bindings/interop/kernel_parameters.h"
+#include "bindings/interop/torch_operator.h"
 #include "bindings/interop/xla_call.h"
 #include "bindings/interop/xla_function.h"
 #include "bindings/kernels/arguments.h"
@@ -261,6 +262,7 @@ void bind_launch(nb::module_& m) {
     bind_recording(m);
     bind_launch_command(m);
     bind_kernel_parameters(m);
+    bind_torch_operator(m);
     bind_xla_calls(m);
     bind_xla_functions(m);
 }

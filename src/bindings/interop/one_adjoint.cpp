@@ -1,0 +1,62 @@
+#include "bindings/interop/one_adjoint.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "program/launch.h"
+#include "program/launch_needs.h"
+#include "program/recorded_launch.h"
+#include "program/tape.h"
+#include "runtime/device.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+
+void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
+                     const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays,
+                     std::string_view api) {
+    program::Kernel& core = kernel.core();
+    runtime::Device& device = runtime::host_device();
+    std::vector<program::RecordedLaunch::Argument> given;
+    given.reserve(arrays.size());
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        program::view_at(block, core.arrays()[i].offset) = arrays[i].variable.array.view;
+        given.push_back({&arrays[i].variable, nullptr});
+    }
+    auto entry = std::make_shared<program::RecordedLaunch>(core, device, block, dims.span(), std::move(given));
+    entry->find_needs(compiled, block, /*is_seen=*/true);
+    const program::LaunchNeeds& needs = entry->needs();
+    if (needs.is_left_out) {
+        throw UsageError(std::string(api),
+                         "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
+    }
+    const bool runs_again = !needs.returned.empty() ||
+                            std::ranges::any_of(needs.contents, [](const auto& contents) { return contents.after; });
+    std::vector<program::SuppliedGradient> read_only;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        if (!arrays[i].is_output) continue;
+        program::Variable& variable = arrays[i].variable;
+        const auto parameter = static_cast<std::size_t>(core.arrays()[i].parameter);
+        const bool is_overwritten = program::overwrites(needs, parameter, variable.array.view, grid);
+        if (needs.contents[parameter].before || (runs_again && !is_overwritten)) runtime::zero(variable.array);
+        if (!variable.requires_grad) continue;
+        const runtime::Array gradient = program::gradient_of(variable);
+        if (is_overwritten && gradient.view.data) {  // read once for each element
+            read_only.push_back({parameter, gradient});
+            continue;
+        }
+        const runtime::Array copy = runtime::clone(gradient);
+        variable.gradient = copy.buffer;
+        variable.array.view.grad = copy.view.data;
+    }
+    program::Tape tape;
+    tape.record(entry);
+    if (!entry->returned.empty())
+        program::launch_keeping_returned(core, device, dims.span(), block, entry->returned);
+    else if (!entry->after().empty())
+        program::run(compiled, device.default_stream(), block, grid);
+    tape.go_back(0, read_only);
+}
+
+}  // namespace weft::bindings

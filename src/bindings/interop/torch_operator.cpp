@@ -1,0 +1,376 @@
+#include "bindings/interop/torch_operator.h"
+
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/foreign.h"
+#include "bindings/interop/one_adjoint.h"
+#include "bindings/interop/tensors.h"
+#include "bindings/kernels/arguments.h"
+#include "bindings/kernels/kernel.h"
+#include "bindings/kernels/running.h"
+#include "bindings/values/types.h"
+#include "program/finite.h"
+#include "program/launch.h"
+#include "program/launch_needs.h"
+#include "program/settings.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Array;
+
+constexpr const char* kApi = "torch_op()";
+
+nb::object call_method(nb::handle object, const char* name) {
+    nb::object result = nb::steal(PyObject_CallMethod(object.ptr(), name, nullptr));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+}
+
+bool is_contiguous(const ForeignArray& array) {
+    if (array.size() == 0) return true;
+    std::int64_t bytes = info(array.scalar).bytes();
+    for (int i = array.ndim - 1; i >= 0; --i) {
+        if (array.shape[i] > 1 && array.strides[i] != bytes) return false;
+        bytes *= array.shape[i];
+    }
+    return true;
+}
+
+nb::object new_tuple(std::size_t size) {
+    nb::object result = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(size)));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+}
+
+nb::object tuple_of(const std::int64_t* extents, int count) {
+    nb::object result = new_tuple(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        PyObject* const extent = PyLong_FromLongLong(extents[i]);
+        if (!extent) throw nb::python_error();
+        PyTuple_SET_ITEM(result.ptr(), i, extent);
+    }
+    return result;
+}
+
+// An int, or a tuple of ints, as a tuple; empty where it is something else.
+nb::object extents(nb::handle given) {
+    if (PyLong_Check(given.ptr())) return nb::make_tuple(given);
+    if (!PyTuple_Check(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) == 0) return {};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given.ptr()); ++i)
+        if (!PyLong_Check(PyTuple_GET_ITEM(given.ptr(), i))) return {};
+    return nb::borrow(given);
+}
+
+// Whether it is a tensor of one of these classes; what it shows is `seen`.
+bool is_plain_tensor(PyObject* object, const nb::tuple& types, dlpack::Tensor& seen) {
+    const auto is_class = [&](nb::handle type) { return type.ptr() == reinterpret_cast<PyObject*>(Py_TYPE(object)); };
+    if (std::none_of(types.begin(), types.end(), is_class)) return false;
+    const dlpack::ExchangeApi* api = exchange_api(Py_TYPE(object));
+    if (!api || !api->view_of_object) return false;
+    if (api->view_of_object(object, &seen) == 0) return true;
+    PyErr_Clear();
+    return false;
+}
+
+// What is known of an operator before it is called. All calls have the GIL, the lock of kernels and their code.
+class TorchOperator {
+public:
+    // The first `inputs` parameters are inputs; `changed` has the numbers of those that are outputs as well.
+    TorchOperator(nb::object kernel_object, std::size_t inputs, const std::vector<std::size_t>& changed,
+                  nb::tuple plain_types)
+        : kernel_object_(std::move(kernel_object)),
+          kernel_(kernel_pointer(kernel_object_)),
+          plain_types_(std::move(plain_types)) {
+        const std::vector<ParameterPlan>& parameters = kernel_->parameters();
+        kinds_.assign(parameters.size(), program::kIsArray);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (parameters[i].filler != ParameterPlan::Filler::array) {
+                values_.push_back(i);
+                continue;
+            }
+            const bool is_input = i < inputs;
+            const bool is_output = !is_input || std::ranges::find(changed, i) != changed.end();
+            places_.push_back({i, is_input, is_output, info(parameters[i].element.scalar()).is_float()});
+            input_count_ += is_input;
+            new_count_ += !is_input;
+        }
+        for (const bool of_input : {true, false})
+            for (Place& place : places_)
+                if (place.is_output && place.is_input == of_input)
+                    place.output = static_cast<Py_ssize_t>(output_count_++);
+    }
+
+    // What a call comes to where its arguments are plain tensors, as they have to be: (dims, shapes, values, tensors).
+    // None where anything is out of the ordinary, for the caller to look into. An extent or a tuple of extents for
+    // `launch_dims`; for `output_dims` one of these, or such by name; None for the shape of the first tensor.
+    nb::object prepare(nb::tuple arguments, nb::handle launch_dims, nb::handle output_dims) {
+        if (arguments.size() != input_count_ + values_.size()) return nb::none();
+        nb::object tensors = new_tuple(input_count_), values = new_tuple(values_.size());
+        nb::object dims = launch_dims.is_none() ? nb::object() : extents(launch_dims);
+        if (!launch_dims.is_none() && !dims.is_valid()) return nb::none();
+        for (std::size_t at = 0, tensor = 0, value = 0; at < arguments.size(); ++at) {
+            PyObject* const item = PyTuple_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(at));
+            if (tensor == input_count_ || places_[tensor].parameter != at) {
+                if (exchange_api(Py_TYPE(item))) return nb::none();  // a tensor for a number
+                PyTuple_SET_ITEM(values.ptr(), static_cast<Py_ssize_t>(value++), Py_NewRef(item));
+                continue;
+            }
+            const ParameterPlan& parameter = plan(places_[tensor]);
+            dlpack::Tensor seen;
+            std::int64_t inner[2];
+            const int inner_count = inner_shape(parameter.element, inner);
+            if (!is_plain_tensor(item, plain_types_, seen) || seen.ndim != parameter.ndim + inner_count)
+                return nb::none();
+            if (!std::equal(inner, inner + inner_count, seen.shape + parameter.ndim)) return nb::none();
+            if (!dims.is_valid()) dims = tuple_of(seen.shape, parameter.ndim);
+            PyTuple_SET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(tensor++), Py_NewRef(item));
+        }
+        nb::object shapes = new_tuple(new_count_);
+        for (Py_ssize_t at = 0; const Place& place : places_) {
+            if (place.is_input) continue;
+            nb::handle wanted = output_dims;
+            if (PyDict_Check(wanted.ptr())) wanted = PyDict_GetItemString(wanted.ptr(), plan(place).name.c_str());
+            nb::object shape = !wanted || wanted.is_none() ? dims : extents(wanted);
+            if (!shape.is_valid() || PyTuple_GET_SIZE(shape.ptr()) != plan(place).ndim) return nb::none();
+            PyTuple_SET_ITEM(shapes.ptr(), at++, shape.release().ptr());
+        }
+        return nb::make_tuple(dims, shapes, values, tensors);
+    }
+
+    // The outputs: those that are inputs as well first. `dims` is the grid, `shapes` has an item for each other output.
+    nb::object launch(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors) {
+        Call call(*this, dims, values);
+        const Items given(tensors, input_count_, "tensors"), wanted(shapes, new_count_, "shapes");
+        std::vector<Array> arrays;
+        arrays.reserve(places_.size());
+        for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
+            const Place& place = places_[i];
+            if (place.is_input) {
+                arrays.push_back(array_of(given[input++], place, /*is_packed=*/false));
+                if (place.is_output) arrays.back() = runtime::clone(arrays.back());
+            } else {
+                arrays.push_back(new_array(place, wanted[output++]));
+            }
+            call.view(place) = arrays.back().view;
+        }
+        call.choose();
+        clear_outputs(call, arrays);
+        if (call.compiled) run(call, arrays);
+        nb::object result = new_tuple(output_count_);
+        for (std::size_t i = 0; i < places_.size(); ++i) {
+            if (!places_[i].is_output) continue;
+            PyTuple_SET_ITEM(result.ptr(), places_[i].output, torch_tensor_of(arrays[i]).release().ptr());
+        }
+        return result;
+    }
+
+    // The gradients of the tensors, and None for those that have none or that are not `wanted` (a bool for each tensor;
+    // None: all are). `gradients` are those of the outputs, in their order; of those that have none they may be
+    // anything.
+    nb::object adjoint(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors, nb::handle gradients,
+                       nb::object wanted) {
+        Call call(*this, dims, values);
+        const Items given(tensors, input_count_, "tensors"), extents(shapes, new_count_, "shapes"),
+            slopes(gradients, output_count_, "gradients");
+        const Items chosen(wanted.is_none() ? tensors : wanted, input_count_, "wanted");
+        std::vector<AdjointArray> arrays;
+        arrays.reserve(places_.size());
+        for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
+            const Place& place = places_[i];
+            auto& [variable, is_output] = arrays.emplace_back();
+            is_output = !place.is_input;
+            bool is_wanted = place.is_output;
+            if (place.is_input) {
+                is_wanted = is_wanted || chosen[input].ptr() != Py_False;
+                variable.array = array_of(given[input++], place, /*is_packed=*/true);
+                if (place.is_output) variable.array = runtime::clone(variable.array);
+            } else {
+                variable.array = new_array(place, extents[output++]);
+            }
+            if (place.is_smooth && is_wanted) {
+                if (place.is_output)
+                    set_gradient(variable, place, slopes[static_cast<std::size_t>(place.output)]);
+                else
+                    program::make_gradient(variable);
+            }
+            call.view(place) = variable.array.view;
+        }
+        call.choose();
+        if (call.compiled) {
+            run_one_adjoint(*kernel_, *call.compiled, call.grid, call.dims, call.block.data(), arrays, kApi);
+        }
+        nb::object result = new_tuple(input_count_);
+        for (std::size_t i = 0, input = 0; i < places_.size(); ++i) {
+            if (!places_[i].is_input) continue;
+            const program::Variable& variable = arrays[i].variable;
+            const bool has_result = variable.requires_grad && chosen[input].ptr() != Py_False;
+            nb::object gradient = has_result ? torch_tensor_of(program::gradient_of(variable)) : nb::none();
+            PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(input++), gradient.release().ptr());
+        }
+        return result;
+    }
+
+private:
+    // An array parameter.
+    struct Place {
+        std::size_t parameter;
+        bool is_input, is_output;
+        bool is_smooth;         // may have a gradient
+        Py_ssize_t output = 0;  // which one
+    };
+
+    // A tuple or list of so many items.
+    class Items {
+    public:
+        Items(nb::handle sequence, std::size_t count, const char* name)
+            : fast_(nb::steal(PySequence_Fast(sequence.ptr(), name))) {
+            if (!fast_.is_valid()) throw nb::python_error();
+            const auto found = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(fast_.ptr()));
+            if (found != count) {
+                throw UsageError(
+                    kApi, "a call has " + std::to_string(found) + " " + name + ", expected " + std::to_string(count));
+            }
+        }
+        nb::handle operator[](std::size_t i) const {
+            return PySequence_Fast_GET_ITEM(fast_.ptr(), static_cast<Py_ssize_t>(i));
+        }
+
+    private:
+        nb::object fast_;
+    };
+
+    // The arguments of one call.
+    struct Call {
+        Call(TorchOperator& of, nb::tuple grid, nb::tuple values)
+            : of(of), dims(read_dimensions(grid.ptr())), block(static_cast<std::size_t>(of.kernel_->block_bytes())) {
+            const Items given(values, of.values_.size(), "values");
+            std::vector<Array> holders;  // stays empty: values are numbers
+            for (std::size_t i = 0; i < of.values_.size(); ++i) {
+                const std::size_t at = of.values_[i];
+                pack_argument(*of.kernel_, of.kernel_->parameters()[at], at, given[i].ptr(), device, block.data(),
+                              holders);
+            }
+        }
+        ArrayView& view(const Place& place) {
+            return program::view_at(block.data(), of.kernel_->parameters()[place.parameter].offset);
+        }
+        // Once the views are there. No code where there are no threads.
+        void choose() {
+            if (has_no_threads(dims)) return;
+            compiled = &bindings::choose(*of.kernel_, block.data(), dims);
+            grid = program::make_grid(dims.span(), compiled->description.tid_rank, of.kernel_->key);
+        }
+
+        TorchOperator& of;
+        runtime::Device& device = runtime::host_device();
+        Dimensions dims;
+        program::Block block;
+        const program::CompiledKernel* compiled = nullptr;
+        program::Grid grid;
+    };
+
+    const ParameterPlan& plan(const Place& place) const { return kernel_->parameters()[place.parameter]; }
+
+    // A tensor as the kernel reads it; one that it cannot read as it is becomes a copy. `is_packed`: laid out without
+    // gaps, as its gradient is.
+    Array array_of(nb::handle tensor, const Place& place, bool is_packed) {
+        const ParameterPlan& parameter = plan(place);
+        const auto text = [&] { return "argument '" + parameter.name + "' of kernel '" + kernel_->key + "'"; };
+        const ForeignName name(kApi, text);
+        nb::object plain = nb::borrow(tensor);
+        if (is_negated(plain)) plain = call_method(plain, "resolve_neg");
+        std::optional<ForeignArray> found = read_foreign(plain, name);
+        if (!found) refuse(name, tensor, "expected a tensor");
+        if ((is_packed || !parameter.element.is_scalar()) && !is_contiguous(*found)) {
+            plain = call_method(plain, "contiguous");
+            found = read_foreign(plain, name);
+        }
+        // Tensors of torch have signed integers for these.
+        if (found->scalar == scalar_of_tensor(parameter.element.scalar())) found->scalar = parameter.element.scalar();
+        return fit(*found, plain, parameter.element, parameter.ndim, name);
+    }
+
+    // Its memory holds anything.
+    Array new_array(const Place& place, nb::handle shape) {
+        return runtime::empty(plan(place).element, shape_argument(shape.ptr(), kApi), runtime::host_device());
+    }
+
+    // Gives an output its gradient: torch's own memory, and a copy where there is a result in the same place.
+    void set_gradient(program::Variable& variable, const Place& place, nb::handle slope) {
+        Array gradient = array_of(slope, place, /*is_packed=*/true);
+        if (!std::ranges::equal(gradient.shape(), variable.array.shape())) {
+            throw UsageError(kApi, "the gradient of output '" + plan(place).name + "' has the shape " +
+                                       runtime::shape_text(gradient.shape()) + ", expected " +
+                                       runtime::shape_text(variable.array.shape()));
+        }
+        if (place.is_input) gradient = runtime::clone(gradient);
+        variable.requires_grad = true;
+        variable.gradient = gradient.buffer;
+        variable.array.view.grad = gradient.view.data;
+    }
+
+    // New outputs start as zeros. What the launch overwrites need not be cleared, unless somebody compares.
+    void clear_outputs(Call& call, const std::vector<Array>& arrays) {
+        std::shared_ptr<const program::LaunchNeeds> needs;
+        if (call.compiled && !program::settings().verify_fp) {
+            needs = program::launch_needs(kernel_->core(), *call.compiled, call.dims.span(), call.block.data(), kinds_);
+        }
+        for (std::size_t i = 0; i < places_.size(); ++i) {
+            if (places_[i].is_input) continue;
+            if (!needs || !program::overwrites(*needs, places_[i].parameter, arrays[i].view, call.grid))
+                runtime::zero(arrays[i]);
+        }
+    }
+
+    void run(Call& call, const std::vector<Array>& arrays) {
+        if (program::settings().print_launches) print_launch(*kernel_, call.dims, call.device);
+        program::FiniteCheck check;
+        const bool checks = program::settings().verify_fp;
+        for (std::size_t i = 0; checks && i < places_.size(); ++i)
+            if (places_[i].is_output) check.watch(plan(places_[i]).name, arrays[i]);
+        program::launch(kernel_->core(), *call.compiled, call.device, call.block.data(), call.grid,
+                        checks ? &check : nullptr);
+    }
+
+    nb::object kernel_object_;
+    PyKernel* kernel_;
+    nb::tuple plain_types_;  // of tensors
+    std::vector<Place> places_;
+    std::vector<std::size_t> values_;                                 // the other parameters
+    std::vector<std::uint8_t> kinds_;                                 // by parameter, for launch_needs()
+    std::size_t input_count_ = 0, output_count_ = 0, new_count_ = 0;  // tensors; outputs that are no inputs
+};
+
+}  // namespace
+
+void bind_torch_operator(nb::module_& m) {
+    nb::class_<TorchOperator>(
+        m, "TorchOperator",
+        "A kernel as an operator of PyTorch: its first parameters are inputs, the others outputs, "
+        "and so are the inputs of the numbers `changed`. Tensors of the classes `plain_types` are "
+        "what they seem.")
+        .def(nb::init<nb::object, std::size_t, std::vector<std::size_t>, nb::tuple>(), nb::arg("kernel"),
+             nb::arg("inputs"), nb::arg("changed"), nb::arg("plain_types"))
+        .def("prepare", &TorchOperator::prepare, nb::arg("arguments"), nb::arg("launch_dims").none(),
+             nb::arg("output_dims").none(),
+             "What a call with plain tensors comes to: (dims, shapes, values, tensors). None where its arguments are "
+             "anything else, or do not fit.")
+        .def("launch", &TorchOperator::launch, nb::arg("dims"), nb::arg("shapes"), nb::arg("values"),
+             nb::arg("tensors"), "The outputs of a launch, a tuple of new tensors: those of `changed` first.")
+        .def(
+            "adjoint", &TorchOperator::adjoint, nb::arg("dims"), nb::arg("shapes"), nb::arg("values"),
+            nb::arg("tensors"), nb::arg("gradients"), nb::arg("wanted").none() = nb::none(),
+            "The gradients of the tensors, from those of the outputs: a tuple, with None for tensors that have none or "
+            "of which `wanted` is False.");
+}
+
+}  // namespace weft::bindings
