@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSORS = ("sm_75", "sm_90")
-KERNELS = [f"call_closest_edge_edge{derivative}" for derivative in ("", "_tangent", "_adjoint")]
+KERNELS = {
+    "inlined": [f"call_closest_edge_edge{derivative}" for derivative in ("", "_tangent", "_adjoint")],
+    "traversals": [f"call_mesh_ray_{what}" for what in ("nearest", "any", "count")],
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +26,17 @@ def texts(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("part", KERNELS)
 @pytest.mark.parametrize("processor", PROCESSORS)
-def test_ptxas_takes_the_library(texts, tmp_path, processor):
+def test_ptxas_takes_the_library(texts, tmp_path, processor, part):
     assembler = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
     if assembler is None:
         pytest.skip("needs ptxas, of the CUDA toolkit")
     for kind in ("f32", "f64"):
         cubin = tmp_path / f"{kind}.cubin"
-        command = [assembler, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}.ptx")]
+        command = [assembler, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}_{part}.ptx")]
         done = subprocess.run([*command, "-o", str(cubin)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert cubin.read_bytes()[:4] == b"\x7fELF"
-        for kernel in KERNELS:
+        for kernel in KERNELS[part]:
             assert f"'{kernel}_{kind}' for '{processor}'" in done.stderr

@@ -18,6 +18,7 @@
 
 #include "runtime/cpu/copy_lanes.h"
 #include "runtime/cpu/fault.h"
+#include "runtime/cpu/library.h"
 #include "runtime/cpu/stack.h"
 #include "runtime/print.h"
 #include "support/error.h"
@@ -200,6 +201,7 @@ void* find_symbol_of_process(const std::string& name) {
 void* find_symbol(const std::string& name) {
     static const auto& table = *new std::unordered_map<std::string_view, void*>(make_table());
     if (const auto found = table.find(name); found != table.end()) return found->second;
+    if (name.starts_with("weft_lib_")) return find_library_function(name);
     if (name.starts_with("Sleef_")) return dlsym(sleef_library(), name.c_str());
     return nullptr;
 }

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include "jit/devlib.h"
@@ -22,9 +23,14 @@
 namespace weft::jit {
 namespace {
 
-const char* const kFunctions[] = {"", "_tangent", "_adjoint"};
-// The pointers that each of them takes: the result, the four points and epsilon, and what derivatives take besides.
-constexpr unsigned kPointers[] = {6, 11, 7};
+struct LibraryFunction {
+    const char* name;
+    unsigned pointers;  // to the result and the arguments
+};
+constexpr LibraryFunction kInlined[] = {
+    {"closest_edge_edge", 6}, {"closest_edge_edge_tangent", 11}, {"closest_edge_edge_adjoint", 7}};
+// They take a mask and the number of lanes besides.
+constexpr LibraryFunction kTraversals[] = {{"mesh_ray_nearest", 6}, {"mesh_ray_any", 6}, {"mesh_ray_count", 5}};
 
 std::unique_ptr<llvm::TargetMachine> machine_for(const std::string& processor) {
     LLVMInitializeNVPTXTargetInfo();
@@ -41,30 +47,33 @@ std::unique_ptr<llvm::TargetMachine> machine_for(const std::string& processor) {
 }
 
 // A kernel for each function of the library, which calls it with its own arguments.
-void add_kernels(llvm::Module& module, const std::string& type) {
+void add_kernels(llvm::Module& module, const std::string& type, std::span<const LibraryFunction> functions) {
     llvm::IRBuilder<> builder(module.getContext());
-    for (std::size_t i = 0; i < std::size(kFunctions); ++i) {
-        const std::string name = std::string("closest_edge_edge") + kFunctions[i] + "_" + type;
-        const std::vector<llvm::Type*> pointers(kPointers[i], builder.getPtrTy());
-        auto* signature = llvm::FunctionType::get(builder.getVoidTy(), pointers, false);
+    const bool is_masked = functions.data() == kTraversals;
+    for (const LibraryFunction& function : functions) {
+        const std::string name = std::string(function.name) + "_" + type;
+        std::vector<llvm::Type*> parameters(function.pointers, builder.getPtrTy());
+        if (is_masked) parameters.insert(parameters.end(), {builder.getInt64Ty(), builder.getInt32Ty()});
+        auto* signature = llvm::FunctionType::get(builder.getVoidTy(), parameters, false);
         auto* kernel = llvm::Function::Create(signature, llvm::Function::ExternalLinkage, "call_" + name, module);
         kernel->setCallingConv(llvm::CallingConv::PTX_Kernel);
         builder.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", kernel));
         std::vector<llvm::Value*> arguments;
         for (llvm::Argument& argument : kernel->args()) arguments.push_back(&argument);
-        builder.CreateCall(module.getOrInsertFunction("weft_lib_" + name + "_w1", signature), arguments);
+        const std::string symbol = "weft_lib_" + name + (is_masked ? "" : "_w1");
+        builder.CreateCall(module.getOrInsertFunction(symbol, signature), arguments);
         builder.CreateRetVoid();
     }
 }
 
-std::string ptx(const std::string& type, const std::string& processor) {
+std::string ptx(const std::string& type, const std::string& processor, std::span<const LibraryFunction> functions) {
     const std::unique_ptr<llvm::TargetMachine> machine = machine_for(processor);
     if (!machine) return "";
     llvm::LLVMContext context;
     llvm::Module module("devlib", context);
     module.setTargetTriple(machine->getTargetTriple());
     module.setDataLayout(machine->createDataLayout());
-    add_kernels(module, type);
+    add_kernels(module, type, functions);
     link_devlib(module, Target::Kind::cuda);
     std::string problem;
     llvm::raw_string_ostream problems(problem);
@@ -78,27 +87,41 @@ std::string ptx(const std::string& type, const std::string& processor) {
     return text.str().str();
 }
 
-class DevlibPtx : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+class DevlibPtx : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+protected:
+    // The text, which may refer to nothing outside.
+    std::string text_of(std::span<const LibraryFunction> functions, const char* name) {
+        const auto [type, processor] = GetParam();
+        const std::string text = ptx(type, processor, functions);
+        EXPECT_NE(text.find(std::string(".target ") + processor), std::string::npos);
+        for (const LibraryFunction& function : functions)
+            EXPECT_NE(text.find(std::string(".entry call_") + function.name + "_" + type + "("), std::string::npos);
+        EXPECT_EQ(text.find(".extern"), std::string::npos);
+        for (const char* inexact : {".approx", ".full", ".ftz"})
+            EXPECT_EQ(text.find(inexact), std::string::npos) << inexact;
+        if (const char* folder = std::getenv("WEFT_PTX"))
+            std::ofstream(std::string(folder) + "/" + processor + "_" + type + "_" + name + ".ptx") << text;
+        return text;
+    }
+    // Rounded once each, and in no other way: `mul` without `rn` may be fused by ptxas.
+    void expect_rounded(const std::string& text, std::initializer_list<const char*> operations) {
+        for (const char* operation : operations) {
+            const std::string type = std::get<0>(GetParam());
+            EXPECT_NE(text.find(std::string(operation) + ".rn." + type), std::string::npos) << operation;
+            EXPECT_EQ(text.find(std::string(operation) + "." + type), std::string::npos) << operation;
+        }
+    }
+};
 
 TEST_P(DevlibPtx, holds_all_functions_with_the_arithmetic_of_the_source) {
-    const auto [type, processor] = GetParam();
-    const std::string text = ptx(type, processor);
-    const std::string bits = std::string(type) == "f32" ? "f32" : "f64";
-    EXPECT_NE(text.find(std::string(".target ") + processor), std::string::npos);
-    for (const char* function : kFunctions)
-        EXPECT_NE(text.find(std::string(".entry call_closest_edge_edge") + function + "_" + type + "("),
-                  std::string::npos);
+    const std::string text = text_of(kInlined, "inlined");
     EXPECT_EQ(text.find("weft_lib_"), std::string::npos) << "inlined, and nothing left to be linked";
-    EXPECT_EQ(text.find(".extern"), std::string::npos);
-    // Rounded once each, and in no other way: `mul` without `rn` may be fused by ptxas.
-    for (const char* operation : {"mul", "add", "sub", "div", "sqrt"}) {
-        EXPECT_NE(text.find(std::string(operation) + ".rn." + bits), std::string::npos) << operation;
-        EXPECT_EQ(text.find(std::string(operation) + "." + bits), std::string::npos) << operation;
-    }
-    for (const char* inexact : {"fma.", ".approx", ".full", ".ftz"})
-        EXPECT_EQ(text.find(inexact), std::string::npos) << inexact;
-    if (const char* folder = std::getenv("WEFT_PTX"))
-        std::ofstream(std::string(folder) + "/" + processor + "_" + type + ".ptx") << text;
+    expect_rounded(text, {"mul", "add", "sub", "div", "sqrt"});
+    EXPECT_EQ(text.find("fma."), std::string::npos);
+}
+
+TEST_P(DevlibPtx, holds_the_traversals) {
+    expect_rounded(text_of(kTraversals, "traversals"), {"mul", "add", "sub", "div"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, DevlibPtx,

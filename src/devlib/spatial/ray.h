@@ -1,0 +1,265 @@
+// Rays through a tree. trace() is the only traverser: what happens at a leaf is the visitor's.
+//
+// Watertight: a ray that goes through a closed mesh hits it, also through an edge or a corner. Every triangle is seen
+// in the ray's own frame: its longest axis becomes z, x and y are sheared, so that the ray is the z axis. A corner has
+// the same place there for every triangle that has it. On which side of an edge the ray goes follows from the sign of
+// one determinant of two products, and rounding keeps that sign or makes it 0; then it is computed exactly. (S. Woop,
+// C. Benthin, I. Wald, Watertight Ray/Triangle Intersection, JCGT 2013.) The boxes are tested with a margin that is
+// larger than the errors of both tests.
+//
+// Distances are measured along the longest axis of the direction here: lengths of the direction do not matter.
+#pragma once
+
+#include "devlib/spatial/simd.h"
+
+namespace weft::devlib {
+
+template <typename T>
+struct Limits;
+template <>
+struct Limits<float> {
+    static constexpr float kEpsilon = 0x1p-23f, kSmallest = 0x1p-126f, kSteepest = 1e18f;
+};
+template <>
+struct Limits<double> {
+    static constexpr double kEpsilon = 0x1p-52, kSmallest = 0x1p-1022, kSteepest = 1e150;
+};
+
+template <typename T>
+T absolute(T value) {
+    return value < 0 ? -value : value;
+}
+
+template <typename T>
+struct Ray {
+    Vec<T> origin;
+    Vec<T> inverse;  // of the direction, scaled so that its longest component is 1
+    Vec<T> margin;   // of the boxes, as distance along the ray
+    int near[3];     // the side of a box through which the ray enters: 0 lower, 1 upper
+    int axes[3];     // the frame's x, y, z; z is the longest axis of the direction
+    T shear_x, shear_y, sign, scale;
+    bool is_valid;  // finite, and with a direction
+
+    Ray(const Tree<T>& tree, Vec<T> start, Vec<T> direction) : origin(start) {
+        const T lengths[3] = {absolute(direction[0]), absolute(direction[1]), absolute(direction[2])};
+        int z = lengths[1] > lengths[0] ? 1 : 0;
+        if (lengths[2] > lengths[z]) z = 2;
+        axes[0] = z == 2 ? 0 : z + 1, axes[1] = axes[0] == 2 ? 0 : axes[0] + 1, axes[2] = z;
+        scale = lengths[z];
+        const T sum = lengths[0] + lengths[1] + lengths[2];
+        is_valid = scale > 0 && sum < kInfinity<T>;
+        T extent = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            extent = greatest(
+                extent, greatest(absolute(tree.lower[axis] - start[axis]), absolute(tree.upper[axis] - start[axis])));
+            is_valid = is_valid && absolute(start[axis]) < kInfinity<T>;
+        }
+        extent = least(extent, Limits<T>::kSteepest);
+        sign = direction[z] < 0 ? T(-1) : T(1);
+        // A direction may be as short as the smallest number: divided by its length first.
+        shear_x = direction[axes[0]] / scale * sign, shear_y = direction[axes[1]] / scale * sign;
+        for (int axis = 0; axis < 3; ++axis) {
+            const T slope = direction[axis] / scale;
+            near[axis] = slope < 0 ? 1 : 0;
+            const T steep =
+                absolute(slope) < T(1) / Limits<T>::kSteepest ? Limits<T>::kSteepest : T(1) / absolute(slope);
+            inverse[axis] = slope < 0 ? -steep : steep;
+            margin[axis] = T(6) * Limits<T>::kEpsilon * extent * steep;
+        }
+    }
+};
+
+// Which of a node's children, or of a block's boxes, the ray meets before `limit`, and where it enters them.
+template <typename T>
+unsigned enter(const Ray<T>& ray, const T (&bounds)[2][3][kWidth], T limit, Wide<T>& entry) {
+#if !defined(__NVPTX__)          // whose assembler would fuse more than that
+#pragma clang fp contract(fast)  // the margin is larger than any rounding
+#endif
+    Wide<T> first = 0, last = limit;
+#pragma clang loop unroll(full)
+    for (int axis = 0; axis < 3; ++axis) {
+        const Wide<T> near = (wide(bounds[ray.near[axis]][axis]) - ray.origin[axis]) * ray.inverse[axis];
+        const Wide<T> far = (wide(bounds[1 - ray.near[axis]][axis]) - ray.origin[axis]) * ray.inverse[axis];
+        first = greatest<Wide<T>>(near - ray.margin[axis], first);
+        last = least<Wide<T>>(far + ray.margin[axis], last);
+    }
+    entry = first;
+    return bits(first <= last);
+}
+
+// The sign of a * b - c * d, exactly: -1, 0, 1.
+inline float exact_sign(float a, float b, float c, float d) {
+    const double first = double(a) * double(b), second = double(c) * double(d);
+    return first > second ? 1.0f : first < second ? -1.0f : 0.0f;
+}
+inline double exact_sign(double a, double b, double c, double d) {
+    const double first = a * b, second = c * d;
+    if (first != second) return first > second ? 1.0 : -1.0;
+    const double first_rest = __builtin_fma(a, b, -first), second_rest = __builtin_fma(c, d, -second);
+    return first_rest > second_rest ? 1.0 : first_rest < second_rest ? -1.0 : 0.0;
+}
+
+// A ray through an edge: `inclusive` lets both triangles have it. Otherwise the ray is moved by something infinitely
+// small, the same for all triangles, so that it crosses a closed surface once wherever it goes through.
+enum class Edges { inclusive, exclusive };
+
+template <typename T>
+struct Crossing {
+    Wide<T> distance;
+    Wide<T> side;  // > 0: through the front, where the corners go round counter-clockwise
+};
+
+// Which triangles of a block the ray crosses at 0 <= distance < limit.
+template <Edges kEdges, typename T>
+unsigned cross_triangles(const Ray<T>& ray, const TriangleBlock<T>& block, T limit, Crossing<T>& crossing) {
+    using V = Wide<T>;
+    V x[3], y[3], z[3];
+#pragma clang loop unroll(full)
+    for (int corner = 0; corner < 3; ++corner) {
+        z[corner] = wide(block.corner[corner][ray.axes[2]]) - ray.origin[ray.axes[2]];
+        x[corner] = wide(block.corner[corner][ray.axes[0]]) - ray.origin[ray.axes[0]] - ray.shear_x * z[corner];
+        y[corner] = wide(block.corner[corner][ray.axes[1]]) - ray.origin[ray.axes[1]] - ray.shear_y * z[corner];
+    }
+    // For each corner the edge opposite to it.
+    V edge[3];
+    edge[0] = x[2] * y[1] - y[2] * x[1];
+    edge[1] = x[0] * y[2] - y[0] * x[2];
+    edge[2] = x[1] * y[0] - y[1] * x[0];
+    auto is_zero = (edge[0] == 0) | (edge[1] == 0) | (edge[2] == 0);
+    for (unsigned rest = bits(is_zero); rest != 0; rest &= rest - 1) {
+        const int lane = lowest_bit(rest);
+        for (int opposite = 0; opposite < 3; ++opposite) {
+            if (edge[opposite][lane] != 0) continue;
+            const int from = opposite == 2 ? 0 : opposite + 1, to = opposite == 0 ? 2 : opposite - 1;
+            const T from_x = x[from][lane], from_y = y[from][lane], to_x = x[to][lane], to_y = y[to][lane];
+            T side = exact_sign(to_x, from_y, to_y, from_x);
+            if (kEdges == Edges::exclusive && side == 0) {
+                if (to_y != from_y)
+                    side = to_y > from_y ? T(1) : T(-1);
+                else
+                    side = from_x > to_x ? T(1) : from_x < to_x ? T(-1) : T(0);
+            }
+            edge[opposite][lane] = side * Limits<T>::kSmallest;
+        }
+    }
+    const V determinant = edge[0] + edge[1] + edge[2];
+    const V depth = edge[0] * z[0] + edge[1] * z[1] + edge[2] * z[2];
+    const V distance = ray.sign * depth / determinant;
+    auto is_front = kEdges == Edges::inclusive ? (edge[0] >= 0) & (edge[1] >= 0) & (edge[2] >= 0)
+                                               : (edge[0] > 0) & (edge[1] > 0) & (edge[2] > 0);
+    auto is_back = kEdges == Edges::inclusive ? (edge[0] <= 0) & (edge[1] <= 0) & (edge[2] <= 0)
+                                              : (edge[0] < 0) & (edge[1] < 0) & (edge[2] < 0);
+    crossing.distance = distance;
+    crossing.side = -ray.sign * determinant;
+    return bits((is_front | is_back) & (determinant != 0) & (distance >= 0) & (distance < limit));
+}
+
+// Goes through all leaves below `root` whose boxes the ray enters before visitor.limit, the nearer ones first if
+// kOrdered. visitor.leaf(block number) may lower the limit; true ends it.
+template <bool kOrdered, typename T, typename Visitor>
+void trace(const Tree<T>& tree, const Ray<T>& ray, Int32 root, Visitor& visitor) {
+    if (!ray.is_valid || tree.node_count == 0) return;
+    struct Entry {
+        T distance;
+        Int32 node;
+    };
+    Entry stack[kStackSize];
+    int size = 0;
+    Int32 current = root;
+    while (true) {
+        if (current >= 0) {
+            const Node<T>& node = tree.nodes[current];
+            Wide<T> entry;
+            unsigned found = enter(ray, node.bounds, visitor.limit, entry);
+            if (found != 0) {
+                const int first = lowest_bit(found);
+                found &= found - 1;
+                current = node.child[first];
+                if (found == 0) continue;
+                // The nearest child is next; the others wait, the farthest lowest in the stack.
+                T nearest = entry[first];
+                const int bottom = size;
+                for (; found != 0; found &= found - 1) {
+                    const int other = lowest_bit(found);
+                    Entry added{entry[other], node.child[other]};
+                    if (kOrdered) {
+                        if (added.distance < nearest) {
+                            const Entry passed{nearest, current};
+                            nearest = added.distance, current = added.node;
+                            added = passed;
+                        }
+                        int at = size;
+                        for (; at > bottom && stack[at - 1].distance < added.distance; --at) stack[at] = stack[at - 1];
+                        stack[at] = added;
+                        ++size;
+                    } else {
+                        stack[size++] = added;
+                    }
+                }
+                continue;
+            }
+        } else if (visitor.leaf(-1 - current)) {
+            return;
+        }
+        do {
+            if (size == 0) return;
+            --size;
+        } while (stack[size].distance > visitor.limit);
+        current = stack[size].node;
+    }
+}
+
+template <typename T>
+struct NearestTriangle {
+    const TriangleBlock<T>* blocks;
+    const Ray<T>& ray;
+    T limit;
+    Int32 face = -1;
+
+    bool leaf(Int32 number) {
+        const TriangleBlock<T>& block = blocks[number];
+        Crossing<T> crossing;
+        // One that is as near as the best counts if its number is smaller: the answer does not depend on the tree.
+        unsigned found = cross_triangles<Edges::inclusive>(ray, block, face < 0 ? limit : above(limit), crossing);
+        for (; found != 0; found &= found - 1) {
+            const int lane = lowest_bit(found);
+            const T distance = crossing.distance[lane];
+            const Int32 item = block.item[lane];
+            if (face >= 0 && !(distance < limit) && !(distance == limit && item < face)) continue;
+            limit = distance, face = item;
+        }
+        return false;
+    }
+    static T above(T value) { return value + value * Limits<T>::kEpsilon + Limits<T>::kSmallest; }
+};
+
+template <typename T>
+struct AnyTriangle {
+    const TriangleBlock<T>* blocks;
+    const Ray<T>& ray;
+    T limit;
+    Int32 face = -1;
+
+    bool leaf(Int32 number) {
+        Crossing<T> crossing;
+        const unsigned found = cross_triangles<Edges::inclusive>(ray, blocks[number], limit, crossing);
+        if (found != 0) face = blocks[number].item[lowest_bit(found)];
+        return found != 0;
+    }
+};
+
+template <typename T>
+struct CountTriangles {
+    const TriangleBlock<T>* blocks;
+    const Ray<T>& ray;
+    T limit;
+    Int32 count = 0;
+
+    bool leaf(Int32 number) {
+        Crossing<T> crossing;
+        count += __builtin_popcount(cross_triangles<Edges::exclusive>(ray, blocks[number], limit, crossing));
+        return false;
+    }
+};
+
+}  // namespace weft::devlib

@@ -1,0 +1,60 @@
+// Numbers side by side, for traversals: kWidth of them are one value. Comparisons give masks, from which bits() makes
+// an integer with one bit for each.
+#pragma once
+
+#include "devlib/spatial/layout.h"
+
+namespace weft::devlib {
+
+template <typename T>
+struct WideOf {
+    typedef T Type __attribute__((ext_vector_type(kWidth)));
+};
+template <typename T>
+using Wide = typename WideOf<T>::Type;
+template <typename T>
+using WideMask = decltype(Wide<T>() < Wide<T>());
+
+template <typename T>
+Wide<T> wide(const T* from) {
+    return *reinterpret_cast<const Wide<T>*>(from);
+}
+template <typename V>
+V least(V a, V b) {
+    return a < b ? a : b;  // what processors have as one instruction; the second where one is NaN
+}
+template <typename V>
+V greatest(V a, V b) {
+    return a > b ? a : b;
+}
+template <typename M>
+unsigned bits(M mask) {
+    typedef bool Bits __attribute__((ext_vector_type(kWidth)));
+    static_assert(kWidth == 8);
+    return __builtin_bit_cast(unsigned char, __builtin_convertvector(mask, Bits));
+}
+inline int lowest_bit(unsigned mask) { return __builtin_ctz(mask); }
+
+template <typename T>
+inline constexpr T kInfinity = __builtin_inff();
+
+template <typename T>
+struct Vec {
+    T x[3];
+
+    T operator[](int i) const { return x[i]; }
+    T& operator[](int i) { return x[i]; }
+    friend Vec operator+(Vec a, Vec b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+    friend Vec operator-(Vec a, Vec b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+    friend Vec operator*(T s, Vec a) { return {s * a[0], s * a[1], s * a[2]}; }
+};
+template <typename T>
+T dot(Vec<T> a, Vec<T> b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+template <typename T>
+Vec<T> cross(Vec<T> a, Vec<T> b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+}  // namespace weft::devlib

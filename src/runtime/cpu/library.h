@@ -1,0 +1,28 @@
+// The functions of the device library that are compiled when Weft is built (src/devlib/spatial), once for every level
+// of processors: cmake/devlib_levels.cmake writes the table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace weft::runtime {
+
+// More levels than any kind of processor has.
+inline constexpr int kMostLevels = 4;
+
+struct LibraryRow {
+    const char* name;              // "weft_lib_..."
+    void* addresses[kMostLevels];  // of the code for each level
+};
+
+// The levels that were compiled, the oldest first, as compilers call them ("v3" is x86-64-v3).
+std::span<const char* const> library_levels();
+std::span<const LibraryRow> library_rows();
+
+// The number of the best level that this processor can run.
+int best_library_level();
+// The address of a function for that level, or for one that is named; null where there is no such function.
+void* find_library_function(std::string_view name);
+void* find_library_function(std::string_view name, int level);
+
+}  // namespace weft::runtime
