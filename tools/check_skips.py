@@ -13,7 +13,7 @@ import run_report
 
 ALLOWED = {
     "a large test: run with --large": 122,
-    "needs a CUDA device": 19,
+    "needs a CUDA device": 23,
     "needs the Python package cupy": 2,
     "needs an older JAX: make test-interop-old": 5,
     "the seed documents are not beside the repository": 53,  # each has a counterpart of ours

@@ -180,7 +180,7 @@ def _reduced(
             lambda: reduce(*reads.values(), index, out),
             reads=reads,
             writes={"out": out},
-            needs=reads if len(reads) > 1 and out.grad is not None else {},
+            needs=reads if len(reads) > 1 and out.requires_grad else {},
             parts=lambda _: [part(position, name) for position, name in enumerate(reads)],
         )
     return _numpy_value(reduce(*reads.values(), -1, None), dtype)
@@ -337,7 +337,7 @@ def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[ar
 
     def run() -> array | None:
         order = None
-        if _weft.active_tape() is not None and any(one.grad is not None for one in pairs):
+        if _weft.active_tape() is not None and any(one.requires_grad for one in pairs):
             order = _weft.array(np.arange(count, dtype=np.int32), device=keys.device)
             sort(_weft.keep(pairs[0]), order)
         sort(keys, values)

@@ -70,6 +70,16 @@ std::vector<KernelFacts::Returned> returned_values_of(const ir::Function& adjoin
     return returned;
 }
 
+// C++ of the user gets arrays with the addresses of their gradients.
+bool may_look_at_gradients(const ir::Module& module) {
+    bool found = false;
+    for (const auto& function : module.functions)
+        ir::for_each_operation(function->body, [&](const ir::Operation& operation) {
+            found |= operation.op == ir::Op::grad_of || (operation.library && operation.library->native);
+        });
+    return found;
+}
+
 transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     transform::PipelineOptions pipeline;
     pipeline.launch_rank = options.launch_rank;
@@ -101,6 +111,7 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
       arrays(array_places(layout, parameter_types)),
       effects(std::move(effects_of)) {
     for (const ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
+    shows_gradients = keeps_arrays;
 }
 
 LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& options) {
@@ -114,7 +125,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     // What the kernel itself does, also where the passes make it its adjoint.
     std::vector<ParameterEffects> effects;
     std::vector<std::vector<int>> overwritten;
-    bool is_known = false;
+    bool is_known = false, looks_at_gradients = false;
     transform::PipelineOptions pipeline = pipeline_options(options);
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         dump_ir(pass, name, after);
@@ -122,6 +133,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
         is_known = true;
         effects = ir::effects(*after.functions.front());
         overwritten = transform::overwritten(*after.functions.front());
+        looks_at_gradients = may_look_at_gradients(after);
     };
     transform::run_pipeline(*module, pipeline);
 
@@ -129,6 +141,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     std::vector<Type> types;
     for (const ir::Value* parameter : kernel.parameters()) types.push_back(parameter->type);
     LoweredKernel lowered{{std::move(types), std::move(effects)}, nullptr, 0.0};
+    lowered.shows_gradients |= looks_at_gradients;
     lowered.tid_rank = kernel.tid_rank;
     lowered.overwritten = std::move(overwritten);
     lowered.uncontended_parameters = kernel.uncontended_parameters;

@@ -46,6 +46,8 @@ struct KernelFacts {
     std::vector<ArrayPlace> arrays;
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
+    // Its own code may look at gradients of its arrays: it names them, hands arrays to the user's C++, or keeps_arrays.
+    bool shows_gradients = false;
     int tid_rank = 0;
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "program/gradient_memory.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -150,8 +151,7 @@ void RecordedLaunch::go_back(const Backward& backward) {
     if (needs_->is_left_out) {
         for (const auto& [array, before] : arrays_) {
             if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
-            runtime::zero(gradient_of(*array));  // what was there before had no part in what followed
-            ++array->gradient->version;
+            clear_gradient(*array);  // what was there before had no part in what followed
         }
         return;
     }
@@ -197,9 +197,17 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
         view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
-    // Other threads may give arrays other gradients meanwhile.
-    for (const auto& [array, need] : arrays_)
-        if (array && array->gradient) holders.push_back(array->gradient);
+    // Other threads may give arrays other gradients meanwhile, whose memory this keeps.
+    GradientWrites writes(arrays_.size());
+    const Grid grid = make_grid(dims_.span(), needs_->tid_rank, kernel_->name());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        const Variable* const array = arrays_[i].array;
+        if (!array || !array->gradient) continue;
+        const bool is_own = view_at(before.data(), places[i].offset).grad == array->array.view.grad;
+        if (is_own)
+            writes.begin(*array, places[i].is_parameter && overwrites(*needs_, parameter, array->array.view, grid));
+    }
     what.dims = dims_.span();
     what.before = before.data();
     what.after = after.data();
@@ -209,6 +217,7 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
     const bool checks = settings().verify_fp;
     if (checks) watch_gradients(check, before.data());
     launch_derived(*kernel_, what, checks ? &check : nullptr);
+    writes.done();
     return true;
 }
 

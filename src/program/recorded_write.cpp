@@ -2,6 +2,7 @@
 
 #include "program/finite.h"
 #include "program/gradient_claim.h"
+#include "program/gradient_memory.h"
 #include "program/host.h"
 #include "program/settings.h"
 #include "runtime/copy_plan.h"
@@ -34,11 +35,10 @@ void carry_back(const runtime::Array& into, const runtime::Array& gradient) {
 
 void reverse_copy(const Variable& to, const Variable* from) {
     if (!to.gradient) return;
-    const runtime::Array gradient = gradient_of(to);
+    const runtime::Array gradient = gradient_to_read(to);
     if (!from || !from->gradient) {
         const GradientClaim claim({extent_of(gradient)});
-        runtime::zero(gradient);
-        ++to.gradient->version;
+        clear_gradient(to);
         return;
     }
     if (!runtime::plan_copy(to.array, to.array).writes_once())
@@ -46,14 +46,18 @@ void reverse_copy(const Variable& to, const Variable* from) {
                          "a copy to an array of shape " + runtime::shape_text(to.array.shape()) +
                              " that shows some elements several times: which of those copied is left there is not "
                              "known, and so is its gradient. help: copy to an array of its own");
-    runtime::Array into = gradient_of(*from);
+    runtime::Array into = gradient_to_read(*from);
     into.dtype = gradient.dtype;  // a matrix of as many numbers as a vector, say
     FiniteCheck check;
     const bool checks = settings().verify_fp;
     if (checks) check.watch("source", into);
     {
         const GradientClaim claim({extent_of(into), extent_of(gradient)});
+        GradientWrites writes(2);
+        writes.begin(*from, /*clears=*/false);
+        writes.begin(to, /*clears=*/!runtime::overlap(into, gradient));
         without_host(gradient.size_bytes(), [&] { carry_back(into, gradient); });
+        writes.done();
     }
     ++to.gradient->version;
     ++from->gradient->version;

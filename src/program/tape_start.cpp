@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "runtime/bytes.h"
+#include "program/gradient_memory.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -23,28 +23,10 @@ bool is_float(Type dtype) {
 
 bool same(std::span<const std::int64_t> a, std::span<const std::int64_t> b) { return std::ranges::equal(a, b); }
 
-// Whether it has something else than zeros.
-bool has_numbers(const Array& gradient) {
-    if (gradient.size() == 0) return false;
-    const Array packed = runtime::contiguous(runtime::on_host(gradient));
-    const std::span bytes(runtime::host_data(packed), static_cast<std::size_t>(packed.size_bytes()));
-    const auto is_set = [](std::byte byte) { return byte != std::byte{0}; };
-    auto at = std::ranges::find_if(bytes, is_set);
-    if (!is_float(gradient.dtype)) return at != bytes.end();
-    const Scalar scalar = gradient.dtype.scalar();
-    const auto size = static_cast<std::ptrdiff_t>(info(scalar).bytes());
-    while (at != bytes.end()) {
-        const auto number = bytes.begin() + (at - bytes.begin()) / size * size;
-        if (read_scalar(scalar, &*number).f != 0.0) return true;  // which -0 is
-        at = std::find_if(number + size, bytes.end(), is_set);
-    }
-    return false;
-}
-
 // Whether both show the same elements and the same gradients, with the gradient laid out as they are.
 bool is_like(const Variable& one, const Variable& of, const Array& gradient) {
     return one.array.view.grad && one.array.extent() == of.array.extent() &&
-           gradient_of(one).extent() == gradient_of(of).extent() && one.array.dtype == of.array.dtype &&
+           gradient_to_read(one).extent() == gradient_to_read(of).extent() && one.array.dtype == of.array.dtype &&
            same(one.array.shape(), of.array.shape()) && same(one.array.strides(), of.array.strides()) &&
            same(of.array.strides(), gradient.strides());
 }
@@ -104,7 +86,7 @@ const Variable* implied_loss(const Tape& tape) {
     std::unordered_set<const Variable*> seen;  // many entries have the same array
     for (const auto& entry : tape.entries()) {
         for (const Variable* one : entry->may_start())
-            if (one->requires_grad && seen.insert(one).second && has_numbers(gradient_of(*one))) return nullptr;
+            if (one->requires_grad && seen.insert(one).second && has_numbers(*one)) return nullptr;
         if (entry->is_unknown()) return nullptr;
     }
     std::vector<const Variable*> candidates;
@@ -130,10 +112,10 @@ const Variable* implied_loss(const Tape& tape) {
 
 std::optional<Reader> reader_of(const Variable& of, const Array& gradient, std::span<const Variable* const> others,
                                 const Tape& tape) {
-    const Array own = gradient_of(of);
+    const Array own = gradient_to_read(of);
     const auto shares = [](const Array& memory) {
         return [&memory](const Variable* one) {
-            return one->requires_grad && runtime::overlap(gradient_of(*one), memory);
+            return one->requires_grad && runtime::overlap(gradient_to_read(*one), memory);
         };
     };
     if (of.retain_grad || std::ranges::any_of(others, shares(own))) return std::nullopt;

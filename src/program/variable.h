@@ -13,13 +13,25 @@ struct Variable {
     bool retain_grad = false;  // what overwrites the array leaves its gradient as it is
 };
 
-// The array of its gradient, which it has.
-inline runtime::Array gradient_of(const Variable& of) {
+// The array of its gradient, which it has, to be read before anybody writes to it.
+inline runtime::Array gradient_to_read(const Variable& of) {
     runtime::Array gradient = of.array;
-    gradient.view.data = of.array.view.grad;
+    gradient.view.data = gradient.size() > 0 ? of.array.view.grad : nullptr;
     gradient.view.grad = nullptr;
     gradient.buffer = of.gradient;
     return gradient;
+}
+
+// For those who give out the address of its gradient, if it has one: what is there is not known any more
+// (gradient_memory.h).
+inline void show_gradient(const Variable& of) {
+    if (of.gradient) of.gradient->zeros.forget();
+}
+
+// The array of its gradient, which it has, for those who may do anything with it.
+inline runtime::Array gradient_of(const Variable& of) {
+    show_gradient(of);
+    return gradient_to_read(of);
 }
 
 // Gives it a gradient of zeros, where it has none: of the same strides, with gaps where the array has them.

@@ -11,6 +11,7 @@
 
 #include "runtime/device.h"
 #include "runtime/references.h"
+#include "runtime/zeros.h"
 #include "types/layout.h"
 #include "types/type.h"
 
@@ -24,6 +25,7 @@ struct Buffer {
     std::function<void()> release;  // of what is not the device's own; empty: the device frees it
     std::uint64_t version = 0;      // counts writes by launches and by the host
     References references;          // what array fields of structs in this memory point to
+    Zeros zeros;                    // what is known of them
     bool is_read_only = false;      // memory that its owner lends to be read only
     // Structs in memory point to it as to an array without a gradient, and it got one afterwards: they do not see it.
     bool is_kept_without_gradient = false, got_gradient_later = false;

@@ -6,9 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from warp import _weft
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "builtins")]
+
+
+@pytest.fixture(autouse=True)
+def check_known_zeros():
+    """Every test here also checks that gradients which are not cleared again are zero."""
+    _weft.check_known_zeros(True)
+    yield
+    _weft.check_known_zeros(False)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ __all__ = ["Part", "is_smooth", "recorded"]
 def is_smooth(value: array) -> bool:
     """Whether it has a gradient that is more than zeros."""
     info = _weft.type_info(value.dtype)
-    return value.grad is not None and info is not None and info["scalar_kind"] == "float"
+    return value.requires_grad and info is not None and info["scalar_kind"] == "float"
 
 
 class Part(NamedTuple):

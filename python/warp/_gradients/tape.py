@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from warp import _weft
 from warp._support.logger import get_logger
-from warp._weft import RecordedLaunch, array, primitives, usage_error
+from warp._weft import RecordedLaunch, array, usage_error
 from warp.constants import LOG_WARNING
 
 __all__ = ["Tape"]
@@ -177,10 +177,10 @@ class Tape(_weft.TapeRecorder):
             own = []
             for of, gradient in given.items():
                 others = [other for other in given if other is not of]
-                if primitives.overlap(of.grad, gradient):
+                if _weft.gradient_overlaps(of, gradient):
                     own.append((gradient, _weft.keep(gradient)))
                 elif (reader := self._reader_of(of, gradient, others)) is not None:
-                    of.grad.zero_()  # that launch uses it up
+                    _weft.clear_gradient(of)  # that launch uses it up
                     self._supplied.setdefault(reader[0], {})[reader[1]] = gradient
                 else:
                     of.grad.assign(gradient)

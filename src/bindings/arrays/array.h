@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "program/variable.h"
 
@@ -22,11 +23,28 @@ class ForeignName;
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
 inline constexpr int kAnyDims = 0;  // of an annotation: wp.array[float, Any]
 struct PyArray : program::Variable {
+    explicit PyArray(runtime::Array array) : Variable{std::move(array)} {}
+
     bool is_annotation = false;
     bool pinned = false;  // what was asked for; on the CPU there is no difference
     nb::object dtype;     // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
-    nb::object grad;      // another array, or null
+
+    // The array of its gradient, null where it has none. It is made when somebody asks for it, who may then do anything
+    // with it (program/gradient_memory.h).
+    nb::handle grad() const;
+    // Where it has been asked for.
+    nb::handle known_grad() const { return grad_; }
+    void set_grad(nb::object grad) { grad_ = std::move(grad); }
+
+private:
+    mutable nb::object grad_;
 };
+
+// For structs and code that may do anything with the addresses in it, that of the gradient too.
+inline const ArrayView& shown_view(const PyArray& array) {
+    program::show_gradient(array);
+    return array.array.view;
+}
 
 // The array inside a Python object, or null where it is something else. No conversion.
 PyArray* array_pointer(nb::handle object);

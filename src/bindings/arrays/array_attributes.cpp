@@ -125,10 +125,10 @@ PyObject* get_vars(PyObject* self, void*) {
 }
 
 PyObject* get_grad(PyObject* self, void*) {
-    PyArray& array = value_of(self);
-    PyObject* grad = array.grad.is_valid() ? array.grad.ptr() : Py_None;
-    Py_INCREF(grad);
-    return grad;
+    return guarded([&] {
+        const nb::handle grad = value_of(self).grad();
+        return (grad.is_valid() ? nb::borrow(grad) : nb::none()).release().ptr();
+    });
 }
 
 // True and False, NumPy's too; anything else has a truth that nobody means.

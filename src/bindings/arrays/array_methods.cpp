@@ -123,9 +123,8 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     count_write(to);
     // A tape carries the gradient back, and not along.
     if (!active_tape() && to.requires_grad && from.requires_grad) {
-        PyArray& gradient = value_of(to.grad.ptr());
-        move(gradient.array, value_of(from.grad.ptr()).array);
-        count_write(gradient);
+        move(gradient_of(to), gradient_to_read(from));
+        ++to.gradient->version;
     }
 }
 

@@ -42,7 +42,7 @@ int array_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(object->attributes);
     Py_VISIT(object->value.dtype.ptr());
-    Py_VISIT(object->value.grad.ptr());
+    Py_VISIT(object->value.known_grad().ptr());
     return 0;
 }
 
@@ -50,7 +50,7 @@ int array_clear(PyObject* self) {
     auto* object = reinterpret_cast<ArrayObject*>(self);
     Py_CLEAR(object->attributes);
     object->value.dtype.reset();
-    object->value.grad.reset();
+    object->value.set_grad({});
     // The gradient's memory is gone with its array.
     object->value.requires_grad = false;
     object->value.gradient.reset();
@@ -183,14 +183,14 @@ PyObject* make_array(runtime::Array array, PyTypeObject* type) {
         if (!object) throw nb::python_error();
         object->attributes = nullptr;
         object->weak_references = nullptr;
-        new (&object->value) PyArray{{std::move(array)}};
+        new (&object->value) PyArray(std::move(array));
         PyObject_GC_Track(object);
         return reinterpret_cast<PyObject*>(object);
     }
     // Subclasses may have more fields than we know.
     object = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (!object) throw nb::python_error();
-    new (&object->value) PyArray{{std::move(array)}};
+    new (&object->value) PyArray(std::move(array));
     return reinterpret_cast<PyObject*>(object);
 }
 
@@ -301,8 +301,13 @@ void note_gradient(const PyArray& array) {
 
 void allocate_gradient(PyArray& array) {
     program::make_gradient(array);
-    array.grad = nb::steal(make_array(gradient_of(array)));
+    array.gradient->zeros.know_all();
     note_gradient(array);
+}
+
+nb::handle PyArray::grad() const {
+    if (!requires_grad || grad_.is_valid()) return grad_;
+    return grad_ = nb::steal(make_array(gradient_of(*this)));
 }
 
 void set_retain_grad(PyArray& array, bool retains, const char* api) {
@@ -315,7 +320,7 @@ void set_retain_grad(PyArray& array, bool retains, const char* api) {
 
 void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
     if (!is_given(gradient)) {
-        array.grad.reset();
+        array.set_grad({});
         array.gradient.reset();
         array.array.view.grad = nullptr;
         array.requires_grad = false;
@@ -346,7 +351,7 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
     }
     array.array.view.grad = given.view.data;
     array.gradient = given.buffer;
-    array.grad = nb::borrow(gradient);
+    array.set_grad(nb::borrow(gradient));
     array.requires_grad = true;
     note_gradient(array);
 }

@@ -60,11 +60,9 @@ PyObject* make_view(PyArray& of, View&& view) {
     made.pinned = of.pinned;
     made.retain_grad = of.retain_grad;
     if (!of.requires_grad) return result;
-    nb::object owned = nb::steal(result);
     made.requires_grad = true;
     made.gradient = of.gradient;
-    made.grad = nb::steal(make_array(view(value_of(of.grad.ptr()).array)));
-    return owned.release().ptr();
+    return result;
 }
 
 // The class of the elements, also of a generic annotation.

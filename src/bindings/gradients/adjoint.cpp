@@ -46,8 +46,8 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
             if (const PyArray* array = array_pointer(gradient)) check.watch(of, array->array);
         };
         if (PyArray* array = array_pointer(packed.values[i]))
-            watch(name, nb::handle(gradients[i]).is_none() ? nb::handle(array->grad) : gradients[i]);
-        for (const NamedArray& field : named_arrays_in(packed.values[i])) watch(name + field.name, field.array->grad);
+            watch(name, nb::handle(gradients[i]).is_none() ? array->grad() : nb::handle(gradients[i]));
+        for (const NamedArray& field : named_arrays_in(packed.values[i])) watch(name + field.name, field.array->grad());
     }
     program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
 }

@@ -14,6 +14,7 @@
 #include "bindings/gradients/recording.h"
 #include "bindings/kernels/packed.h"
 #include "bindings/python/device.h"
+#include "program/gradient_memory.h"
 #include "program/settings.h"
 #include "program/tape_start.h"
 #include "support/error.h"
@@ -155,7 +156,7 @@ void give_gradient(PyTape& self, nb::handle object) {
     const std::vector<const program::Variable*> others = program::standing_for(of, self.tape);
     allocate_gradient(of);
     for (const program::Variable* one : others)
-        set_gradient(value_of(object_of(*one).ptr()), of.grad.ptr(), "Tape.backward()");
+        set_gradient(value_of(object_of(*one).ptr()), of.grad().ptr(), "Tape.backward()");
 }
 
 nb::object reader_of(PyTape& self, nb::handle of, nb::handle gradient, nb::list others) {
@@ -170,17 +171,15 @@ nb::object reader_of(PyTape& self, nb::handle of, nb::handle gradient, nb::list 
 
 // Sets the gradients of all arrays to zero, each once.
 void zero(PyTape& self) {
-    std::unordered_set<PyObject*> seen;
-    std::vector<nb::object> gradients;
+    std::unordered_set<const program::Variable*> seen;
+    std::vector<nb::object> arrays;
     for (const auto& entry : self.tape.entries())
         entry->for_each_array([&](const program::Variable& one, bool) {
-            const nb::object& gradient = static_cast<const PyArray&>(one).grad;
-            if (gradient.is_valid() && seen.insert(gradient.ptr()).second) gradients.push_back(gradient);
+            if (one.requires_grad && seen.insert(&one).second) arrays.push_back(object_of(one));
         });
-    for (const nb::object& gradient : gradients) {
-        const runtime::Array& array = value_of(gradient.ptr()).array;
-        without_gil(array.size_bytes(), [&] { runtime::zero(array); });
-        count_write(value_of(gradient.ptr()));
+    for (const nb::object& array : arrays) {
+        const program::Variable& one = value_of(array.ptr());
+        if (one.requires_grad) program::clear_gradient(one);  // another thread may take it away meanwhile
     }
 }
 
@@ -311,6 +310,21 @@ void bind_tape(nb::module_& m) {
                                     array_argument(gradient.ptr(), "Tape.backward()", "gradient").array);
         },
         nb::arg("of"), nb::arg("gradient"), "Raises where a backward pass cannot start from it.");
+    m.def(
+        "clear_gradient",
+        [](nb::handle of) { program::clear_gradient(array_argument(of.ptr(), "Tape.backward()", "array")); },
+        nb::arg("of"), "Sets the gradient of an array, which has one, to zero.");
+    m.def(
+        "gradient_overlaps",
+        [](nb::handle of, nb::handle memory) {
+            return runtime::overlap(program::gradient_to_read(array_argument(of.ptr(), "Tape.backward()", "array")),
+                                    array_argument(memory.ptr(), "Tape.backward()", "gradient").array);
+        },
+        nb::arg("of"), nb::arg("memory"),
+        "Whether the gradient of an array, which has one, shares memory with another.");
+    m.def("check_known_zeros", &program::check_known_zeros, nb::arg("on"),
+          "For tests: whether gradients that are known to be zero are read, and raise an InternalError where they are "
+          "not.");
     m.def("recorded", &recorded, nb::arg("name"), nb::arg("run"), nb::arg("reads"), nb::arg("writes"), nb::arg("needs"),
           nb::arg("parts"),
           "Runs an operation on whole arrays; a tape that records has it as an entry (_gradients/recording.py).");

@@ -168,7 +168,7 @@ PyObject* to_tensor(Framework& framework, PyObject* const* args, Py_ssize_t coun
         nb::object tensor = tensor_of_array(framework, array.array);
         if (flag(given[1], array.requires_grad)) {
             nb::object gradient = nb::none();
-            if (array.requires_grad) gradient = tensor_of_array(framework, value_of(array.grad.ptr()).array);
+            if (array.requires_grad) gradient = tensor_of_array(framework, program::gradient_of(array));
             tensor = framework.function("with_gradient")(tensor, gradient);
         }
         return tensor.release().ptr();

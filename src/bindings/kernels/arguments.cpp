@@ -85,7 +85,7 @@ void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::s
                                              array->array.device->alias + "', the launch is on '" + device.alias + "'");
         }
         holders.push_back(array->array);
-        if (array->requires_grad) holders.push_back(array_pointer(array->grad)->array);
+        if (array->requires_grad) holders.push_back(program::gradient_to_read(*array));
     }
 }
 

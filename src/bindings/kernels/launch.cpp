@@ -187,7 +187,7 @@ nb::object launch(const Slots& slots) {
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
     }
-    if (compiled.keeps_arrays) keep_stored_arrays(compiled, values.data(), holders);
+    if (compiled.shows_gradients) show_arrays(compiled, values.data(), holders);
     PyTape* const recorder = flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     run_on_tape(recorder, compiled,
                 {kernel_object, block.data(), grid, dims, {values.data(), values.count()}, holders, device});

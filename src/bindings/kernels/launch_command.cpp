@@ -102,7 +102,7 @@ public:
             is_filled_ = true;
         }
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
-        if (!active_tape() && !compiled_->keeps_arrays && !program::settings().verify_fp) {
+        if (!active_tape() && !compiled_->shows_gradients && !program::settings().verify_fp) {
             program::run(*compiled_, device_->default_stream(), block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
@@ -110,7 +110,7 @@ public:
         }
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
-        if (compiled_->keeps_arrays) keep_stored_arrays(*compiled_, values.data(), holders_);
+        if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
         run_on_tape(active_recorder(), *compiled_,
                     {kernel_object_, block_.data(), grid_, dims_, values, holders_, *device_});
     }

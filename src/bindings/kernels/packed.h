@@ -15,6 +15,7 @@ namespace weft::bindings {
 
 class Packed {
 public:
+    // Whatever is run with the block may write to gradients of the arrays (program::show_gradient()).
     Packed(nb::handle kernel_object, nb::list given, nb::handle device_object, const char* api);
 
     // Those that there are.

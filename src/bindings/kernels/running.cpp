@@ -163,15 +163,15 @@ static bool may_hold(Type structure, Type element) {
     return false;
 }
 
-void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
-                        std::span<const runtime::Array> holders) {
+static void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
+                               std::span<const runtime::Array> holders) {
     std::vector<runtime::Array> written, all(holders.begin(), holders.end());
     for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
         std::vector<PyArray*> arrays = arrays_in(values[i]);
         if (PyArray* array = array_pointer(values[i])) arrays.push_back(array);
         for (PyArray* array : arrays) {
             all.push_back(array->array);
-            if (array->requires_grad) all.push_back(array_pointer(array->grad)->array);
+            if (array->requires_grad) all.push_back(program::gradient_of(*array));
             if (compiled.effects[i].keeps && ir::holds_array(array->array.dtype)) written.push_back(array->array);
         }
     }
@@ -183,6 +183,13 @@ void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const
             if (ir::holds_array(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
         }
     }
+}
+
+void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
+                 std::span<const runtime::Array> holders) {
+    for (std::size_t i = 0; i < compiled.effects.size(); ++i)
+        if (const PyArray* array = array_pointer(values[i])) program::show_gradient(*array);
+    if (compiled.keeps_arrays) keep_stored_arrays(compiled, values, holders);
 }
 
 // ---- the tape ----

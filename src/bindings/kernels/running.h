@@ -38,10 +38,11 @@ const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, 
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders);
 
-// A kernel that stores structs with array fields makes memory point to arrays that it got from any of its arguments:
-// those of the right type, and what other structs point to. All of it lives from now on as long as that memory.
-void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
-                        std::span<const runtime::Array> holders);
+// Before a launch with KernelFacts::shows_gradients. A kernel that stores structs with array fields makes memory point
+// to arrays that it got from any of its arguments: those of the right type, and what other structs point to. All of it
+// lives from now on as long as that memory.
+void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
+                 std::span<const runtime::Array> holders);
 
 // Runs it, and records it before where `recorder` is a tape. What fails is not on the tape.
 void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch);

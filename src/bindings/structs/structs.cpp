@@ -83,7 +83,7 @@ nb::object array_for(const StructValue& self, std::size_t index, nb::handle valu
 
 void set_array(StructValue& self, std::int64_t field_offset, nb::object array) {
     ArrayView view;
-    if (PyArray* given = array.is_valid() ? array_pointer(array) : nullptr) view = given->array.view;
+    if (PyArray* given = array.is_valid() ? array_pointer(array) : nullptr) view = shown_view(*given);
     std::memcpy(self.data() + field_offset, &view, sizeof view);
     slot_at(self, field_offset).array = std::move(array);
 }
@@ -158,7 +158,7 @@ void StructValue::pack(void* to) {
     // An array may have got a gradient since it was assigned.
     for (const Slot& slot : slots()) {
         if (!slot.array.is_valid()) continue;
-        std::memcpy(data_ + (slot.offset - offset()), &array_pointer(slot.array)->array.view, sizeof(ArrayView));
+        std::memcpy(data_ + (slot.offset - offset()), &shown_view(*array_pointer(slot.array)), sizeof(ArrayView));
     }
     std::memcpy(to, data_, size_of(type_));
 }
@@ -346,7 +346,7 @@ void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t plac
     };
     holder.references.add(value.array.buffer, holder, at(offsetof(ArrayView, data)));
     if (value.requires_grad)
-        holder.references.add(value_of(value.grad.ptr()).array.buffer, holder, at(offsetof(ArrayView, grad)));
+        holder.references.add(gradient_of(value).buffer, holder, at(offsetof(ArrayView, grad)));
     else if (value.array.buffer)
         value.array.buffer->is_kept_without_gradient = true;
 }

@@ -279,7 +279,7 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
         if (place.type.is_none() || plan.slots[i] < 0) continue;
         PyObject* argument = arguments[plan.slots[i]];
         if (place.type.is_array()) {
-            std::memcpy(block + place.offset, &array_pointer(argument)->array.view, sizeof(ArrayView));
+            std::memcpy(block + place.offset, &shown_view(*array_pointer(argument)), sizeof(ArrayView));
         } else if ((in_range && place.type.is_int() && wraps(argument, place.type)) ||
                    !write_value(argument, place.type, block + place.offset)) {
             return false;
