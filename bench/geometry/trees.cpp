@@ -1,0 +1,250 @@
+// Trees over a mesh of 184 k triangles from C++: how long builds, refits, rays and closest points take, on all threads,
+// and what Embree takes for the same where this was compiled with it.
+//
+//     ninja -C build bench_trees && build/bench_trees [threads]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "devlib/spatial/layout.h"
+#include "runtime/cpu/library.h"
+#include "runtime/cpu/pool.h"
+#include "runtime/spatial/parallel.h"
+#include "runtime/spatial/tree.h"
+#if defined(WEFT_EMBREE)
+#include <embree3/rtcore.h>
+#endif
+
+namespace {
+
+using namespace weft;
+using namespace weft::runtime;
+
+constexpr int kWidth = 16;  // lanes of a kernel
+constexpr std::int64_t kQueries = 1 << 20;
+
+struct Shape {
+    std::vector<float> points;
+    std::vector<std::int32_t> indices;
+    std::int64_t faces() const { return static_cast<std::int64_t>(indices.size()) / 3; }
+};
+
+// A sphere with bumps: the sides of a cube of n x n squares each.
+Shape bumpy_sphere(int n) {
+    Shape shape;
+    for (int side = 0; side < 6; ++side) {
+        const auto first = static_cast<std::int32_t>(shape.points.size() / 3);
+        for (int i = 0; i <= n; ++i)
+            for (int j = 0; j <= n; ++j) {
+                double p[3];
+                p[side % 3] = side < 3 ? 1 : -1;
+                p[(side + 1) % 3] = std::tan((2.0 * i / n - 1) * M_PI / 4);
+                p[(side + 2) % 3] = std::tan((2.0 * j / n - 1) * M_PI / 4) * (side < 3 ? 1 : -1);
+                const double length = std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+                for (double& x : p) x /= length;
+                const double r = 1 + 0.1 * std::sin(9 * p[0]) * std::sin(8 * p[1]) * std::sin(7 * p[2]) +
+                                 0.01 * std::sin(60 * p[0]) * std::sin(70 * p[1]);
+                for (const double x : p) shape.points.push_back(static_cast<float>(r * x));
+            }
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n; ++j) {
+                const std::int32_t a = first + i * (n + 1) + j, b = a + n + 1;
+                for (const std::int32_t corner : {a, b, a + 1, a + 1, b, b + 1}) shape.indices.push_back(corner);
+            }
+    }
+    return shape;
+}
+
+template <typename Body>
+double least_ms(int repeats, const Body& body) {
+    double least = 1e30;
+    for (int i = 0; i < repeats; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        body();
+        least = std::min(least,
+                         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    }
+    return least;
+}
+
+struct Queries {
+    std::vector<float> start, direction, limit;  // x y z of kWidth lanes after each other
+    std::vector<std::int32_t> result;
+};
+
+template <typename Fill>
+Queries make_queries(const Fill& fill) {
+    Queries made;
+    made.start.resize(3 * kQueries), made.direction.resize(3 * kQueries), made.limit.assign(kQueries, 1e30f);
+    made.result.assign(kQueries, -1);
+    for (std::int64_t i = 0; i < kQueries; ++i) {
+        float start[3], direction[3];
+        fill(i, start, direction);
+        for (int axis = 0; axis < 3; ++axis) {
+            made.start[i / kWidth * 3 * kWidth + axis * kWidth + i % kWidth] = start[axis];
+            made.direction[i / kWidth * 3 * kWidth + axis * kWidth + i % kWidth] = direction[axis];
+        }
+    }
+    return made;
+}
+
+using RayFunction = void(std::int32_t*, const std::uint64_t*, const float*, const float*, const float*,
+                         const std::int32_t*, std::uint64_t, std::int32_t);
+
+template <typename Function>
+Function* find(const char* name) {
+    return reinterpret_cast<Function*>(find_library_function(name));
+}
+
+void trace(const devlib::MeshDescriptor<float>& mesh, Queries& queries, RayFunction* function) {
+    std::uint64_t ids[kWidth];
+    std::int32_t roots[kWidth];
+    std::fill_n(ids, kWidth, reinterpret_cast<std::uint64_t>(&mesh));
+    std::fill_n(roots, kWidth, -1);
+    for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            function(&queries.result[i * kWidth], ids, &queries.start[i * 3 * kWidth],
+                     &queries.direction[i * 3 * kWidth], &queries.limit[i * kWidth], roots, (1 << kWidth) - 1, kWidth);
+    });
+}
+
+std::int64_t hits(const Queries& queries) {
+    return std::count_if(queries.result.begin(), queries.result.end(), [](std::int32_t face) { return face >= 0; });
+}
+
+void report(const std::string& what, double ms) { std::printf("%-44s %9.2f ms\n", what.c_str(), ms); }
+
+#if defined(WEFT_EMBREE)
+void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, int threads) {
+    RTCDevice device = rtcNewDevice(("threads=" + std::to_string(threads)).c_str());
+    const auto build = [&](RTCBuildQuality quality) {
+        RTCScene scene = rtcNewScene(device);
+        rtcSetSceneBuildQuality(scene, quality);
+        RTCGeometry geometry = rtcNewGeometry(device, RTC_GEOMETRY_TYPE_TRIANGLE);
+        rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, shape.points.data(), 0, 12,
+                                   shape.points.size() / 3);
+        rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, shape.indices.data(), 0, 12,
+                                   shape.indices.size() / 3);
+        rtcSetGeometryBuildQuality(geometry, quality);
+        rtcCommitGeometry(geometry);
+        rtcAttachGeometry(scene, geometry);
+        rtcReleaseGeometry(geometry);
+        rtcCommitScene(scene);
+        return scene;
+    };
+    report("Embree: build, medium quality", least_ms(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_MEDIUM)); }));
+    report("Embree: build, low quality", least_ms(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_LOW)); }));
+    RTCScene scene = build(RTC_BUILD_QUALITY_MEDIUM);
+    const auto rays = [&](Queries& queries) {
+        for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                for (int lane = 0; lane < kWidth; ++lane) {
+                    RTCIntersectContext context;
+                    rtcInitIntersectContext(&context);
+                    RTCRayHit hit;
+                    const float* const start = &queries.start[i * 3 * kWidth + lane];
+                    const float* const direction = &queries.direction[i * 3 * kWidth + lane];
+                    hit.ray = {start[0],
+                               start[kWidth],
+                               start[2 * kWidth],
+                               0,
+                               direction[0],
+                               direction[kWidth],
+                               direction[2 * kWidth],
+                               0,
+                               1e30f,
+                               ~0u,
+                               0,
+                               0};
+                    hit.hit.geomID = hit.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
+                    rtcIntersect1(scene, &context, &hit);
+                    queries.result[i * kWidth + lane] =
+                        hit.hit.geomID == RTC_INVALID_GEOMETRY_ID ? -1 : static_cast<std::int32_t>(hit.hit.primID);
+                }
+        });
+    };
+    report("Embree: coherent rays", least_ms(5, [&] { rays(coherent); }));
+    report("Embree: incoherent rays", least_ms(5, [&] { rays(incoherent); }));
+    const auto packets = [&](Queries& queries) {
+        for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
+            alignas(64) int valid[kWidth];
+            std::fill_n(valid, kWidth, -1);
+            for (std::int64_t i = begin; i < end; ++i) {
+                RTCIntersectContext context;
+                rtcInitIntersectContext(&context);
+                context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+                RTCRayHit16 hit;
+                std::memcpy(hit.ray.org_x, &queries.start[i * 3 * kWidth], sizeof hit.ray.org_x * 3);
+                std::memcpy(hit.ray.dir_x, &queries.direction[i * 3 * kWidth], sizeof hit.ray.dir_x * 3);
+                for (int lane = 0; lane < kWidth; ++lane) {
+                    hit.ray.tnear[lane] = hit.ray.time[lane] = 0, hit.ray.tfar[lane] = 1e30f, hit.ray.mask[lane] = ~0u;
+                    hit.ray.flags[lane] = 0;
+                    hit.hit.geomID[lane] = hit.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
+                }
+                rtcIntersect16(valid, scene, &context, &hit);
+                for (int lane = 0; lane < kWidth; ++lane)
+                    queries.result[i * kWidth + lane] = hit.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID
+                                                            ? -1
+                                                            : static_cast<std::int32_t>(hit.hit.primID[lane]);
+            }
+        });
+    };
+    report("Embree: coherent rays, packets of 16", least_ms(5, [&] { packets(coherent); }));
+    report("Embree: incoherent rays, packets of 16", least_ms(5, [&] { packets(incoherent); }));
+    rtcReleaseScene(scene);
+    rtcReleaseDevice(device);
+}
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    set_cpu_threads(argc > 1 ? std::atoi(argv[1]) : 2);
+    const Shape shape = bumpy_sphere(124);
+    const Points<float> points{reinterpret_cast<const std::byte*>(shape.points.data())};
+    std::printf("%lld triangles, %d threads, level %s\n", static_cast<long long>(shape.faces()), cpu_threads(),
+                library_levels()[static_cast<std::size_t>(best_library_level())]);
+    for (const auto& [name, method] : {std::pair("sah", TreeMethod::sah), std::pair("linear", TreeMethod::linear),
+                                       std::pair("median", TreeMethod::median)})
+        report(std::string("build, ") + name,
+               least_ms(7, [&] { TriangleTree<float>(points, shape.indices, {.method = method}); }));
+
+    TriangleTree<float> tree(points, shape.indices, {});
+    report("refit", least_ms(9, [&] { tree.refit(points); }));
+    std::printf("%d nodes, %.1f MB\n", tree.tree().node_count, static_cast<double>(tree.size_bytes()) / 1e6);
+    devlib::MeshDescriptor<float> mesh;
+    mesh.scalar_bytes = 4;
+    mesh.tree = tree.tree();
+
+    // A picture of 1024 x 1024 in tiles of 4 x 4 for each kernel's group; and rays from anywhere to anywhere.
+    Queries coherent = make_queries([](std::int64_t i, float* start, float* direction) {
+        const std::int64_t row = i / 1024, column = i % 1024;
+        start[0] = start[1] = 0, start[2] = -4;
+        direction[0] = static_cast<float>(column) / 1024 - 0.5f, direction[1] = static_cast<float>(row) / 1024 - 0.5f;
+        direction[2] = 1.5f;
+    });
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    Queries incoherent = make_queries([&](std::int64_t, float* start, float* direction) {
+        for (int axis = 0; axis < 3; ++axis) start[axis] = normal(random) * 1.2f, direction[axis] = normal(random);
+    });
+    for (const char* what : {"nearest", "any"}) {
+        auto* const function = find<RayFunction>((std::string("weft_lib_mesh_ray_") + what + "_f32").c_str());
+        report(std::string("coherent rays, ") + what, least_ms(7, [&] { trace(mesh, coherent, function); }));
+        report(std::string("incoherent rays, ") + what, least_ms(7, [&] { trace(mesh, incoherent, function); }));
+    }
+    std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),
+                static_cast<long long>(hits(incoherent)));
+#if defined(WEFT_EMBREE)
+    run_embree(shape, coherent, incoherent, cpu_threads());
+    std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),
+                static_cast<long long>(hits(incoherent)));
+#endif
+}

@@ -1,0 +1,80 @@
+// How a range of items is split in two: what the methods of topology.h differ in.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/spatial/topology.h"
+
+namespace weft::runtime {
+
+// Four numbers of which three count, so that an item's corner is one load. (GCC and clang know this form.)
+template <typename T>
+struct FourOf {
+    typedef T Type __attribute__((vector_size(4 * sizeof(T))));
+};
+template <typename T>
+using Four = typename FourOf<T>::Type;
+
+template <typename T>
+struct Box {
+    Four<T> lower, upper;
+
+    static Box empty();
+    T centre(int axis) const { return lower[axis] + upper[axis]; }  // twice the centre
+    T half_area() const;
+    void add(const Box& other) {
+        lower = other.lower < lower ? other.lower : lower;
+        upper = other.upper > upper ? other.upper : upper;
+    }
+};
+
+template <typename T>
+struct Range {
+    std::int32_t begin = 0, end = 0;
+    std::int32_t depth = 0;
+    std::int32_t side = 0;  // which of the splitter's two lists has the items
+    T weight = 0;           // the range of the largest weight is split first
+    Box<T> bounds, centres;
+
+    std::int32_t count() const { return end - begin; }
+};
+
+template <typename T>
+class Splitter {
+public:
+    Splitter(std::vector<BuildItem<T>> items, const TreeOptions& options);
+
+    std::int32_t count() const { return count_; }
+    std::int32_t leaf_size() const { return leaf_size_; }
+    // Larger ranges are split by all threads together; others of different places can be split at once.
+    std::int32_t part_size() const { return part_size_; }
+    Range<T> everything();
+    // The items sorted by their groups, and the range of each.
+    std::vector<Range<T>> group_ranges(std::vector<std::int32_t>& groups);
+    // Of the centres of these ranges.
+    int longest_axis(const std::vector<Range<T>>& ranges, std::span<const std::int32_t> chosen) const;
+
+    // Precondition: more than one item.
+    void split(const Range<T>& range, Range<T>& first, Range<T>& second);
+
+    std::int32_t item(const Range<T>& range, std::int32_t at) const {
+        return lists_[range.side][static_cast<std::size_t>(at)].item;
+    }
+
+private:
+    void measure(Range<T>& range) const;
+    void sort_along_curve(const Range<T>& range);
+    bool split_by_bins(const Range<T>& range, Range<T>& first, Range<T>& second);
+    void split_in_halves(const Range<T>& range, Range<T>& first, Range<T>& second);
+    void split_along_curve(const Range<T>& range, Range<T>& first, Range<T>& second) const;
+    BuildItem<T>* items(const Range<T>& range) { return lists_[range.side].data(); }
+
+    std::int32_t count_, leaf_size_, part_size_;
+    TreeMethod method_;
+    std::vector<BuildItem<T>> lists_[2];  // the second is there while large ranges are split
+    std::vector<std::uint64_t> codes_;    // of the items, if they are split along the curve
+};
+
+}  // namespace weft::runtime

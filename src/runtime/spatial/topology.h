@@ -1,0 +1,69 @@
+// Which items stand together in a tree: the wide nodes over boxes, without geometry. tree.h fills in the boxes.
+//
+// The builder goes from the top down. A node begins as one range of items; its largest range is split in two until
+// there are kWidth ranges, or all are leaves. How a range is split is the method:
+//
+//   sah     binned surface area heuristic: the cheapest of 16 planes for each axis. The best trees.
+//   linear  items are sorted along a Morton curve of 63 bits and split where the highest bit changes. The fastest.
+//   median  halves along the longest axis.
+//
+// Large ranges are split by all threads together; ranges of some thousand items become subtrees, each built by one
+// thread. The tree does not depend on the number of threads. A tree is never deeper than kMostLevels: near that, ranges
+// are halved.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "devlib/spatial/layout.h"
+
+namespace weft::runtime {
+
+enum class TreeMethod { sah, linear, median };
+
+struct TreeOptions {
+    TreeMethod method = TreeMethod::sah;
+    int leaf_size = devlib::kWidth;  // items of a leaf at most; more than kWidth counts as kWidth
+};
+
+// An item, to the builder. The box has to be finite, and not empty.
+template <typename T>
+struct alignas(4 * sizeof(T)) BuildItem {
+    T lower[3];
+    std::int32_t item;
+    T upper[3];
+    std::int32_t group;
+};
+
+struct TreeLeaf {
+    std::int32_t begin;  // in Topology::order
+    std::int32_t count;
+};
+
+struct TreeNode {
+    std::int32_t child[devlib::kWidth];  // as in devlib::Node
+    std::int32_t parent;
+    std::int32_t slot;
+    std::int32_t count;
+};
+
+// Nodes that one thread fills without any other: [begin, end). Their leaves are neighbours too.
+struct TreePart {
+    std::int32_t node_begin, node_end;
+};
+
+struct Topology {
+    std::vector<TreeNode> nodes;
+    std::vector<TreeLeaf> leaves;
+    std::vector<std::int32_t> order;  // numbers of items
+    std::vector<TreePart> parts;      // what follows the top nodes
+    std::int32_t top_count = 0;       // the first nodes, above all parts
+    std::vector<std::int32_t> groups, group_roots;
+};
+
+// `items` is used up. Groups are those of the items if `has_groups`.
+template <typename T>
+Topology build_topology(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
+
+}  // namespace weft::runtime

@@ -1,0 +1,273 @@
+#include "runtime/spatial/tree.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <type_traits>
+
+#include "runtime/spatial/parallel.h"
+
+namespace weft::runtime {
+
+namespace {
+
+using devlib::kWidth;
+using devlib::Node;
+
+constexpr std::int64_t kGrain = 4096;
+
+// Coordinates beyond this count as this when items are put in order, so that areas stay finite.
+template <typename T>
+constexpr T kFarthest = std::is_same_v<T, float> ? T(1e18) : T(1e150);
+
+template <typename T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+template <typename T>
+bool is_finite(T value) {
+    return value - value == 0;
+}
+
+template <typename T>
+void set_empty(T (&bounds)[2][3][kWidth], int slot) {
+    for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = kInfinity<T>, bounds[1][axis][slot] = -kInfinity<T>;
+}
+
+// The box of a child: of all boxes of its node.
+template <typename T>
+void set_union(T (&bounds)[2][3][kWidth], int slot, const T (&of)[2][3][kWidth]) {
+    for (int axis = 0; axis < 3; ++axis) {
+        T lower = of[0][axis][0], upper = of[1][axis][0];
+        for (int i = 1; i < kWidth; ++i) {
+            lower = std::min(lower, of[0][axis][i]);
+            upper = std::max(upper, of[1][axis][i]);
+        }
+        bounds[0][axis][slot] = lower, bounds[1][axis][slot] = upper;
+    }
+}
+
+// Items for the builder. box(i, lower, upper) gives the box of an item, or false where it is never found; these are put
+// to the middle of the others.
+template <typename T, typename BoxOf>
+std::vector<BuildItem<T>> make_items(std::int64_t count, std::span<const std::int32_t> groups, const BoxOf& box) {
+    std::vector<BuildItem<T>> items(static_cast<std::size_t>(count));
+    std::vector<std::int32_t> lost;
+    std::mutex mutex;
+    for_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            BuildItem<T>& item = items[static_cast<std::size_t>(i)];
+            item.item = static_cast<std::int32_t>(i);
+            item.group = groups.empty() ? 0 : groups[static_cast<std::size_t>(i)];
+            if (box(i, item.lower, item.upper)) {
+                for (int axis = 0; axis < 3; ++axis) {
+                    item.lower[axis] = std::clamp(item.lower[axis], -kFarthest<T>, kFarthest<T>);
+                    item.upper[axis] = std::clamp(item.upper[axis], -kFarthest<T>, kFarthest<T>);
+                }
+                continue;
+            }
+            const std::lock_guard lock(mutex);
+            lost.push_back(item.item);
+            std::fill_n(item.lower, 3, kInfinity<T>);
+            std::fill_n(item.upper, 3, -kInfinity<T>);
+        }
+    });
+    if (lost.empty()) return items;
+    for (int axis = 0; axis < 3; ++axis) {
+        T lower = kInfinity<T>, upper = -kInfinity<T>;
+        for (const BuildItem<T>& item : items) {
+            lower = std::min(lower, item.lower[axis]);
+            upper = std::max(upper, item.upper[axis]);
+        }
+        const T middle = lower <= upper ? lower / 2 + upper / 2 : 0;
+        for (const std::int32_t i : lost)
+            items[static_cast<std::size_t>(i)].lower[axis] = items[static_cast<std::size_t>(i)].upper[axis] = middle;
+    }
+    return items;
+}
+
+}  // namespace
+
+template <typename T, template <typename> typename Block>
+std::int64_t TreeMemory<T, Block>::size_bytes() const {
+    return nodes_.size() * static_cast<std::int64_t>(sizeof(Node<T>)) +
+           blocks_.size() * static_cast<std::int64_t>(sizeof(Block<T>));
+}
+
+template <typename T, template <typename> typename Block>
+void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
+    const auto item_count = static_cast<std::int32_t>(items.size());
+    Topology topology = build_topology(std::move(items), options, has_groups);
+    const auto node_count = static_cast<std::int64_t>(topology.nodes.size());
+    nodes_ = Buffer<Node<T>>(node_count);
+    for_ranges(node_count, kGrain / 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const TreeNode& from = topology.nodes[static_cast<std::size_t>(i)];
+            Node<T>& node = nodes_[i];
+            node.parent = from.parent, node.slot = from.slot, node.count = from.count;
+            for (int slot = 0; slot < kWidth; ++slot) {
+                node.child[slot] = slot < from.count ? from.child[slot] : -1;
+                set_empty(node.bounds, slot);
+            }
+        }
+    });
+    blocks_ = Buffer<Block<T>>(static_cast<std::int64_t>(topology.leaves.size()));
+    for_ranges(blocks_.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const TreeLeaf leaf = topology.leaves[static_cast<std::size_t>(i)];
+            for (int lane = 0; lane < kWidth; ++lane)
+                blocks_[i].item[lane] =
+                    lane < leaf.count ? topology.order[static_cast<std::size_t>(leaf.begin + lane)] : -1;
+        }
+    });
+    parts_ = std::move(topology.parts);
+    top_count_ = topology.top_count;
+    groups_ = std::move(topology.groups);
+    group_roots_ = std::move(topology.group_roots);
+
+    tree_.nodes = nodes_.data();
+    if constexpr (std::is_same_v<Block<T>, devlib::BoxBlock<T>>)
+        tree_.boxes = blocks_.data();
+    else
+        tree_.triangles = blocks_.data();
+    tree_.groups = groups_.data();
+    tree_.group_roots = group_roots_.data();
+    tree_.group_count = static_cast<std::int32_t>(groups_.size());
+    tree_.node_count = static_cast<std::int32_t>(node_count);
+    tree_.item_count = item_count;
+}
+
+template <typename T, template <typename> typename Block>
+template <typename Fill>
+void TreeMemory<T, Block>::refit_with(const Fill& fill) {
+    if (tree_.node_count == 0) return;
+    const auto refit_nodes = [&](std::int32_t begin, std::int32_t end) {
+        for (std::int32_t number = end; number-- > begin;) {
+            Node<T>& node = nodes_[number];
+            for (int slot = 0; slot < node.count; ++slot) {
+                const std::int32_t child = node.child[slot];
+                if (child < 0)
+                    fill(-1 - child, node.bounds, slot);
+                else
+                    set_union(node.bounds, slot, nodes_[child].bounds);
+            }
+        }
+    };
+    for_ranges(static_cast<std::int64_t>(parts_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const TreePart& part = parts_[static_cast<std::size_t>(i)];
+            refit_nodes(part.node_begin, part.node_end);
+        }
+    });
+    refit_nodes(0, top_count_);
+
+    T whole[2][3][kWidth];
+    set_union(whole, 0, nodes_[0].bounds);
+    for (int axis = 0; axis < 3; ++axis) {
+        const bool is_empty = whole[0][axis][0] > whole[1][axis][0];
+        tree_.lower[axis] = is_empty ? 0 : whole[0][axis][0];
+        tree_.upper[axis] = is_empty ? 0 : whole[1][axis][0];
+    }
+}
+
+// ---- triangles ----
+
+template <typename T>
+TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
+                              std::span<const std::int32_t> groups) {
+    const auto count = static_cast<std::int64_t>(indices.size()) / 3;
+    std::vector<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t face, T* lower, T* upper) {
+        const T* const a = points[indices[static_cast<std::size_t>(3 * face)]];
+        const T* const b = points[indices[static_cast<std::size_t>(3 * face + 1)]];
+        const T* const c = points[indices[static_cast<std::size_t>(3 * face + 2)]];
+        bool finite = true;
+        for (int axis = 0; axis < 3; ++axis) {
+            lower[axis] = std::min({a[axis], b[axis], c[axis]});
+            upper[axis] = std::max({a[axis], b[axis], c[axis]});
+            finite = finite && is_finite(a[axis]) && is_finite(b[axis]) && is_finite(c[axis]);
+        }
+        return finite;
+    });
+    this->build(std::move(items), options, !groups.empty());
+    auto& blocks = this->blocks_;
+    corners_ = Buffer<std::int32_t>(blocks.size() * 3 * kWidth);
+    for_ranges(blocks.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            for (int corner = 0; corner < 3; ++corner)
+                for (int lane = 0; lane < kWidth; ++lane) {
+                    const std::int32_t face = blocks[i].item[lane];
+                    corners_[(i * 3 + corner) * kWidth + lane] =
+                        face < 0 ? -1 : indices[static_cast<std::size_t>(face * std::int64_t{3} + corner)];
+                    for (int axis = 0; axis < 3; ++axis)
+                        blocks[i].corner[corner][axis][lane] = std::numeric_limits<T>::quiet_NaN();
+                }
+    });
+    refit(points);
+}
+
+template <typename T>
+void TriangleTree<T>::refit(Points<T> points) {
+    this->refit_with([&](std::int32_t number, T(&bounds)[2][3][kWidth], int slot) {
+        devlib::TriangleBlock<T>& block = this->blocks_[number];
+        const std::int32_t* const corners = &corners_[static_cast<std::int64_t>(number) * 3 * kWidth];
+        T lower[3] = {kInfinity<T>, kInfinity<T>, kInfinity<T>};
+        T upper[3] = {-kInfinity<T>, -kInfinity<T>, -kInfinity<T>};
+        for (int lane = 0; lane < kWidth && corners[lane] >= 0; ++lane) {
+            const T* const a = points[corners[lane]];
+            const T* const b = points[corners[kWidth + lane]];
+            const T* const c = points[corners[2 * kWidth + lane]];
+            T sum = 0;  // of zeros, unless one is not finite
+            for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - a[axis]) + (b[axis] - b[axis]) + (c[axis] - c[axis]);
+            for (int axis = 0; axis < 3; ++axis) {
+                block.corner[0][axis][lane] = a[axis] + sum;
+                block.corner[1][axis][lane] = b[axis] + sum;
+                block.corner[2][axis][lane] = c[axis] + sum;
+                if (sum != 0) continue;
+                lower[axis] = std::min({lower[axis], a[axis], b[axis], c[axis]});
+                upper[axis] = std::max({upper[axis], a[axis], b[axis], c[axis]});
+            }
+        }
+        for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = lower[axis], bounds[1][axis][slot] = upper[axis];
+    });
+}
+
+// ---- boxes ----
+
+template <typename T>
+BoxTree<T>::BoxTree(Points<T> lowers, Points<T> uppers, std::int64_t count, const TreeOptions& options,
+                    std::span<const std::int32_t> groups) {
+    std::vector<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t i, T* lower, T* upper) {
+        std::copy_n(lowers[i], 3, lower);
+        std::copy_n(uppers[i], 3, upper);
+        return lower[0] <= upper[0] && lower[1] <= upper[1] && lower[2] <= upper[2];
+    });
+    this->build(std::move(items), options, !groups.empty());
+    refit(lowers, uppers);
+}
+
+template <typename T>
+void BoxTree<T>::refit(Points<T> lowers, Points<T> uppers) {
+    this->refit_with([&](std::int32_t number, T(&bounds)[2][3][kWidth], int slot) {
+        devlib::BoxBlock<T>& block = this->blocks_[number];
+        for (int lane = 0; lane < kWidth; ++lane) {
+            const std::int32_t item = block.item[lane];
+            set_empty(block.bounds, lane);
+            if (item < 0) continue;
+            const T *const lower = lowers[item], *const upper = uppers[item];
+            if (!(lower[0] <= upper[0] && lower[1] <= upper[1] && lower[2] <= upper[2])) continue;
+            for (int axis = 0; axis < 3; ++axis)
+                block.bounds[0][axis][lane] = lower[axis], block.bounds[1][axis][lane] = upper[axis];
+        }
+        set_union(bounds, slot, block.bounds);
+    });
+}
+
+template class TreeMemory<float, devlib::TriangleBlock>;
+template class TreeMemory<double, devlib::TriangleBlock>;
+template class TreeMemory<float, devlib::BoxBlock>;
+template class TreeMemory<double, devlib::BoxBlock>;
+template class TriangleTree<float>;
+template class TriangleTree<double>;
+template class BoxTree<float>;
+template class BoxTree<double>;
+
+}  // namespace weft::runtime

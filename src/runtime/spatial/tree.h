@@ -1,0 +1,119 @@
+// Trees over triangles and over boxes, with their geometry (devlib/spatial/layout.h): built, and refitted in place when
+// what they stand over has moved.
+//
+// What is not finite is never found: a triangle with a corner that is, and a box with a NaN or with lower > upper.
+// Other boxes may be infinite. If numbers become finite again, a refit finds the item again. Items may be degenerate
+// (points, lines), and many may be the same.
+//
+// The builders use all threads of the CPU. A tree is read by any number of threads at once, but not while it is
+// refitted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "devlib/spatial/layout.h"
+#include "runtime/cpu/block_cache.h"
+#include "runtime/spatial/topology.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+// Points of three numbers at any distance in memory.
+template <typename T>
+struct Points {
+    const std::byte* data = nullptr;
+    std::int64_t stride_bytes = 3 * sizeof(T);
+
+    const T* operator[](std::int64_t i) const { return reinterpret_cast<const T*>(data + i * stride_bytes); }
+};
+
+// Memory of blocks (runtime/cpu/block_cache.h) that holds anything at first.
+template <typename E>
+class Buffer {
+public:
+    Buffer() = default;
+    explicit Buffer(std::int64_t count) : data_(static_cast<E*>(take(count * kBytes))), count_(count) {}
+    ~Buffer() {
+        if (data_ != nullptr) give_block(data_, count_ * kBytes);
+    }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    E* data() { return data_; }
+    const E* data() const { return data_; }
+    std::int64_t size() const { return count_; }
+    E& operator[](std::int64_t i) { return data_[i]; }
+    const E& operator[](std::int64_t i) const { return data_[i]; }
+
+private:
+    static_assert(std::is_trivially_destructible_v<E> && alignof(E) <= kArrayAlignment);
+    static constexpr std::int64_t kBytes = sizeof(E);
+
+    static void* take(std::int64_t size_bytes) {
+        if (size_bytes == 0) return nullptr;
+        void* const data = take_block(size_bytes).data;
+        if (data == nullptr)
+            throw UsageError("Bvh", "there is no memory for a tree of " + std::to_string(size_bytes) + " bytes",
+                             ErrorCategory::memory);
+        return data;
+    }
+    void swap(Buffer& other) {
+        std::swap(data_, other.data_);
+        std::swap(count_, other.count_);
+    }
+
+    E* data_ = nullptr;
+    std::int64_t count_ = 0;
+};
+
+// What both kinds have in common. Block is devlib::BoxBlock or devlib::TriangleBlock.
+template <typename T, template <typename> typename Block>
+class TreeMemory {
+public:
+    const devlib::Tree<T>& tree() const { return tree_; }
+    std::int64_t size_bytes() const;
+
+protected:
+    void build(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
+    // fill(block number, bounds, slot) writes a block and the box of it.
+    template <typename Fill>
+    void refit_with(const Fill& fill);
+
+    Buffer<devlib::Node<T>> nodes_;
+    Buffer<Block<T>> blocks_;
+    std::vector<TreePart> parts_;
+    std::int32_t top_count_ = 0;
+    std::vector<std::int32_t> groups_, group_roots_;
+    devlib::Tree<T> tree_;
+};
+
+template <typename T>
+class TriangleTree : public TreeMemory<T, devlib::TriangleBlock> {
+public:
+    // Three indices for each face; `groups` is empty or has a number for each face. Precondition: indices of points.
+    TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
+                 std::span<const std::int32_t> groups = {});
+    void refit(Points<T> points);
+
+private:
+    Buffer<std::int32_t> corners_;  // of each block: which corner, lane
+};
+
+template <typename T>
+class BoxTree : public TreeMemory<T, devlib::BoxBlock> {
+public:
+    BoxTree(Points<T> lowers, Points<T> uppers, std::int64_t count, const TreeOptions& options,
+            std::span<const std::int32_t> groups = {});
+    void refit(Points<T> lowers, Points<T> uppers);
+};
+
+}  // namespace weft::runtime
