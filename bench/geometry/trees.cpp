@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -62,14 +63,22 @@ Shape bumpy_sphere(int n) {
     return shape;
 }
 
+// Of the wall, and of the processor divided by the threads: what it would take where nothing else runs.
+struct Time {
+    double wall_ms = 1e30, processor_ms = 1e30;
+};
+
 template <typename Body>
-double least_ms(int repeats, const Body& body) {
-    double least = 1e30;
+Time least_time(int repeats, const Body& body) {
+    Time least;
     for (int i = 0; i < repeats; ++i) {
         const auto start = std::chrono::steady_clock::now();
+        const std::clock_t before = std::clock();
         body();
-        least = std::min(least,
-                         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        const double processor = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC / cpu_threads();
+        const double wall = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        least.wall_ms = std::min(least.wall_ms, wall);
+        least.processor_ms = std::min(least.processor_ms, processor);
     }
     return least;
 }
@@ -85,7 +94,7 @@ Queries make_queries(const Fill& fill) {
     made.start.resize(3 * kQueries), made.direction.resize(3 * kQueries), made.limit.assign(kQueries, 1e30f);
     made.result.assign(kQueries, -1);
     for (std::int64_t i = 0; i < kQueries; ++i) {
-        float start[3], direction[3];
+        float start[3], direction[3] = {};
         fill(i, start, direction);
         for (int axis = 0; axis < 3; ++axis) {
             made.start[i / kWidth * 3 * kWidth + axis * kWidth + i % kWidth] = start[axis];
@@ -115,11 +124,29 @@ void trace(const devlib::MeshDescriptor<float>& mesh, Queries& queries, RayFunct
     });
 }
 
+using PointFunction = void(std::int32_t*, const std::uint64_t*, const float*, const float*, std::uint64_t,
+                           std::int32_t);
+
+void ask(const devlib::MeshDescriptor<float>& mesh, Queries& queries, PointFunction* function) {
+    std::uint64_t ids[kWidth];
+    std::fill_n(ids, kWidth, reinterpret_cast<std::uint64_t>(&mesh));
+    for_ranges(kQueries / kWidth, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            std::int32_t result[2 * kWidth];
+            function(result, ids, &queries.start[i * 3 * kWidth], &queries.limit[i * kWidth], (1 << kWidth) - 1,
+                     kWidth);
+            std::copy_n(result, kWidth, &queries.result[i * kWidth]);
+        }
+    });
+}
+
 std::int64_t hits(const Queries& queries) {
     return std::count_if(queries.result.begin(), queries.result.end(), [](std::int32_t face) { return face >= 0; });
 }
 
-void report(const std::string& what, double ms) { std::printf("%-44s %9.2f ms\n", what.c_str(), ms); }
+void report(const std::string& what, const Time& time) {
+    std::printf("%-44s %9.2f ms  processor %9.2f ms\n", what.c_str(), time.wall_ms, time.processor_ms);
+}
 
 #if defined(WEFT_EMBREE)
 void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, int threads) {
@@ -139,8 +166,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, int 
         rtcCommitScene(scene);
         return scene;
     };
-    report("Embree: build, medium quality", least_ms(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_MEDIUM)); }));
-    report("Embree: build, low quality", least_ms(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_LOW)); }));
+    report("Embree: build, medium quality", least_time(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_MEDIUM)); }));
+    report("Embree: build, low quality", least_time(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_LOW)); }));
     RTCScene scene = build(RTC_BUILD_QUALITY_MEDIUM);
     const auto rays = [&](Queries& queries) {
         for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
@@ -170,8 +197,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, int 
                 }
         });
     };
-    report("Embree: coherent rays", least_ms(5, [&] { rays(coherent); }));
-    report("Embree: incoherent rays", least_ms(5, [&] { rays(incoherent); }));
+    report("Embree: coherent rays", least_time(5, [&] { rays(coherent); }));
+    report("Embree: incoherent rays", least_time(5, [&] { rays(incoherent); }));
     const auto packets = [&](Queries& queries) {
         for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
             alignas(64) int valid[kWidth];
@@ -196,8 +223,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, int 
             }
         });
     };
-    report("Embree: coherent rays, packets of 16", least_ms(5, [&] { packets(coherent); }));
-    report("Embree: incoherent rays, packets of 16", least_ms(5, [&] { packets(incoherent); }));
+    report("Embree: coherent rays, packets of 16", least_time(5, [&] { packets(coherent); }));
+    report("Embree: incoherent rays, packets of 16", least_time(5, [&] { packets(incoherent); }));
     rtcReleaseScene(scene);
     rtcReleaseDevice(device);
 }
@@ -214,10 +241,10 @@ int main(int argc, char** argv) {
     for (const auto& [name, method] : {std::pair("sah", TreeMethod::sah), std::pair("linear", TreeMethod::linear),
                                        std::pair("median", TreeMethod::median)})
         report(std::string("build, ") + name,
-               least_ms(7, [&] { TriangleTree<float>(points, shape.indices, {.method = method}); }));
+               least_time(7, [&] { TriangleTree<float>(points, shape.indices, {.method = method}); }));
 
     TriangleTree<float> tree(points, shape.indices, {});
-    report("refit", least_ms(9, [&] { tree.refit(points); }));
+    report("refit", least_time(9, [&] { tree.refit(points); }));
     std::printf("%d nodes, %.1f MB\n", tree.tree().node_count, static_cast<double>(tree.size_bytes()) / 1e6);
     devlib::MeshDescriptor<float> mesh;
     mesh.scalar_bytes = 4;
@@ -237,11 +264,25 @@ int main(int argc, char** argv) {
     });
     for (const char* what : {"nearest", "any"}) {
         auto* const function = find<RayFunction>((std::string("weft_lib_mesh_ray_") + what + "_f32").c_str());
-        report(std::string("coherent rays, ") + what, least_ms(7, [&] { trace(mesh, coherent, function); }));
-        report(std::string("incoherent rays, ") + what, least_ms(7, [&] { trace(mesh, incoherent, function); }));
+        report(std::string("coherent rays, ") + what, least_time(7, [&] { trace(mesh, coherent, function); }));
+        report(std::string("incoherent rays, ") + what, least_time(7, [&] { trace(mesh, incoherent, function); }));
     }
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),
                 static_cast<long long>(hits(incoherent)));
+    // Points in the box around the mesh, and near its surface.
+    std::uniform_real_distribution<float> uniform(-1.1f, 1.1f);
+    Queries anywhere = make_queries([&](std::int64_t, float* point, float*) {
+        for (int axis = 0; axis < 3; ++axis) point[axis] = uniform(random);
+    });
+    Queries near = make_queries([&](std::int64_t, float* point, float*) {
+        const float* const corner = &shape.points[random() % (shape.points.size() / 3) * 3];
+        for (int axis = 0; axis < 3; ++axis) point[axis] = corner[axis] + 0.01f * normal(random);
+    });
+    for (const char* what : {"closest", "side"}) {
+        auto* const function = find<PointFunction>((std::string("weft_lib_mesh_point_") + what + "_f32").c_str());
+        report(std::string("points, ") + what, least_time(3, [&] { ask(mesh, anywhere, function); }));
+        report(std::string("points near the mesh, ") + what, least_time(3, [&] { ask(mesh, near, function); }));
+    }
 #if defined(WEFT_EMBREE)
     run_embree(shape, coherent, incoherent, cpu_threads());
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),

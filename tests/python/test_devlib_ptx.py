@@ -11,7 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROCESSORS = ("sm_75", "sm_90")
 KERNELS = {
     "inlined": [f"call_closest_edge_edge{derivative}" for derivative in ("", "_tangent", "_adjoint")],
-    "traversals": [f"call_mesh_ray_{what}" for what in ("nearest", "any", "count")],
+    "traversals": [
+        *(f"call_mesh_ray_{what}" for what in ("nearest", "any", "count")),
+        *(f"call_mesh_point_{what}" for what in ("closest", "side", "furthest")),
+        *(f"call_bvh_next_{shape}" for shape in ("box", "sphere", "ray", "capsule")),
+        *(f"call_mesh_next_{shape}" for shape in ("box", "sphere")),
+    ],
 }
 
 

@@ -37,6 +37,16 @@ struct alignas(64) TriangleBlock {
     Int32 item[kWidth];      // the number of the face; -1: not used
 };
 
+// What is below each child of a node, as seen from far away (winding.h).
+template <typename T>
+struct alignas(64) Moments {
+    T centre[3][kWidth];  // weighted by area
+    T normal[3][kWidth];  // the sum of areas times normals
+    T spread[6][kWidth];  // of area * (place - centre) normal', the symmetric part: xx yy zz xy yz zx, the last three
+                          // twice
+    T reach[kWidth];      // squared distance from the centre to the farthest corner
+};
+
 // The deepest stack that a depth-first traversal needs, in nodes: builders keep to it.
 inline constexpr int kMostLevels = 56;
 inline constexpr int kStackSize = kMostLevels * (kWidth - 1) + kWidth;
@@ -46,6 +56,7 @@ struct Tree {
     const Node<T>* nodes = nullptr;               // the first is the root of everything
     const BoxBlock<T>* boxes = nullptr;           // what leaves are: boxes or triangles, the other is null
     const TriangleBlock<T>* triangles = nullptr;  //
+    const Moments<T>* moments = nullptr;          // of each node; null where no winding numbers are asked for
     const Int32* group_roots = nullptr;           // numbers of nodes
     const Int32* groups = nullptr;                // in ascending order; as many as roots
     Int32 node_count = 0;

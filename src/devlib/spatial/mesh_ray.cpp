@@ -9,7 +9,7 @@ namespace {
 template <bool kOrdered, template <typename> typename Visitor, typename T>
 Visitor<T> visit(const Tree<T>& tree, const Ray<T>& ray, T limit, Int32 root) {
     Visitor<T> visitor{tree.triangles, ray, limit * ray.scale};
-    if (find_root(tree, root)) trace<kOrdered>(tree, ray, root, visitor);
+    if (ray.is_valid && find_root(tree, root)) traverse<kOrdered>(tree, ray, root, visitor);
     return visitor;
 }
 

@@ -1,4 +1,4 @@
-// Rays through a tree. trace() is the only traverser: what happens at a leaf is the visitor's.
+// Rays and triangles.
 //
 // Watertight: a ray that goes through a closed mesh hits it, also through an edge or a corner. Every triangle is seen
 // in the ray's own frame: its longest axis becomes z, x and y are sheared, so that the ray is the z axis. A corner has
@@ -10,25 +10,9 @@
 // Distances are measured along the longest axis of the direction here: lengths of the direction do not matter.
 #pragma once
 
-#include "devlib/spatial/simd.h"
+#include "devlib/spatial/traverse.h"
 
 namespace weft::devlib {
-
-template <typename T>
-struct Limits;
-template <>
-struct Limits<float> {
-    static constexpr float kEpsilon = 0x1p-23f, kSmallest = 0x1p-126f, kSteepest = 1e18f;
-};
-template <>
-struct Limits<double> {
-    static constexpr double kEpsilon = 0x1p-52, kSmallest = 0x1p-1022, kSteepest = 1e150;
-};
-
-template <typename T>
-T absolute(T value) {
-    return value < 0 ? -value : value;
-}
 
 template <typename T>
 struct Ray {
@@ -67,25 +51,25 @@ struct Ray {
             margin[axis] = T(6) * Limits<T>::kEpsilon * extent * steep;
         }
     }
-};
 
-// Which of a node's children, or of a block's boxes, the ray meets before `limit`, and where it enters them.
-template <typename T>
-unsigned enter(const Ray<T>& ray, const T (&bounds)[2][3][kWidth], T limit, Wide<T>& entry) {
+    // For traverse(): the boxes that the ray meets before `limit`, and where it enters them.
+    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const { return enter(node.bounds, limit, entry); }
+    unsigned enter(const T (&bounds)[2][3][kWidth], T limit, Wide<T>& entry) const {
 #if !defined(__NVPTX__)          // whose assembler would fuse more than that
 #pragma clang fp contract(fast)  // the margin is larger than any rounding
 #endif
-    Wide<T> first = 0, last = limit;
+        Wide<T> first = 0, last = limit;
 #pragma clang loop unroll(full)
-    for (int axis = 0; axis < 3; ++axis) {
-        const Wide<T> near = (wide(bounds[ray.near[axis]][axis]) - ray.origin[axis]) * ray.inverse[axis];
-        const Wide<T> far = (wide(bounds[1 - ray.near[axis]][axis]) - ray.origin[axis]) * ray.inverse[axis];
-        first = greatest<Wide<T>>(near - ray.margin[axis], first);
-        last = least<Wide<T>>(far + ray.margin[axis], last);
+        for (int axis = 0; axis < 3; ++axis) {
+            const Wide<T> to_near = (wide(bounds[near[axis]][axis]) - origin[axis]) * inverse[axis];
+            const Wide<T> to_far = (wide(bounds[1 - near[axis]][axis]) - origin[axis]) * inverse[axis];
+            first = greatest<Wide<T>>(to_near - margin[axis], first);
+            last = least<Wide<T>>(to_far + margin[axis], last);
+        }
+        entry = first;
+        return bits(first <= last);
     }
-    entry = first;
-    return bits(first <= last);
-}
+};
 
 // The sign of a * b - c * d, exactly: -1, 0, 1.
 inline float exact_sign(float a, float b, float c, float d) {
@@ -152,61 +136,6 @@ unsigned cross_triangles(const Ray<T>& ray, const TriangleBlock<T>& block, T lim
     crossing.distance = distance;
     crossing.side = -ray.sign * determinant;
     return bits((is_front | is_back) & (determinant != 0) & (distance >= 0) & (distance < limit));
-}
-
-// Goes through all leaves below `root` whose boxes the ray enters before visitor.limit, the nearer ones first if
-// kOrdered. visitor.leaf(block number) may lower the limit; true ends it.
-template <bool kOrdered, typename T, typename Visitor>
-void trace(const Tree<T>& tree, const Ray<T>& ray, Int32 root, Visitor& visitor) {
-    if (!ray.is_valid || tree.node_count == 0) return;
-    struct Entry {
-        T distance;
-        Int32 node;
-    };
-    Entry stack[kStackSize];
-    int size = 0;
-    Int32 current = root;
-    while (true) {
-        if (current >= 0) {
-            const Node<T>& node = tree.nodes[current];
-            Wide<T> entry;
-            unsigned found = enter(ray, node.bounds, visitor.limit, entry);
-            if (found != 0) {
-                const int first = lowest_bit(found);
-                found &= found - 1;
-                current = node.child[first];
-                if (found == 0) continue;
-                // The nearest child is next; the others wait, the farthest lowest in the stack.
-                T nearest = entry[first];
-                const int bottom = size;
-                for (; found != 0; found &= found - 1) {
-                    const int other = lowest_bit(found);
-                    Entry added{entry[other], node.child[other]};
-                    if (kOrdered) {
-                        if (added.distance < nearest) {
-                            const Entry passed{nearest, current};
-                            nearest = added.distance, current = added.node;
-                            added = passed;
-                        }
-                        int at = size;
-                        for (; at > bottom && stack[at - 1].distance < added.distance; --at) stack[at] = stack[at - 1];
-                        stack[at] = added;
-                        ++size;
-                    } else {
-                        stack[size++] = added;
-                    }
-                }
-                continue;
-            }
-        } else if (visitor.leaf(-1 - current)) {
-            return;
-        }
-        do {
-            if (size == 0) return;
-            --size;
-        } while (stack[size].distance > visitor.limit);
-        current = stack[size].node;
-    }
 }
 
 template <typename T>

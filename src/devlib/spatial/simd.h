@@ -37,6 +37,21 @@ inline int lowest_bit(unsigned mask) { return __builtin_ctz(mask); }
 
 template <typename T>
 inline constexpr T kInfinity = __builtin_inff();
+template <typename T>
+struct Limits;
+template <>
+struct Limits<float> {
+    static constexpr float kEpsilon = 0x1p-23f, kSmallest = 0x1p-126f, kSteepest = 1e18f;
+};
+template <>
+struct Limits<double> {
+    static constexpr double kEpsilon = 0x1p-52, kSmallest = 0x1p-1022, kSteepest = 1e150;
+};
+
+template <typename T>
+T absolute(T value) {
+    return value < 0 ? -value : value;
+}
 
 template <typename T>
 struct Vec {

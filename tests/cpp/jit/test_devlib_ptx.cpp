@@ -30,7 +30,11 @@ struct LibraryFunction {
 constexpr LibraryFunction kInlined[] = {
     {"closest_edge_edge", 6}, {"closest_edge_edge_tangent", 11}, {"closest_edge_edge_adjoint", 7}};
 // They take a mask and the number of lanes besides.
-constexpr LibraryFunction kTraversals[] = {{"mesh_ray_nearest", 6}, {"mesh_ray_any", 6}, {"mesh_ray_count", 5}};
+constexpr LibraryFunction kTraversals[] = {
+    {"mesh_ray_nearest", 6}, {"mesh_ray_any", 6},        {"mesh_ray_count", 5}, {"mesh_point_closest", 4},
+    {"mesh_point_side", 4},  {"mesh_point_furthest", 4}, {"bvh_next_box", 6},   {"bvh_next_sphere", 6},
+    {"bvh_next_ray", 7},     {"bvh_next_capsule", 8},    {"mesh_next_box", 6},  {"mesh_next_sphere", 6},
+};
 
 std::unique_ptr<llvm::TargetMachine> machine_for(const std::string& processor) {
     LLVMInitializeNVPTXTargetInfo();

@@ -1,26 +1,11 @@
 // Rays through meshes, at every level of processors: compared with all triangles, one by one, in f64.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <limits>
-
 #include "runtime/cpu/library.h"
-#include "runtime/spatial/meshes.h"
+#include "runtime/spatial/geometry.h"
 
 namespace weft::runtime {
 namespace {
-
-using Vec = std::array<double, 3>;
-
-Vec operator-(Vec a, Vec b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
-Vec cross(Vec a, Vec b) { return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}; }
-double dot(Vec a, Vec b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-double length(Vec a) { return std::sqrt(dot(a, a)); }
-
-template <typename T>
-Vec as_vec(const T* p) {
-    return {static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2])};
-}
 
 // A descriptor of a mesh, and the functions for it at one level.
 template <typename T>
@@ -70,7 +55,7 @@ struct Meeting {
 };
 
 // `error`: how far corners may be from where they are said to be.
-Meeting meet(const Vec& start, const Vec& direction, const Vec (&corners)[3], double error) {
+Meeting meet(const Vec& start, const Vec& direction, const Triangle& corners, double error) {
     const Vec a = corners[0] - start, b = corners[1] - start, c = corners[2] - start;
     const Vec normal = cross(b - a, c - a);
     const double size = length(direction), slope = dot(normal, direction);
@@ -127,8 +112,8 @@ TYPED_TEST(Rays, hit_what_all_triangles_one_by_one_say) {
     int sure_hits = 0;
     for (const TestMesh<T>& mesh : test_meshes<T>()) {
         SCOPED_TRACE(mesh.name);
-        double largest = 0;
-        for (const T x : mesh.points) largest = std::max(largest, std::abs(static_cast<double>(x)));
+        const double largest = largest_coordinate(mesh);
+        const std::vector<Triangle> triangles = triangles_of(mesh);
         const Traced<T> traced(mesh, {});
         with_rays(mesh, 400, [&](const T(&start)[3], const T(&direction)[3]) {
             const double error = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()) * (largest + 4 * mesh.size);
@@ -138,9 +123,8 @@ TYPED_TEST(Rays, hit_what_all_triangles_one_by_one_say) {
             int hits = 0, unsure = 0;
             std::vector<Meeting> meetings;
             for (std::int64_t face = 0; face < mesh.faces(); ++face) {
-                const Vec corners[3] = {as_vec(mesh.corner(face, 0)), as_vec(mesh.corner(face, 1)),
-                                        as_vec(mesh.corner(face, 2))};
-                meetings.push_back(meet(as_vec(start), as_vec(direction), corners, error));
+                meetings.push_back(
+                    meet(as_vec(start), as_vec(direction), triangles[static_cast<std::size_t>(face)], error));
                 if (meetings.back().kind == Meeting::hit) nearest = std::min(nearest, meetings.back().distance), ++hits;
                 if (meetings.back().kind == Meeting::unsure) ++unsure;
             }

@@ -1,0 +1,56 @@
+// Points and meshes: the closest face, also with the side on which the point is, and the furthest.
+#include "devlib/spatial/functions.h"
+#include "devlib/spatial/sign.h"
+
+namespace weft::devlib {
+
+namespace {
+
+template <typename T>
+void closest(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
+    for_each_lane(mask, [&](int lane) {
+        result[lane] =
+            closest_face(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(point, width, lane), limit[lane]).face;
+    });
+}
+
+// The face, and 1 outside or -1 inside.
+template <typename T>
+void closest_side(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
+    for_each_lane(mask, [&](int lane) {
+        const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
+        const Vec<T> place = lane3(point, width, lane);
+        const Found found = closest_face(tree, place, limit[lane]);
+        result[lane] = found.face;
+        result[width + lane] = found.face < 0 ? 1 : side_of(tree, place, found);
+    });
+}
+
+template <typename T>
+void furthest(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
+    for_each_lane(mask, [&](int lane) {
+        result[lane] =
+            furthest_face(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(point, width, lane), limit[lane]).face;
+    });
+}
+
+}  // namespace
+
+#define WEFT_DEFINE(T, type)                                                                                          \
+    WEFT_LIBRARY(weft_lib_mesh_point_closest_##type)(Int32 * result, const UInt64* mesh, const T* point,              \
+                                                     const T* limit, UInt64 mask, Int32 width) {                      \
+        closest<T>(result, mesh, point, limit, mask, width);                                                          \
+    }                                                                                                                 \
+    WEFT_LIBRARY(weft_lib_mesh_point_side_##type)(Int32 * result, const UInt64* mesh, const T* point, const T* limit, \
+                                                  UInt64 mask, Int32 width) {                                         \
+        closest_side<T>(result, mesh, point, limit, mask, width);                                                     \
+    }                                                                                                                 \
+    WEFT_LIBRARY(weft_lib_mesh_point_furthest_##type)(Int32 * result, const UInt64* mesh, const T* point,             \
+                                                      const T* limit, UInt64 mask, Int32 width) {                     \
+        furthest<T>(result, mesh, point, limit, mask, width);                                                         \
+    }
+WEFT_DEFINE(float, f32)
+WEFT_DEFINE(double, f64)
+#undef WEFT_DEFINE
+
+}  // namespace weft::devlib

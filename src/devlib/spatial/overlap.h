@@ -1,0 +1,142 @@
+// Queries that give one item after the other: everything whose box meets a box, a sphere, a ray or a capsule.
+//
+// They are loops of the kernel, so that their state has to be small: no stack. Where the walk is, is said by a node and
+// the children of it that are still to be visited, and by a block and its items that are still to be given. On the way
+// up a node's parent and slot say where to go on, and the parent's boxes are tested again.
+#pragma once
+
+#include "devlib/spatial/ray.h"
+
+namespace weft::devlib {
+
+// A walk begins at the root that the query names, with children = -1 and zeros: the kernel keeps these numbers.
+struct Walk {
+    Int32 node;      // kEnd: there are no more items
+    Int32 children;  // bits; -1: the boxes were not tested yet
+    Int32 block;
+    Int32 items;  // bits
+
+    static constexpr Int32 kEnd = -2;
+};
+
+// Which of a block's items meet the shape.
+template <typename T, typename Shape>
+unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
+    if (tree.boxes != nullptr) return shape.meet(tree.boxes[block].bounds);
+    const TriangleBlock<T>& triangles = tree.triangles[block];
+    T bounds[2][3][kWidth] __attribute__((aligned(64)));
+    for (int axis = 0; axis < 3; ++axis) {
+        const Wide<T> a = wide(triangles.corner[0][axis]), b = wide(triangles.corner[1][axis]),
+                      c = wide(triangles.corner[2][axis]);
+        *reinterpret_cast<Wide<T>*>(bounds[0][axis]) = least<Wide<T>>(least<Wide<T>>(a, b), c);
+        *reinterpret_cast<Wide<T>*>(bounds[1][axis]) = greatest<Wide<T>>(greatest<Wide<T>>(a, b), c);
+    }
+    return shape.meet(bounds);
+}
+
+// The number of the next item, -1 at the end.
+template <typename T, typename Shape>
+Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk) {
+    while (true) {
+        if (walk.items != 0) {
+            const int lane = lowest_bit(unsigned(walk.items));
+            walk.items &= walk.items - 1;
+            return tree.boxes != nullptr ? tree.boxes[walk.block].item[lane] : tree.triangles[walk.block].item[lane];
+        }
+        if (walk.node == -1) walk.node = 0;
+        if (walk.node < 0 || walk.node >= tree.node_count) {
+            walk.node = Walk::kEnd;
+            return -1;
+        }
+        const Node<T>& node = tree.nodes[walk.node];
+        if (walk.children < 0) walk.children = Int32(shape.meet(node.bounds) & ((1u << node.count) - 1));
+        if (walk.children != 0) {
+            const int slot = lowest_bit(unsigned(walk.children));
+            walk.children &= walk.children - 1;
+            const Int32 child = node.child[slot];
+            if (child >= 0) {
+                walk.node = child, walk.children = -1;
+            } else {
+                walk.block = -1 - child;
+                walk.items = Int32(meet_items(tree, shape, walk.block));
+            }
+        } else if (walk.node == root || node.parent < 0) {
+            walk.node = Walk::kEnd;
+        } else {
+            // What follows this node in its parent.
+            const Node<T>& parent = tree.nodes[node.parent];
+            walk.children = Int32(shape.meet(parent.bounds) & ((1u << parent.count) - 1) & (~1u << node.slot));
+            walk.node = node.parent;
+        }
+    }
+}
+
+// ---- shapes: meet(bounds) says which of eight boxes they meet. Boxes that are empty meet nothing. ----
+
+// Boxes that touch count.
+template <typename T>
+struct BoxShape {
+    Vec<T> lower, upper;
+
+    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+        WideMask<T> all = wide(bounds[0][0]) <= wide(bounds[1][0]);
+        for (int axis = 0; axis < 3; ++axis)
+            all &= (wide(bounds[0][axis]) <= upper[axis]) & (wide(bounds[1][axis]) >= lower[axis]);
+        return bits(all);
+    }
+};
+
+// Boxes that are at most the radius away.
+template <typename T>
+struct SphereShape {
+    Vec<T> centre;
+    T radius;
+
+    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+        Wide<T> squared = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const Wide<T> below = wide(bounds[0][axis]) - centre[axis], above = centre[axis] - wide(bounds[1][axis]);
+            const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
+            squared += outside * outside;
+        }
+        // Boxes at just that distance must not be missed.
+        return radius >= 0 ? bits((squared * (1 - 8 * Limits<T>::kEpsilon) <= radius * radius) &
+                                  (wide(bounds[0][0]) <= wide(bounds[1][0])))
+                           : 0;
+    }
+};
+
+// Boxes that the ray enters at most `limit` from its start, in lengths of its direction.
+template <typename T>
+struct RayShape {
+    const Ray<T>& ray;
+    T limit;
+
+    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+        Wide<T> entry;
+        if (!ray.is_valid) return 0;
+        return ray.enter(bounds, limit * ray.scale, entry) & bits(wide(bounds[0][0]) <= wide(bounds[1][0]));
+    }
+};
+
+// A ball that moves along a ray: all boxes it meets, and some more near their corners, as the boxes are made larger by
+// the radius on all sides.
+template <typename T>
+struct CapsuleShape {
+    const Ray<T>& ray;
+    T limit, radius;
+
+    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+        if (!ray.is_valid || !(radius >= 0)) return 0;
+        const T reach = least(radius, Limits<T>::kSteepest) * (1 + 8 * Limits<T>::kEpsilon);
+        T larger[2][3][kWidth] __attribute__((aligned(64)));
+        for (int axis = 0; axis < 3; ++axis) {
+            *reinterpret_cast<Wide<T>*>(larger[0][axis]) = wide(bounds[0][axis]) - reach;
+            *reinterpret_cast<Wide<T>*>(larger[1][axis]) = wide(bounds[1][axis]) + reach;
+        }
+        Wide<T> entry;
+        return ray.enter(larger, limit * ray.scale, entry) & bits(wide(bounds[0][0]) <= wide(bounds[1][0]));
+    }
+};
+
+}  // namespace weft::devlib

@@ -1,0 +1,167 @@
+// The closest and the furthest point of a mesh, as the face that has it.
+//
+// The distance to a triangle is the least of four: to its three edges, and to the point below, if it is inside. Each is
+// the distance to a point of the triangle, so that rounding in thin triangles never makes one look closer than it is.
+// The point found is as close as any but for rounding. Which of two faces at the same distance it lies on, as at an
+// edge, can depend on how the tree was built.
+#pragma once
+
+#include "devlib/spatial/traverse.h"
+
+namespace weft::devlib {
+
+template <typename T>
+struct ClosestBoxes {
+    Vec<T> point;
+
+    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const {
+        Wide<T> squared = 0;
+#pragma clang loop unroll(full)
+        for (int axis = 0; axis < 3; ++axis) {
+            const Wide<T> below = wide(node.bounds[0][axis]) - point[axis],
+                          above = point[axis] - wide(node.bounds[1][axis]);
+            const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
+            squared += outside * outside;
+        }
+        // A hair less: rounding must not hide a triangle that is closer.
+        entry = squared * (1 - 16 * Limits<T>::kEpsilon);
+        return bits(entry <= limit);
+    }
+};
+
+// Squared distances are negative here, so that the furthest comes first.
+template <typename T>
+struct FurthestBoxes {
+    Vec<T> point;
+
+    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const {
+        Wide<T> squared = 0, width = 1;
+#pragma clang loop unroll(full)
+        for (int axis = 0; axis < 3; ++axis) {
+            const Wide<T> below = point[axis] - wide(node.bounds[0][axis]),
+                          above = wide(node.bounds[1][axis]) - point[axis];
+            const Wide<T> far = greatest<Wide<T>>(below, above);
+            width = least<Wide<T>>(width, far);  // < 0 where there is no box
+            squared += far * far;
+        }
+        entry = -(squared * (1 + 16 * Limits<T>::kEpsilon));
+        return bits((entry <= limit) & (width >= 0));
+    }
+};
+
+template <typename T>
+struct Block3 {
+    Wide<T> x[3];
+
+    friend Block3 operator-(const Block3& a, const Block3& b) {
+        return {a.x[0] - b.x[0], a.x[1] - b.x[1], a.x[2] - b.x[2]};
+    }
+    friend Block3 operator*(const Wide<T>& s, const Block3& a) { return {s * a.x[0], s * a.x[1], s * a.x[2]}; }
+    friend Wide<T> dot(const Block3& a, const Block3& b) { return a.x[0] * b.x[0] + a.x[1] * b.x[1] + a.x[2] * b.x[2]; }
+    friend Block3 cross(const Block3& a, const Block3& b) {
+        return {a.x[1] * b.x[2] - a.x[2] * b.x[1], a.x[2] * b.x[0] - a.x[0] * b.x[2],
+                a.x[0] * b.x[1] - a.x[1] * b.x[0]};
+    }
+};
+template <typename T>
+Block3<T> corners(const TriangleBlock<T>& block, int corner) {
+    return {wide(block.corner[corner][0]), wide(block.corner[corner][1]), wide(block.corner[corner][2])};
+}
+// From the point to the corners, with the sign turned.
+template <typename T>
+Block3<T> seen_from(const Block3<T>& corner, const Vec<T>& point) {
+    return {point[0] - corner.x[0], point[1] - corner.x[1], point[2] - corner.x[2]};
+}
+
+// From a point to a segment; `start` leads from the segment's start to the point. No length: t is NaN, and becomes 0.
+template <typename T>
+Wide<T> squared_distance(const Block3<T>& start, const Block3<T>& along) {
+    const Wide<T> t = dot(start, along) / dot(along, along);
+    const Block3<T> rest = start - least<Wide<T>>(greatest<Wide<T>>(t, 0), 1) * along;
+    return dot(rest, rest);
+}
+
+template <typename T>
+Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
+    const Block3<T> a = corners(block, 0), b = corners(block, 1), c = corners(block, 2);
+    const Block3<T> ab = b - a, ac = c - a, bc = c - b, from_a = seen_from(a, point), from_b = seen_from(b, point);
+    const Wide<T> edges = least<Wide<T>>(least<Wide<T>>(squared_distance(from_a, ab), squared_distance(from_a, ac)),
+                                         squared_distance(from_b, bc));
+    const Block3<T> normal = cross(ab, ac);
+    const Wide<T> area = dot(normal, normal);
+    const Wide<T> v = dot(cross(from_a, ac), normal) / area, w = dot(cross(ab, from_a), normal) / area;
+    const Block3<T> rest = from_a - v * ab - w * ac;
+    const Wide<T> inside = dot(rest, rest);
+    return ((v >= 0) & (w >= 0) & (v + w <= 1) & (inside < edges)) ? inside : edges;
+}
+
+// Where a face stands in the tree.
+struct Found {
+    Int32 face = -1;
+    Int32 block = 0, lane = 0;
+};
+
+// Keeps the face with the least key, if that is less than the first limit.
+template <typename T>
+struct LeastKey {
+    T limit;
+    Found found;
+
+    void offer(const Wide<T>& keys, const Int32 (&items)[kWidth], Int32 block) {
+        for (unsigned rest = bits(keys <= limit); rest != 0; rest &= rest - 1) {
+            const int lane = lowest_bit(rest);
+            const T key = keys[lane];
+            const bool is_tie = found.face >= 0 && key == limit && items[lane] < found.face;
+            if (!(key < limit) && !is_tie) continue;
+            limit = key;
+            found = {items[lane], block, lane};
+        }
+    }
+};
+
+template <typename T>
+struct ClosestTriangle : LeastKey<T> {
+    const TriangleBlock<T>* blocks;
+    Vec<T> point;
+
+    bool leaf(Int32 block) {
+        this->offer(squared_distance(blocks[block], point), blocks[block].item, block);
+        return false;
+    }
+};
+
+// The furthest point of a triangle is a corner.
+template <typename T>
+struct FurthestTriangle : LeastKey<T> {
+    const TriangleBlock<T>* blocks;
+    Vec<T> point;
+
+    bool leaf(Int32 block) {
+        Wide<T> farthest = -1;
+        for (int corner = 0; corner < 3; ++corner) {
+            const Block3<T> to = seen_from(corners(blocks[block], corner), point);
+            farthest = greatest<Wide<T>>(dot(to, to), farthest);
+        }
+        this->offer(-farthest, blocks[block].item, block);
+        return false;
+    }
+};
+
+template <typename T>
+Found closest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
+    ClosestTriangle<T> visitor{{limit > 0 ? limit * limit : 0, {}}, tree.triangles, point};
+    ClosestBoxes<T> boxes{point};
+    if (tree.node_count > 0) traverse<true>(tree, boxes, 0, visitor);
+    return visitor.found;
+}
+
+// Farther away than `limit`; any distance where that is negative.
+template <typename T>
+Found furthest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
+    FurthestTriangle<T> visitor{{limit >= 0 ? -(limit * limit) : T(1), {}}, tree.triangles, point};
+    FurthestBoxes<T> boxes{point};
+    if (tree.node_count > 0) traverse<true>(tree, boxes, 0, visitor);
+    return visitor.found;
+}
+
+}  // namespace weft::devlib
