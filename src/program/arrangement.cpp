@@ -137,10 +137,9 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block) {
 }
 
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
-    const bool writes = std::ranges::any_of(kernel.effects, &ParameterEffects::writes);
     return {.strided = needs_strided(kernel, block),
-            .overlapping =
-                with_gradients ? gradients_overlap(kernel, block) : writes && has_shared_memory<false>(kernel, block),
+            .overlapping = with_gradients ? gradients_overlap(kernel, block)
+                                          : !kernel.written.empty() && has_shared_memory<false>(kernel, block),
             .repeating = repeats_elements(kernel, block)};
 }
 

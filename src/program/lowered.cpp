@@ -110,7 +110,12 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
       layout(argument_layout(parameter_types)),
       arrays(array_places(layout, parameter_types)),
       effects(std::move(effects_of)) {
-    for (const ParameterEffects& effect : effects) keeps_arrays |= effect.keeps;
+    for (std::size_t i = 0; i < effects.size(); ++i) {
+        const ParameterEffects& effect = effects[i];
+        keeps_arrays |= effect.keeps;
+        if (effect.writes || effect.writes_itself || effect.writes_within)
+            written.push_back(static_cast<std::uint32_t>(i));
+    }
     shows_gradients = keeps_arrays;
 }
 

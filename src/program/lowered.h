@@ -2,6 +2,7 @@
 // is made from. The listing, the adjoint and the launch all come this way.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,7 @@ struct KernelFacts {
     ArgumentLayout layout;
     std::vector<ArrayPlace> arrays;
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
+    std::vector<std::uint32_t> written;     // the parameters that these say are written, in any way
     bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
     // Its own code may look at gradients of its arrays: it names them, hands arrays to the user's C++, or keeps_arrays.
     bool shows_gradients = false;

@@ -10,9 +10,6 @@ bool serial_by_environment() {
     return text && *text && std::string_view(text) != "0";
 }
 
-Settings& settings() {
-    static Settings instance;
-    return instance;
-}
+Settings current_settings;
 
 }  // namespace weft::program

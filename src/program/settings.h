@@ -30,6 +30,7 @@ struct Settings {
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
 };
-Settings& settings();
+extern Settings current_settings;
+inline Settings& settings() { return current_settings; }  // a launch asks several times
 
 }  // namespace weft::program

@@ -92,8 +92,8 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
     replace_arrays(returned, std::move(kept));
-    count_writes(compiled, packed.values);
-    count_writes(compiled, moved);
+    count_writes(compiled, packed.values.data());
+    count_writes(compiled, moved.data());
 }
 
 bool hessian_needs_launch(nb::handle kernel, nb::list values, nb::list tangents, nb::handle device) {

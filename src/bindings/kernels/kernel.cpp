@@ -125,8 +125,7 @@ const sema::FunctionSource& PyKernel::source() {
     return *source_;
 }
 
-const std::vector<ParameterPlan>& PyKernel::parameters() {
-    if (core_) return parameters_;
+void PyKernel::read_parameters() {
     if (is_generic()) {
         throw UsageError("kernel '" + key + "'",
                          "is generic: " + signature() + ". help: launch it with arguments, or choose the types with " +
@@ -144,7 +143,6 @@ const std::vector<ParameterPlan>& PyKernel::parameters() {
     parameters_ = std::move(plans);
     core_ = std::move(core);
     redefinitions_ = frontend::function_redefinitions();
-    return parameters_;
 }
 
 void PyKernel::update_core() {

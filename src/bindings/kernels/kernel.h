@@ -39,7 +39,10 @@ public:
 
     // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has
     // no parameters of its own: its instances have.
-    const std::vector<ParameterPlan>& parameters();
+    const std::vector<ParameterPlan>& parameters() {
+        if (!core_) read_parameters();
+        return parameters_;
+    }
     // Whether some parameter is generic: launches then run an instance of this kernel.
     bool is_generic() {
         if (genericity_ == Genericity::unknown) decide_genericity();
@@ -79,6 +82,7 @@ private:
     nb::object instance(const std::vector<Type>& types);
     std::vector<Type> overload_types(nb::handle given);
     std::vector<Type> types_for(std::span<PyObject* const> values, nb::object& declared_instance);
+    void read_parameters();
     void update_core();
 
     std::shared_ptr<const sema::FunctionSource> source_;

@@ -84,11 +84,11 @@ public:
             joined_.reserve(size(0) + size(1));
             for (int part : {0, 1}) joined_.insert(joined_.end(), items(part), items(part) + size(part));
         }
-        if (std::any_of(data(), data() + count(), is_array_structure)) {
-            if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
-            for (PyObject*& item : joined_)
-                if (is_array_structure(item)) item = array_in(item);
-        }
+    }
+    // The array in place of a structure that stands for it.
+    PyObject* open(std::size_t i) {
+        if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
+        return joined_[i] = array_in(joined_[i]);
     }
     PyObject* const* data() const { return joined_.empty() ? items(0) : joined_.data(); }
     std::size_t count() const { return joined_.empty() ? size(0) : joined_.size(); }
@@ -96,11 +96,14 @@ public:
 private:
     void add(PyObject* sequence, const char* name, int part) {
         if (!sequence || sequence == Py_None) return;
+        if (PyList_Check(sequence) || PyTuple_Check(sequence)) {
+            parts_[part] = nb::borrow(sequence);
+            return;
+        }
         // These can be iterated too, but are never meant as the list of arguments.
         const bool is_other =
             PyUnicode_Check(sequence) || PyDict_Check(sequence) || PyAnySet_Check(sequence) || array_pointer(sequence);
-        const bool is_quick = PyList_Check(sequence) || PyTuple_Check(sequence);
-        nb::object fast = is_quick ? nb::borrow(sequence) : is_other ? nb::object() : sequence_items(sequence);
+        nb::object fast = is_other ? nb::object() : sequence_items(sequence);
         if (!fast.is_valid()) {
             throw UsageError("launch()",
                              std::string(name) + " is " + describe(sequence) +
@@ -162,6 +165,8 @@ nb::object launch(const Slots& slots) {
     }
     nb::object kernel_object = nb::borrow(slots[kKernel]);
     if (kernel->is_generic()) {
+        for (std::size_t i = 0; i < values.count(); ++i)
+            if (is_array_structure(values.data()[i])) values.open(i);
         kernel_object = kernel->instance_for({values.data(), values.count()});
         kernel = kernel_pointer(kernel_object);
     }
@@ -171,7 +176,9 @@ nb::object launch(const Slots& slots) {
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        pack_argument(*kernel, parameters[i], i, values.data()[i], device, block.data(), holders);
+        PyObject* value = values.data()[i];
+        if (is_array_structure(value)) value = values.open(i);
+        pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders);
     }
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
@@ -190,7 +197,7 @@ nb::object launch(const Slots& slots) {
     if (compiled.shows_gradients) show_arrays(compiled, values.data(), holders);
     PyTape* const recorder = flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     run_on_tape(recorder, compiled,
-                {kernel_object, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
+                {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();
 }
 

@@ -112,7 +112,7 @@ public:
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
         run_on_tape(active_recorder(), *compiled_,
-                    {kernel_object_, block_.data(), grid_, dims_, values, holders_, *device_});
+                    {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
     }
 
     nb::object kernel() const { return kernel_object_; }

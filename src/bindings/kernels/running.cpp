@@ -42,8 +42,8 @@ void replace_arrays(nb::list list, std::vector<runtime::Array> arrays) {
             list[i] = nb::steal(make_array(std::move(arrays[i])));
 }
 
-void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
+void count_writes(const program::CompiledKernel& compiled, PyObject* const* values) {
+    for (const std::size_t i : compiled.written) {
         if (compiled.effects[i].writes_within) count_nested_writes(values[i]);
         if (!compiled.effects[i].writes_itself) continue;
         if (compiled.parameter_types[i].is_struct()) {
@@ -54,17 +54,8 @@ void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* c
     }
 }
 
-bool has_no_threads(const Dimensions& dims) {
-    return std::ranges::any_of(dims.span(), [](std::int64_t extent) { return extent == 0; });
-}
-
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
     say(LogLevel::info, "kernel: " + kernel.key + ", dim " + runtime::shape_text(dims.span()) + ", on " + device.alias);
-}
-
-const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
-    program::Kernel& core = kernel.core();
-    return core.choose(core.variant_of(dims.span(), block), block);
 }
 
 namespace {
@@ -99,8 +90,7 @@ bool requires_grad(nb::handle tensor) {
 
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders) {
-    for (std::size_t i = 0; i < compiled.effects.size(); ++i) {
-        if (!compiled.effects[i].writes) continue;
+    for (const std::size_t i : compiled.written) {
         if (const PyArray* array = array_pointer(values[i])) {
             if (is_read_only(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
             continue;
@@ -136,7 +126,7 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runti
     } else {
         program::run(compiled, device.default_stream(), block, grid);
     }
-    count_writes(compiled, {values, compiled.effects.size()});
+    count_writes(compiled, values);
 }
 
 // The same with what its atomics give kept in `returned`, for the adjoint.
@@ -148,7 +138,7 @@ void run_keeping_returned(PyKernel& kernel, const program::CompiledKernel& plain
     if (checks) watch_written(check, kernel, plain.effects, values);
     const program::CompiledKernel& compiled = program::launch_keeping_returned(
         kernel.core(), device, dims.span(), block, returned, checks ? &check : nullptr);
-    count_writes(compiled, {values, compiled.effects.size()});
+    count_writes(compiled, values);
 }
 
 }  // namespace
@@ -196,13 +186,13 @@ void show_arrays(const program::CompiledKernel& compiled, PyObject* const* value
 
 // A tape of a class that takes launches itself.
 static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
-    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    PyKernel& kernel = launch.kernel;
     nb::list extents, given;
     for (const std::int64_t extent : launch.dims.span()) extents.append(extent);
     for (PyObject* value : launch.values) given.append(nb::handle(value));
     const nb::object tape = nb::borrow(active_tape());
-    const nb::object answer =
-        tape.attr("_record_launch")(launch.kernel, nb::tuple(extents), given, device_to_python(launch.device), true);
+    const nb::object answer = tape.attr("_record_launch")(launch.kernel_object, nb::tuple(extents), given,
+                                                          device_to_python(launch.device), true);
     if (answer.is_none()) return;  // it has run it
     const auto kept = nb::borrow<nb::list>(answer);
     try {
@@ -221,12 +211,12 @@ static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled,
 }
 
 void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
-    PyKernel& kernel = *kernel_pointer(launch.kernel);
+    PyKernel& kernel = launch.kernel;
     if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
     if (recorder->takes_all) return run_taken(*recorder, compiled, launch);
     const nb::object tape = nb::borrow(active_tape());
     auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
-        launch.kernel, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
+        launch.kernel_object, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
     entry->find_needs(compiled, launch.block, /*is_seen=*/true);
     recorder->tape.record(entry);
     try {

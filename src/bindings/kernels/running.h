@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@
 namespace weft::bindings {
 
 struct PackedLaunch {
-    const nb::object& kernel;
+    const nb::object& kernel_object;
+    PyKernel& kernel;  // in it
     const std::byte* block;
     const program::Grid& grid;
     const Dimensions& dims;
@@ -26,12 +28,15 @@ struct PackedLaunch {
     runtime::Device& device;
 };
 
-bool has_no_threads(const Dimensions& dims);
+inline bool has_no_threads(const Dimensions& dims) { return std::ranges::find(dims.span(), 0) != dims.span().end(); }
 // For wp.config.print_launches.
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device);
 
 // The machine code for this block.
-const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims);
+inline const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
+    program::Kernel& core = kernel.core();
+    return core.choose(core.variant_of(dims.span(), block), block);
+}
 
 // Throws UsageError where the kernel writes to memory that is read-only, or to a tensor whose framework would not learn
 // of it. `holders` has the memory of foreign arrays.
@@ -48,7 +53,7 @@ void show_arrays(const program::CompiledKernel& compiled, PyObject* const* value
 void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch);
 
 // Arrays that the kernel wrote count one more version (the tape compares them).
-void count_writes(const program::CompiledKernel& compiled, std::span<PyObject* const> values);
+void count_writes(const program::CompiledKernel& compiled, PyObject* const* values);
 
 // What verify_fp looks at: of these values, those of a kernel's parameters with these effects, the arrays that it
 // writes, before it does. `of` precedes the names.

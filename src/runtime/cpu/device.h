@@ -48,6 +48,8 @@ public:
         const CpuMemory* memory_;
     };
 
+    // Whether work is done at once, in memory that the host may touch.
+    bool is_direct() const { return !memory_; }
     // Null where work is done at once.
     DeferredStream* deferred() const { return memory_ ? deferred_where_not_inside() : nullptr; }
 

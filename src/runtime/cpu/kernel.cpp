@@ -83,6 +83,15 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
 bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                        Stream& stream) const {
     if (grid.count == 0) return true;
+    const auto& device = static_cast<const CpuDevice&>(stream.device());
+    if (!device.is_direct() || !options.private_gradients.empty())
+        return launch_apart(arguments, grid, options, stream);
+    return run(entry_, arguments.data(), grid, options);
+}
+
+// What most launches are not. Of its own, so that these need no place for it on the stack.
+bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                             Stream& stream) const {
     auto& device = static_cast<CpuDevice&>(stream.device());
     if (DeferredStream* const late = device.deferred()) {
         late->put([this, &stream, grid, options = options,

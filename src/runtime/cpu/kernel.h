@@ -18,6 +18,8 @@ public:
     void call(const std::byte* arguments, Fault& fault) const override;
 
 private:
+    bool launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                      Stream& stream) const;
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
