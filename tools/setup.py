@@ -25,7 +25,7 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 REQUIRED_PACKAGES = {
     "llvm-22-dev": "LLVM 22, the compiler's back end",
     "clang-22": "compiles the device library (src/devlib), and in programs functions in C++ (@wp.func_native)",
-    "zlib1g-dev": "LLVM is linked against zlib",
+    "zlib1g-dev": "LLVM is linked against zlib; files of volumes are compressed by it",
     "libzstd-dev": "LLVM is linked against zstd",
     "libtbb-dev": "oneTBB, the thread pool",
     "libsleef-dev": "SLEEF, SIMD mathematics",
@@ -33,6 +33,8 @@ REQUIRED_PACKAGES = {
 }
 TEST_PACKAGES = {
     "libgtest-dev": "GoogleTest, for the C++ tests",
+    "libnanovdb-dev": "NanoVDB, with which our volumes are compared",
+    "libblosc-dev": "blosc, a codec of volumes' files; programs need libblosc1, and only for these",
     "openmpi-bin": "Open MPI, for the tests of several processes",
     "libopenmpi-dev": "Open MPI's library under the name that mpi4py looks for",
 }

@@ -16,6 +16,7 @@ KERNELS = {
         *(f"call_mesh_point_{what}" for what in ("closest", "side", "furthest")),
         *(f"call_bvh_next_{shape}" for shape in ("box", "sphere", "ray", "capsule")),
         *(f"call_mesh_next_{shape}" for shape in ("box", "sphere")),
+        *(f"call_volume_{what}" for what in ("stencil", "lookup", "store")),
     ],
 }
 

@@ -1,0 +1,282 @@
+// Reading and writing voxels of NanoVDB grids (devlib/spatial/nanovdb.h) in kernels: the way from a coordinate to the
+// value's place. It gives values, or places in arrays, and has no derivative; what is smooth is computed from these by
+// the kernel's own code.
+//
+// Lanes are served one by one by a Finder, which remembers the last leaf and the nodes above it: neighbouring lanes ask
+// for neighbouring voxels as a rule. A grid has been checked when its volume was made (runtime/spatial/volume/grid.h),
+// so that no coordinate leads outside of its bytes.
+#pragma once
+
+#include "devlib/spatial/nanovdb.h"
+
+namespace weft::devlib {
+
+// A tile of the root: an upper node, or one value.
+struct VolumeTile {
+    nanovdb::Word key;
+    const unsigned char *upper, *value;  // one of them is null
+};
+
+// What a volume's id leads to. Kernels read the fields before `grid` (types/objects.cpp); matrices lie row by row. One
+// of zeros describes a volume without voxels, where every lookup gives 0.
+struct VolumeDescriptor {
+    double matrix[9], inverse[9], translation[3];  // index space -> world: x -> matrix x + translation
+    float matrix_f32[9], inverse_f32[9], translation_f32[3];
+    int voxel_count;  // of index grids: the voxels that have a place; of others: 512 for each leaf
+    unsigned char* grid;
+    const VolumeTile* tiles;  // of the root, by ascending keys; equal keys do not occur
+    unsigned tile_count;
+    nanovdb::GridType type;
+    nanovdb::Size root, leaves;  // their offsets
+};
+
+namespace volume {
+
+using nanovdb::GridType;
+using nanovdb::Size;
+using nanovdb::Word;
+namespace format = nanovdb;
+
+template <typename T>
+T load(const unsigned char* at) {
+    T value;
+    __builtin_memcpy(&value, __builtin_assume_aligned(at, alignof(T)), sizeof value);
+    return value;
+}
+template <typename T>
+void store(unsigned char* at, T value) {
+    __builtin_memcpy(__builtin_assume_aligned(at, alignof(T)), &value, sizeof value);
+}
+
+// Where the values around a voxel are: those of a leaf's 512 voxels, or one for all of a larger cube.
+struct Found {
+    const unsigned char* leaf;      // or null, then
+    const unsigned char* constant;  // a value, or null in an empty volume
+};
+
+// Finds leaves in a grid of one type.
+template <GridType type>
+class Finder {
+public:
+    explicit Finder(const VolumeDescriptor* volume) : volume_(volume) {}
+
+    Found find(int i, int j, int k) {
+        // The parts of a coordinate above its lowest bits name the cube. Other cubes have other parts.
+        const bool same_leaf = (((i ^ i_) | (j ^ j_) | (k ^ k_)) & ~7) == 0;
+        if (same_leaf && has_leaf_) return found_;
+        found_ = descend(i, j, k);
+        i_ = i, j_ = j, k_ = k;
+        has_leaf_ = true;
+        return found_;
+    }
+
+private:
+    static constexpr format::Layout kLayout = format::layout_of(type);
+
+    static bool bit(const unsigned char* mask, unsigned n) {
+        return (load<Word>(mask + n / 64 * 8) >> (n % 64) & 1) != 0;
+    }
+
+    Found descend(int i, int j, int k) {
+        const int differs = (i ^ i_) | (j ^ j_) | (k ^ k_);
+        if (!lower_ || (differs & ~127) != 0) {
+            lower_ = nullptr;
+            if (!upper_ || (differs & ~4095) != 0) {
+                const Found found = tile(i, j, k);
+                upper_ = found.leaf;
+                if (!upper_) return found;
+            }
+            const unsigned n = format::kUpper.entry(i, j, k);
+            const unsigned char* entry = upper_ + kLayout.upper_table + n * kLayout.entry_bytes;
+            if (!bit(upper_ + format::kUpper.child_mask(), n)) return {nullptr, entry};
+            lower_ = upper_ + load<long>(entry);
+        }
+        const unsigned n = format::kLower.entry(i, j, k);
+        const unsigned char* entry = lower_ + kLayout.lower_table + n * kLayout.entry_bytes;
+        if (!bit(lower_ + format::kLower.child_mask(), n)) return {nullptr, entry};
+        return {lower_ + load<long>(entry), nullptr};
+    }
+
+    // `leaf` is an upper node. Which tile it is has no pattern that a processor could guess: no branch depends on it.
+    Found tile(int i, int j, int k) const {
+        const Word key = format::root_key(i, j, k);
+        const VolumeTile* at = volume_->tiles;
+        for (unsigned count = volume_->tile_count; count > 1;) {
+            const unsigned half = count / 2;
+            at = at[half].key <= key ? at + half : at;
+            count -= half;
+        }
+        if (volume_->tile_count != 0 && at->key == key) return {at->upper, at->value};
+        return {nullptr, volume_->grid + volume_->root + kLayout.background};
+    }
+
+    const VolumeDescriptor* volume_;
+    const unsigned char *upper_ = nullptr, *lower_ = nullptr;
+    Found found_{};
+    int i_ = 0, j_ = 0, k_ = 0;
+    bool has_leaf_ = false;
+};
+
+// ---- values ----
+
+// A value as neighbouring numbers.
+template <typename T, int count>
+struct Value {
+    using Number = T;
+    static constexpr int kNumbers = count;
+    T numbers[count];
+};
+
+// A float of 16 bits.
+inline float half(unsigned short bits) {
+    _Float16 value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return static_cast<float>(value);
+}
+
+// How a value of `V` comes out of a grid of this type. The general case: as it stands there.
+template <GridType type, typename V>
+struct Cell {
+    static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        return load<V>(leaf + format::layout_of(type).leaf_table + n * sizeof(V));
+    }
+    static V constant(const unsigned char* at) { return load<V>(at); }
+};
+
+template <int bits>
+struct Quantised {
+    using V = Value<float, 1>;
+    static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        int log_bits = bits == 4 ? 2 : bits == 8 ? 3 : 4;
+        if (bits == 0) log_bits = leaf[format::leaf::kFlags] >> 5;
+        const unsigned at = n << log_bits;
+        const unsigned code =
+            load<unsigned>(leaf + format::layout_of(GridType::fpn).leaf_table + at / 32 * 4) >> (at % 32);
+        const float mask = static_cast<float>(code & ((1u << (1 << log_bits)) - 1));
+        return {{mask * load<float>(leaf + format::leaf::kQuantum) + load<float>(leaf + format::leaf::kMinimum)}};
+    }
+    static V constant(const unsigned char* at) { return load<V>(at); }
+};
+template <>
+struct Cell<GridType::fp4, Value<float, 1>> : Quantised<4> {};
+template <>
+struct Cell<GridType::fp8, Value<float, 1>> : Quantised<8> {};
+template <>
+struct Cell<GridType::fp16, Value<float, 1>> : Quantised<16> {};
+template <>
+struct Cell<GridType::fpn, Value<float, 1>> : Quantised<0> {};
+
+template <>
+struct Cell<GridType::f16, Value<float, 1>> {
+    using V = Value<float, 1>;
+    static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        return {{half(load<unsigned short>(leaf + format::layout_of(GridType::f16).leaf_table + n * 2))}};
+    }
+    static V constant(const unsigned char* at) { return {{half(load<unsigned short>(at))}}; }
+};
+
+template <>
+struct Cell<GridType::boolean, Value<unsigned char, 1>> {
+    using V = Value<unsigned char, 1>;
+    static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        return {
+            {static_cast<unsigned char>(leaf[format::layout_of(GridType::boolean).leaf_table + n / 8] >> (n % 8) & 1)}};
+    }
+    static V constant(const unsigned char* at) { return {{*at}}; }
+};
+
+// The place of a voxel in an array outside, -1 where it has none. In grids of values voxels are numbered leaf by leaf.
+struct Place {
+    int numbers[1];
+    using Number = int;
+    static constexpr int kNumbers = 1;
+};
+template <GridType type>
+struct Cell<type, Place> {
+    static Place in_leaf(const VolumeDescriptor& volume, const unsigned char* leaf, unsigned n) {
+        const long number =
+            (leaf - (volume.grid + volume.leaves)) / static_cast<long>(format::layout_of(type).leaf_bytes);
+        return {{static_cast<int>(number * format::kLeafVoxels + n)}};
+    }
+    static Place constant(const unsigned char*) { return {{-1}}; }
+};
+template <>
+struct Cell<GridType::index, Place> {
+    static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        return {{static_cast<int>(load<Word>(leaf + format::leaf::kFirstIndex) + n - 1)}};
+    }
+    static Place constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
+};
+template <>
+struct Cell<GridType::on_index, Place> {
+    static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+        const unsigned w = n / 64;
+        const Word mask = load<Word>(leaf + format::leaf::kValueMask + w * 8), own = 1ul << (n % 64);
+        if ((mask & own) == 0) return {{-1}};
+        Word place =
+            load<Word>(leaf + format::leaf::kFirstIndex) + static_cast<Word>(__builtin_popcountl(mask & (own - 1)));
+        if (w > 0) place += load<Word>(leaf + format::leaf::kPrefixSums) >> (9 * (w - 1)) & 511;
+        return {{static_cast<int>(place - 1)}};
+    }
+    static Place constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
+};
+
+// ---- lanes ----
+
+// The eight voxels with the lowest corner (i, j, k): that of (i + x, j + y, k + z) has the number 4 x + 2 y + z.
+template <GridType type, typename V>
+void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k, V (&corners)[8]) {
+    using C = Cell<type, V>;
+    const auto next = [](int x) { return static_cast<int>(static_cast<unsigned>(x) + 1); };
+    if ((i & 7) != 7 && (j & 7) != 7 && (k & 7) != 7) {
+        const Found found = finder.find(i, j, k);
+        const unsigned n = format::kLeaf.entry(i, j, k);
+        for (unsigned c = 0; c < 8; ++c) {
+            const unsigned at = n + (c >> 2) * 64 + (c >> 1 & 1) * 8 + (c & 1);
+            corners[c] = found.leaf ? C::in_leaf(volume, found.leaf, at) : C::constant(found.constant);
+        }
+        return;
+    }
+    // Along which axes the corners are in two leaves: one search for each leaf.
+    const unsigned crossed = ((i & 7) == 7) * 4u + ((j & 7) == 7) * 2u + ((k & 7) == 7);
+    Found found[8];
+    for (unsigned c = 0; c < 8; ++c) {
+        const int x = c & 4 ? next(i) : i, y = c & 2 ? next(j) : j, z = c & 1 ? next(k) : k;
+        found[c] = (c & ~crossed) == 0 ? finder.find(x, y, z) : found[c & crossed];
+        corners[c] = found[c].leaf ? C::in_leaf(volume, found[c].leaf, format::kLeaf.entry(x, y, z))
+                                   : C::constant(found[c].constant);
+    }
+}
+
+template <typename V, GridType type>
+V lookup(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k) {
+    using C = Cell<type, V>;
+    const Found found = finder.find(i, j, k);
+    return found.leaf ? C::in_leaf(volume, found.leaf, format::kLeaf.entry(i, j, k)) : C::constant(found.constant);
+}
+
+// Sets the value of a voxel that is in a leaf.
+template <GridType type, typename V>
+void write(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k, V value) {
+    const Found found = finder.find(i, j, k);
+    if (!found.leaf) return;
+    const Size at = format::layout_of(type).leaf_table + format::kLeaf.entry(i, j, k) * sizeof value;
+    store(volume.grid + (found.leaf - volume.grid) + at, value);
+}
+
+template <GridType... types>
+struct Types {
+    // Whether the volume is of one of these types; if so, calls use(finder).
+    template <typename Use>
+    static bool visit(const VolumeDescriptor& volume, const Use& use) {
+        return ((volume.type == types && (use(Finder<types>(&volume)), true)) || ...);
+    }
+};
+// Of leaves that have one size, and so can be numbered.
+using AllTypes = Types<GridType::f32, GridType::f64, GridType::i16, GridType::i32, GridType::i64, GridType::vec3f,
+                       GridType::vec3d, GridType::mask, GridType::f16, GridType::u32, GridType::boolean,
+                       GridType::rgba8, GridType::fp4, GridType::fp8, GridType::fp16, GridType::vec4f, GridType::vec4d,
+                       GridType::index, GridType::on_index, GridType::u8>;
+
+}  // namespace volume
+}  // namespace weft::devlib
