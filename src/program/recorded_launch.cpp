@@ -164,6 +164,12 @@ void RecordedLaunch::go_back(const Backward& backward) {
 // False where there are gradients that nobody expected.
 bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
     const std::vector<ArrayPlace>& places = kernel_->arrays();
+    for (const auto& [array, need] : arrays_) {
+        if (!array) continue;
+        const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
+        if (is_gone(array->array.buffer) || is_gone(array->gradient))
+            runtime::throw_gone(array->array, "Tape.backward()", "an array of " + text());
+    }
     std::vector<std::byte> before = block();
     DerivedLaunch what;
     what.derivation.gradients.resize(kernel_->types().size(), Gradient::none);

@@ -418,6 +418,13 @@ Device& copier(const Array& destination, const Array& source) {
 
 }  // namespace
 
+void throw_gone(const Array& array, std::string_view api, const std::string& name) {
+    throw UsageError(std::string(api), name + " has no memory any more: it shows " + array.dtype.python_name() +
+                                           " of shape " + shape_text(array.shape()) +
+                                           " in memory of a tensor, which has other memory since (resize_(), set_(), "
+                                           ".data = ...). help: convert the tensor again");
+}
+
 void require_writable(const Array& array, std::string_view api) {
     if (!array.buffer || !array.buffer->is_read_only) return;
     throw UsageError(api,

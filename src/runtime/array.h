@@ -2,6 +2,8 @@
 // slices do; clone() copies it. All sizes, shapes and strides are 64 bit.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,18 +19,39 @@
 
 namespace weft::runtime {
 
+// How one sees that lent memory is still there, where its owner may move it: words of the owner's have the values that
+// they had. A word may be read as long as those before it have theirs.
+struct Home {
+    struct Word {
+        const std::byte* place;
+        const std::byte* value;
+    };
+    std::array<Word, 3> words;
+    const std::int64_t* size_bytes;  // of the memory that begins at the last value; to be read after the words
+
+    bool has(const void* end) const {
+        for (const Word& word : words)
+            if (*reinterpret_cast<const std::byte* const*>(word.place) != word.value) return false;
+        return words.back().value + *size_bytes >= end;
+    }
+};
+
 // Memory and who frees it, when the last view is gone.
 struct Buffer {
     void* data = nullptr;
     std::int64_t size_bytes = 0;
     Device* device = nullptr;
-    std::function<void()> release;  // of what is not the device's own; empty: the device frees it
-    std::uint64_t version = 0;      // counts writes by launches and by the host
-    References references;          // what array fields of structs in this memory point to
-    Zeros zeros;                    // what is known of them
-    bool is_read_only = false;      // memory that its owner lends to be read only
+    std::function<void()> release;     // of what is not the device's own; empty: the device frees it
+    std::uint64_t version = 0;         // counts writes by launches and by the host
+    std::unique_ptr<const Home> home;  // of memory that may move; null where it stays
+    References references;             // what array fields of structs in this memory point to
+    Zeros zeros;                       // what is known of them
+    bool is_read_only = false;         // memory that its owner lends to be read only
     // Structs in memory point to it as to an array without a gradient, and it got one afterwards: they do not see it.
     bool is_kept_without_gradient = false, got_gradient_later = false;
+
+    // Whether its owner has moved or freed it.
+    bool is_gone() const { return home && !home->has(static_cast<const std::byte*>(data) + size_bytes); }
 
     ~Buffer();
 };
@@ -62,6 +85,13 @@ struct Array {
 
 // Throws UsageError in the name of `api` where the memory was lent to be read only.
 void require_writable(const Array& array, std::string_view api);
+
+// Throws UsageError in the name of `api` where the memory was lent, and is gone. `name` is what the message calls the
+// array.
+[[noreturn]] void throw_gone(const Array& array, std::string_view api, const std::string& name);
+inline void require_memory(const Array& array, std::string_view api, const char* name = "the array") {
+    if (array.buffer && array.buffer->is_gone()) throw_gone(array, api, name);
+}
 
 // "(3, 4)" as Python prints shapes.
 std::string shape_text(std::span<const std::int64_t> shape);

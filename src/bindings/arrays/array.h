@@ -50,8 +50,10 @@ inline const ArrayView& shown_view(const PyArray& array) {
 PyArray* array_pointer(nb::handle object);
 // An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
 // or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
-// where dtype, dimensions or inner strides do not fit. Empty where the object has no such interface.
-std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name);
+// where dtype, dimensions or inner strides do not fit. Empty where the object has no such interface. `outlives`:
+// whether it is kept longer than the call that it is an argument of.
+std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name,
+                                            bool outlives);
 nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
 
 void bind_arrays(nb::module_& m);

@@ -86,6 +86,7 @@ PyObject* get_capacity(PyObject* self, void*) {
 PyObject* get_ptr(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) -> PyObject* {
         if (!a.array.view.data) Py_RETURN_NONE;
+        runtime::require_memory(a.array, "array.ptr");
         return PyLong_FromSize_t(a.array.address());
     });
 }

@@ -373,10 +373,14 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
         const nb::object array = ndarray_of(*foreign);
         const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
         const bool is_shown_as_bits = numpy::scalar_of(numbers) != foreign->scalar;  // of floats that NumPy has not
-        if (!is_shown_as_bits) return from_ndarray(array, numbers, dtype, shape, copy, device, api);
+        const auto watched = [&](Array made) {
+            if (made.view.data == foreign->data) watch_memory(made, data);
+            return made;
+        };
+        if (!is_shown_as_bits) return watched(from_ndarray(array, numbers, dtype, shape, copy, device, api));
         const Type bits = Type::scalar(bits_of(foreign->scalar));
         const Type held = dtype.is_none() ? Type::scalar(foreign->scalar) : dtype;
-        Array result = from_ndarray(array, numbers, bits, std::nullopt, copy, device, api);
+        Array result = watched(from_ndarray(array, numbers, bits, std::nullopt, copy, device, api));
         result.dtype = Type::scalar(foreign->scalar);
         return held == result.dtype ? reshaped(result, shape) : from_array(result, held, shape, copy, device, api);
     }

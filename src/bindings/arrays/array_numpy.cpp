@@ -237,13 +237,16 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
     write.finish();
 }
 
-std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name) {
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name, bool outlives) {
     static PyObject *module = nullptr, *structure = nullptr;
     if (!structure) structure = function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
     if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == structure)
         return view_of_structure(object, element, ndim, name);
     const std::optional<ForeignArray> found = read_foreign(object, name);
-    return found ? std::optional(fit(*found, object, element, ndim, name)) : std::nullopt;
+    if (!found) return std::nullopt;
+    Array array = fit(*found, object, element, ndim, name);
+    if (outlives) watch_memory(array, object);
+    return array;
 }
 
 // ---- the buffer protocol ----
@@ -314,6 +317,7 @@ PyObject* array_interface(PyObject* self, void*) {
             throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
                              ErrorCategory::attribute);
         }
+        runtime::require_memory(value.array, "array.__array_interface__");
         Layout layout = full_layout(value.array);
         const ScalarInfo& scalar = info(dtype.scalar());
         nb::list shape, strides;

@@ -168,6 +168,7 @@ PyArray& memory_of(PyObject* self, const char* api) {
                              ", which has no memory. help: wp.empty() and wp.zeros() make arrays",
                          ErrorCategory::type);
     }
+    runtime::require_memory(array.array, api);
     return array;
 }
 

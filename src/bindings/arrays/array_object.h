@@ -42,7 +42,7 @@ extern PyTypeObject* array_type;
 extern PyGetSetDef array_attributes[];
 
 inline PyArray& value_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->value; }
-// The same, for what needs memory: throws UsageError where it is an annotation.
+// The same, for what needs memory: throws UsageError where it is an annotation, or its memory is gone.
 PyArray& memory_of(PyObject* self, const char* api);
 
 // The Python object that a variable on a tape is a part of.

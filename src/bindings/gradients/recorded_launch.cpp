@@ -125,6 +125,14 @@ nb::list PyRecordedLaunch::values() const {
 
 std::vector<nb::object> PyRecordedLaunch::structs() const { return rest_ ? rest_->structs : std::vector<nb::object>(); }
 
+void PyRecordedLaunch::go_back(const Backward& backward) {
+    if (rest_)
+        for (const runtime::Array& holder : rest_->holders)
+            if (holder.buffer && holder.buffer->is_gone())
+                runtime::throw_gone(holder, "Tape.backward()", "an array of " + text());
+    RecordedLaunch::go_back(backward);
+}
+
 int PyRecordedLaunch::traverse(visitproc visit, void* arg) const {
     Py_VISIT(kernel_object_.ptr());
     for (const Argument& one : arrays())

@@ -35,6 +35,7 @@ public:
     const nb::object& kernel_object() const { return kernel_object_; }
     std::vector<nb::object> structs() const;  // with arrays, as they were given
 
+    void go_back(const Backward& backward) override;
     int traverse(visitproc visit, void* arg) const override;
 
 private:

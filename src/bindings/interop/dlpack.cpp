@@ -254,6 +254,7 @@ struct KnownClass {
     PyTypeObject* type;  // a reference, so that no other class gets its address
     const dlpack::ExchangeApi* api;
     PyCFunction is_negated;  // torch's is_neg(); null where the class has none
+    bool is_torch;
 };
 
 KnownClass known_class(PyTypeObject* type) {
@@ -261,7 +262,7 @@ KnownClass known_class(PyTypeObject* type) {
     static std::size_t count = 0;
     for (std::size_t i = 0; i < count; ++i)
         if (known[i].type == type) return known[i];
-    KnownClass found{type, nullptr, nullptr};
+    KnownClass found{type, nullptr, nullptr, false};
     const auto attribute = [&](const char* name) {
         nb::object value = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name));
         if (!value.is_valid()) PyErr_Clear();
@@ -276,12 +277,15 @@ KnownClass known_class(PyTypeObject* type) {
             break;
         }
     }
+    const auto method = [&](const char* name) -> PyCFunction {
+        const nb::object value = attribute(name);
+        if (!value.is_valid() || !Py_IS_TYPE(value.ptr(), &PyMethodDescr_Type)) return nullptr;
+        const PyMethodDef* definition = reinterpret_cast<PyMethodDescrObject*>(value.ptr())->d_method;
+        return definition->ml_flags == METH_NOARGS ? definition->ml_meth : nullptr;
+    };
     if (found.api) {
-        const nb::object method = attribute("is_neg");
-        if (method.is_valid() && Py_IS_TYPE(method.ptr(), &PyMethodDescr_Type)) {
-            const PyMethodDef* definition = reinterpret_cast<PyMethodDescrObject*>(method.ptr())->d_method;
-            if (definition->ml_flags == METH_NOARGS) found.is_negated = definition->ml_meth;
-        }
+        found.is_negated = method("is_neg");
+        found.is_torch = method("untyped_storage") != nullptr;
     }
     constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
     if (count < (found.api ? known.size() : kMostWithout)) {
@@ -302,5 +306,7 @@ bool is_negated(nb::handle tensor) {
     if (!answer.is_valid()) throw nb::python_error();
     return answer.ptr() == Py_True;
 }
+
+bool is_torch_tensor(nb::handle object) { return known_class(Py_TYPE(object.ptr())).is_torch; }
 
 }  // namespace weft::bindings

@@ -77,6 +77,8 @@ std::string taken_error();
 // The memory of an object, or empty where it speaks no protocol. Throws UsageError where it does and its memory cannot
 // be used: a type that Weft has not, a device that is not there, too many dimensions.
 std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& name);
+// For an array that outlives the call, and may outlive the memory: a tensor of torch can get other memory meanwhile.
+void watch_memory(runtime::Array& array, nb::handle object);
 ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const ForeignName& name);
 
 // As an array of `element` and `ndim`: trailing dimensions become the components. Throws UsageError with what was
@@ -100,6 +102,8 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);
 // Whether a tensor is a view of torch that stands for the negated numbers of its memory, of which DLPack says nothing.
 bool is_negated(nb::handle tensor);
+// Whether it is a tensor of torch; false where its class does not say how to exchange tensors.
+bool is_torch_tensor(nb::handle object);
 
 // An array as DLPack's structures, with a reference to its memory. Throws UsageError for elements that are no numbers
 // and for memory that is not the host's. `scalar` is what its numbers are said to be, where that is something else than

@@ -78,7 +78,9 @@ nb::object array_of_tensor(Framework& framework, nb::handle tensor, Type dtype, 
                          ErrorCategory::type);
     }
     const std::optional<ForeignArray> found = read_foreign(tensor, name);
-    return nb::steal(make_array(as_elements(*found, tensor, dtype, name)));
+    Array array = as_elements(*found, tensor, dtype, name);
+    watch_memory(array, tensor);
+    return nb::steal(make_array(std::move(array)));
 }
 
 nb::object attribute(nb::handle object, PyObject* name) {

@@ -38,7 +38,7 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
 }
 
 void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
-                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders) {
+                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders, bool outlives) {
     if (PyArray* given = array_pointer(value)) {
         const runtime::Array& array = given->array;
         if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
@@ -49,6 +49,8 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
                                              " on '" + array.device->alias + "', the launch is on '" + device.alias +
                                              "'. help: " + parameter.name + ".to('" + device.alias + "')");
         }
+        if (array.buffer && array.buffer->is_gone())
+            runtime::throw_gone(array, "launch()", subject(kernel, parameter, index));
         std::memcpy(to, &array.view, sizeof(ArrayView));
         return;
     }
@@ -58,7 +60,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         return;
     }
     const auto name = [&] { return subject(kernel, parameter, index); };
-    auto foreign = foreign_array(value, parameter.element, parameter.ndim, ForeignName("launch()", name));
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, ForeignName("launch()", name), outlives);
     if (!foreign) {
         throw UsageError(
             "launch()",
@@ -84,6 +86,8 @@ void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::s
             throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
                                              array->array.device->alias + "', the launch is on '" + device.alias + "'");
         }
+        if (array->array.buffer && array->array.buffer->is_gone())
+            runtime::throw_gone(array->array, "launch()", subject(kernel, parameter, index));
         holders.push_back(array->array);
         if (array->requires_grad) holders.push_back(program::gradient_to_read(*array));
     }
@@ -92,11 +96,11 @@ void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::s
 }  // namespace
 
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
-                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders) {
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders, bool outlives) {
     std::byte* to = block + parameter.offset;
     switch (parameter.filler) {
         case ParameterPlan::Filler::array:
-            pack_array(kernel, parameter, index, value, device, to, holders);
+            pack_array(kernel, parameter, index, value, device, to, holders, outlives);
             return;
         case ParameterPlan::Filler::f32:
             if (PyFloat_CheckExact(value)) {

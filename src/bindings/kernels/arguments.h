@@ -11,10 +11,11 @@
 
 namespace weft::bindings {
 
-// Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive.
-// Throws UsageError where the value does not fit the parameter.
+// Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive;
+// `outlives`: longer than for one launch. Throws UsageError where the value does not fit the parameter.
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
-                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders);
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders,
+                   bool outlives = false);
 
 struct Dimensions {
     std::int64_t extents[8];

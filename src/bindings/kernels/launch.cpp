@@ -175,10 +175,12 @@ nb::object launch(const Slots& slots) {
     std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
+    PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
+    const bool outlives = is_command || recorder;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
         if (is_array_structure(value)) value = values.open(i);
-        pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders);
+        pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders, outlives);
     }
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
@@ -195,7 +197,6 @@ nb::object launch(const Slots& slots) {
         print_launch(*kernel, dims, device);
     }
     if (compiled.shows_gradients) show_arrays(compiled, values.data(), holders);
-    PyTape* const recorder = flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     run_on_tape(recorder, compiled,
                 {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();

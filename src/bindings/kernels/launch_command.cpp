@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
@@ -67,7 +68,8 @@ public:
                              ErrorCategory::index);
         }
         if (is_array_structure(value.ptr())) value = array_in(value.ptr());
-        pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_);
+        pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_,
+                      /*outlives=*/true);
         arguments_[index] = nb::borrow(value);
         if (is_filled_) refresh();
     }
@@ -101,6 +103,7 @@ public:
             refresh();
             is_filled_ = true;
         }
+        for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->shows_gradients && !program::settings().verify_fp) {
             program::run(*compiled_, device_->default_stream(), block_.data(), grid_);
@@ -141,6 +144,7 @@ private:
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         check_written(*kernel_, *compiled_, values.data(), block_.data(), holders_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
+        find_lent();
         written_.clear();
         written_within_.clear();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -151,12 +155,33 @@ private:
         }
     }
 
+    void find_lent() {
+        lent_.clear();
+        const auto add = [&](const runtime::Array& array) {
+            if (array.buffer && array.buffer->home) lent_.push_back(array);
+        };
+        for (std::size_t i = 0; i < arguments_.size(); ++i) {
+            for (const PyArray* array : arrays_in(arguments_[i])) add(array->array);
+            const ParameterPlan& parameter = kernel_->parameters()[i];
+            if (const PyArray* array = array_pointer(arguments_[i])) {
+                add(array->array);
+            } else if (parameter.filler == ParameterPlan::Filler::array) {
+                // Holders of arguments that were replaced are still there.
+                const void* const data = program::view_at(block_.data(), parameter.offset).data;
+                const auto last = std::ranges::find(holders_.rbegin(), holders_.rend(), data,
+                                                    [](const runtime::Array& holder) { return holder.view.data; });
+                if (data && last != holders_.rend()) add(*last);
+            }
+        }
+    }
+
     nb::object kernel_object_;
     PyKernel* kernel_;
     std::vector<std::byte> block_;
     Dimensions dims_;
     std::vector<nb::object> arguments_;
     std::vector<runtime::Array> holders_;
+    std::vector<runtime::Array> lent_;  // of the block: memory that its owner may move
     std::vector<nb::object> written_;
     std::vector<nb::object> written_within_;  // arguments
     runtime::Device* device_;

@@ -76,7 +76,7 @@ nb::object array_for(const StructValue& self, std::size_t index, nb::handle valu
         return nb::borrow(value);
     }
     const std::string name = field_name(self, index);
-    auto foreign = foreign_array(value, type.element(), type.ndim(), {name, "the value"});
+    auto foreign = foreign_array(value, type.element(), type.ndim(), {name, "the value"}, /*outlives=*/true);
     if (!foreign) throw_misfit(self, index, describe(value));
     return wrap_array(std::move(*foreign));
 }

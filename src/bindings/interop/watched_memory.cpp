@@ -1,0 +1,49 @@
+// Memory of tensors for arrays that outlive the call that made them. PyTorch may give a tensor other memory at any
+// time: `t.set_()` and `t.data = ...` another storage, `t.resize_()` other bytes to the same storage, swap_tensors()
+// all of it. What an array shows would then be freed, so it looks whether its tensor has the memory still: in words of
+// the tensor, since asking PyTorch would cost more than a launch. Where these stand is found out by experiment
+// (python/warp/_interop/torch_memory.py); where the experiment fails nothing is watched.
+#include "bindings/arrays/array_object.h"
+#include "bindings/interop/foreign.h"
+
+namespace weft::bindings {
+namespace {
+
+// In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage.
+using Places = std::array<std::int64_t, 4>;
+
+const std::optional<Places>& places() {
+    static std::optional<std::optional<Places>> found;  // guarded by the GIL
+    if (!found) {
+        PyObject* function = nullptr;
+        const nb::object answer = function_of("warp._interop.torch_memory", function, "places_of_memory")();
+        Py_XDECREF(function);
+        found.emplace();
+        for (std::size_t i = 0; !answer.is_none() && i < 4; ++i) {
+            if (i == 0) found->emplace();
+            (**found)[i] = nb::cast<std::int64_t>(answer[i]);
+        }
+    }
+    return *found;
+}
+
+const std::byte* word_at(const std::byte* place) { return *reinterpret_cast<const std::byte* const*>(place); }
+
+}  // namespace
+
+void watch_memory(runtime::Array& array, nb::handle object) {
+    if (!array.view.data || !is_torch_tensor(object)) return;
+    const std::optional<Places>& at = places();
+    if (!at) return;
+    runtime::Home home;
+    const std::byte* from = reinterpret_cast<const std::byte*>(object.ptr());
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::byte* const place = from + (*at)[i];
+        home.words[i] = {place, word_at(place)};
+        if (i == 2) home.size_bytes = reinterpret_cast<const std::int64_t*>(from + (*at)[3]);
+        from = home.words[i].value;
+    }
+    array.buffer->home = std::make_unique<const runtime::Home>(home);
+}
+
+}  // namespace weft::bindings
