@@ -27,6 +27,7 @@ namespace {
 
 using namespace weft;
 using namespace weft::runtime;
+using namespace weft::runtime::spatial;
 
 constexpr int kWidth = 16;  // lanes of a kernel
 constexpr std::int64_t kQueries = 1 << 20;

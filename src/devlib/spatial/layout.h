@@ -37,14 +37,11 @@ struct alignas(64) TriangleBlock {
     Int32 item[kWidth];      // the number of the face; -1: not used
 };
 
-// What is below each child of a node, as seen from far away (winding.h).
+// What is below each child of a node, as seen from far away (winding.h); c is the middle of the child's box.
 template <typename T>
 struct alignas(64) Moments {
-    T centre[3][kWidth];  // weighted by area
-    T normal[3][kWidth];  // the sum of areas times normals
-    T spread[6][kWidth];  // of area * (place - centre) normal', the symmetric part: xx yy zz xy yz zx, the last three
-                          // twice
-    T reach[kWidth];      // squared distance from the centre to the farthest corner
+    T normal[3][kWidth];  // the integral of the normal over the surface
+    T spread[6][kWidth];  // of (x - c) n', the symmetric part: xx yy zz, and twice xy yz zx
 };
 
 // The deepest stack that a depth-first traversal needs, in nodes: builders keep to it.

@@ -9,7 +9,7 @@
 #include "runtime/cpu/primitives/radix_sort.h"
 #include "runtime/spatial/parallel.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 namespace {
 
@@ -401,4 +401,4 @@ template struct Box<double>;
 template class Splitter<float>;
 template class Splitter<double>;
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -7,7 +7,7 @@
 
 #include "runtime/spatial/topology.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 // Four numbers of which three count, so that an item's corner is one load. (GCC and clang know this form.)
 template <typename T>
@@ -77,4 +77,4 @@ private:
     std::vector<std::uint64_t> codes_;    // of the items, if they are split along the curve
 };
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

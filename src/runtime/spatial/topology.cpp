@@ -10,7 +10,7 @@
 #include "runtime/spatial/parallel.h"
 #include "runtime/spatial/split.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 namespace {
 
@@ -231,4 +231,4 @@ Topology build_topology(std::vector<BuildItem<T>> items, const TreeOptions& opti
 template Topology build_topology(std::vector<BuildItem<float>>, const TreeOptions&, bool);
 template Topology build_topology(std::vector<BuildItem<double>>, const TreeOptions&, bool);
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -18,7 +18,7 @@
 
 #include "devlib/spatial/layout.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 enum class TreeMethod { sah, linear, median };
 
@@ -66,4 +66,4 @@ struct Topology {
 template <typename T>
 Topology build_topology(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -7,7 +7,7 @@
 
 #include "runtime/spatial/parallel.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 namespace {
 
@@ -98,7 +98,7 @@ void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOpti
     const auto item_count = static_cast<std::int32_t>(items.size());
     Topology topology = build_topology(std::move(items), options, has_groups);
     const auto node_count = static_cast<std::int64_t>(topology.nodes.size());
-    nodes_ = Buffer<Node<T>>(node_count);
+    nodes_ = TreeBuffer<Node<T>>(node_count);
     for_ranges(node_count, kGrain / 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const TreeNode& from = topology.nodes[static_cast<std::size_t>(i)];
@@ -110,7 +110,7 @@ void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOpti
             }
         }
     });
-    blocks_ = Buffer<Block<T>>(static_cast<std::int64_t>(topology.leaves.size()));
+    blocks_ = TreeBuffer<Block<T>>(static_cast<std::int64_t>(topology.leaves.size()));
     for_ranges(blocks_.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const TreeLeaf leaf = topology.leaves[static_cast<std::size_t>(i)];
@@ -150,6 +150,7 @@ void TreeMemory<T, Block>::refit_with(const Fill& fill) {
                 else
                     set_union(node.bounds, slot, nodes_[child].bounds);
             }
+            sum_up(number);
         }
     };
     for_ranges(static_cast<std::int64_t>(parts_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -173,7 +174,7 @@ void TreeMemory<T, Block>::refit_with(const Fill& fill) {
 
 template <typename T>
 TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
-                              std::span<const std::int32_t> groups) {
+                              std::span<const std::int32_t> groups, bool with_moments) {
     const auto count = static_cast<std::int64_t>(indices.size()) / 3;
     std::vector<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t face, T* lower, T* upper) {
         const T* const a = points[indices[static_cast<std::size_t>(3 * face)]];
@@ -188,8 +189,12 @@ TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> in
         return finite;
     });
     this->build(std::move(items), options, !groups.empty());
+    if (with_moments) {
+        moments_ = TreeBuffer<devlib::Moments<T>>(this->nodes_.size());
+        this->tree_.moments = moments_.data();
+    }
     auto& blocks = this->blocks_;
-    corners_ = Buffer<std::int32_t>(blocks.size() * 3 * kWidth);
+    corners_ = TreeBuffer<std::int32_t>(blocks.size() * 3 * kWidth);
     for_ranges(blocks.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i)
             for (int corner = 0; corner < 3; ++corner)
@@ -228,6 +233,64 @@ void TriangleTree<T>::refit(Points<T> points) {
         }
         for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = lower[axis], bounds[1][axis][slot] = upper[axis];
     });
+}
+
+// The moments of each child: of its triangles, or of the children below it, moved to the middle of its own box.
+template <typename T>
+void TriangleTree<T>::sum_up(std::int32_t number) {
+    if (moments_.size() == 0) return;
+    const Node<T>& node = this->nodes_[number];
+    devlib::Moments<T>& moments = moments_[number];
+    const auto middle = [](const Node<T>& of, int slot, double (&c)[3]) {
+        for (int axis = 0; axis < 3; ++axis)
+            c[axis] =
+                (static_cast<double>(of.bounds[0][axis][slot]) + static_cast<double>(of.bounds[1][axis][slot])) / 2;
+    };
+    for (int slot = 0; slot < kWidth; ++slot) {
+        double normal[3] = {0, 0, 0}, spread[6] = {0, 0, 0, 0, 0, 0}, c[3];
+        middle(node, slot, c);
+        // A surface with the integral n of its normal, around x.
+        const auto add = [&](const double (&n)[3], const double (&x)[3]) {
+            for (int i = 0; i < 3; ++i) {
+                const int j = (i + 1) % 3;
+                normal[i] += n[i];
+                spread[i] += (x[i] - c[i]) * n[i];
+                spread[3 + i] += (x[i] - c[i]) * n[j] + (x[j] - c[j]) * n[i];
+            }
+        };
+        const std::int32_t child = node.child[slot];
+        const bool is_used = slot < node.count && node.bounds[0][0][slot] <= node.bounds[1][0][slot];
+        if (is_used && child >= 0) {
+            const Node<T>& below = this->nodes_[child];
+            const devlib::Moments<T>& of = moments_[child];
+            for (int i = 0; i < below.count; ++i) {
+                if (!(below.bounds[0][0][i] <= below.bounds[1][0][i])) continue;
+                double x[3];
+                middle(below, i, x);
+                const double n[3] = {of.normal[0][i], of.normal[1][i], of.normal[2][i]};
+                add(n, x);
+                for (int k = 0; k < 6; ++k) spread[k] += of.spread[k][i];
+            }
+        } else if (is_used) {
+            const devlib::TriangleBlock<T>& block = this->blocks_[-1 - child];
+            for (int lane = 0; lane < kWidth && block.item[lane] >= 0; ++lane) {
+                double a[3], ab[3], ac[3], n[3], x[3];
+                for (int axis = 0; axis < 3; ++axis) {
+                    a[axis] = block.corner[0][axis][lane];
+                    ab[axis] = block.corner[1][axis][lane] - a[axis];
+                    ac[axis] = block.corner[2][axis][lane] - a[axis];
+                    x[axis] = a[axis] + (ab[axis] + ac[axis]) / 3;
+                }
+                for (int i = 0; i < 3; ++i) {
+                    const int j = (i + 1) % 3, k = (i + 2) % 3;
+                    n[i] = (ab[j] * ac[k] - ab[k] * ac[j]) / 2;
+                }
+                if (is_finite(n[0] + n[1] + n[2])) add(n, x);
+            }
+        }
+        for (int i = 0; i < 3; ++i) moments.normal[i][slot] = static_cast<T>(normal[i]);
+        for (int i = 0; i < 6; ++i) moments.spread[i][slot] = static_cast<T>(spread[i]);
+    }
 }
 
 // ---- boxes ----
@@ -270,4 +333,4 @@ template class TriangleTree<double>;
 template class BoxTree<float>;
 template class BoxTree<double>;
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -22,7 +22,7 @@
 #include "runtime/spatial/topology.h"
 #include "support/error.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 // Points of three numbers at any distance in memory.
 template <typename T>
@@ -35,15 +35,15 @@ struct Points {
 
 // Memory of blocks (runtime/cpu/block_cache.h) that holds anything at first.
 template <typename E>
-class Buffer {
+class TreeBuffer {
 public:
-    Buffer() = default;
-    explicit Buffer(std::int64_t count) : data_(static_cast<E*>(take(count * kBytes))), count_(count) {}
-    ~Buffer() {
+    TreeBuffer() = default;
+    explicit TreeBuffer(std::int64_t count) : data_(static_cast<E*>(take(count * kBytes))), count_(count) {}
+    ~TreeBuffer() {
         if (data_ != nullptr) give_block(data_, count_ * kBytes);
     }
-    Buffer(Buffer&& other) noexcept { swap(other); }
-    Buffer& operator=(Buffer&& other) noexcept {
+    TreeBuffer(TreeBuffer&& other) noexcept { swap(other); }
+    TreeBuffer& operator=(TreeBuffer&& other) noexcept {
         swap(other);
         return *this;
     }
@@ -66,7 +66,7 @@ private:
                              ErrorCategory::memory);
         return data;
     }
-    void swap(Buffer& other) {
+    void swap(TreeBuffer& other) {
         std::swap(data_, other.data_);
         std::swap(count_, other.count_);
     }
@@ -87,9 +87,12 @@ protected:
     // fill(block number, bounds, slot) writes a block and the box of it.
     template <typename Fill>
     void refit_with(const Fill& fill);
+    // Called by refit_with() for each node, after those below it.
+    virtual void sum_up(std::int32_t node) { static_cast<void>(node); }
+    ~TreeMemory() = default;
 
-    Buffer<devlib::Node<T>> nodes_;
-    Buffer<Block<T>> blocks_;
+    TreeBuffer<devlib::Node<T>> nodes_;
+    TreeBuffer<Block<T>> blocks_;
     std::vector<TreePart> parts_;
     std::int32_t top_count_ = 0;
     std::vector<std::int32_t> groups_, group_roots_;
@@ -97,23 +100,27 @@ protected:
 };
 
 template <typename T>
-class TriangleTree : public TreeMemory<T, devlib::TriangleBlock> {
+class TriangleTree final : public TreeMemory<T, devlib::TriangleBlock> {
 public:
-    // Three indices for each face; `groups` is empty or has a number for each face. Precondition: indices of points.
+    // Three indices for each face; `groups` is empty or has a number for each face. Winding numbers are found without
+    // moments too, but at the cost of looking at every triangle. Precondition: indices of points.
     TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
-                 std::span<const std::int32_t> groups = {});
+                 std::span<const std::int32_t> groups = {}, bool with_moments = false);
     void refit(Points<T> points);
 
 private:
-    Buffer<std::int32_t> corners_;  // of each block: which corner, lane
+    void sum_up(std::int32_t node) override;
+
+    TreeBuffer<std::int32_t> corners_;  // of each block: which corner, lane
+    TreeBuffer<devlib::Moments<T>> moments_;
 };
 
 template <typename T>
-class BoxTree : public TreeMemory<T, devlib::BoxBlock> {
+class BoxTree final : public TreeMemory<T, devlib::BoxBlock> {
 public:
     BoxTree(Points<T> lowers, Points<T> uppers, std::int64_t count, const TreeOptions& options,
             std::span<const std::int32_t> groups = {});
     void refit(Points<T> lowers, Points<T> uppers);
 };
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -10,7 +10,7 @@
 
 #include "runtime/spatial/meshes.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 using Vec = std::array<double, 3>;
 
@@ -74,4 +74,4 @@ inline double winding_number(const Vec& p, const std::vector<Triangle>& triangle
     return sum / (4 * std::numbers::pi);
 }
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -14,7 +14,7 @@
 
 #include "runtime/spatial/tree.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
 template <typename T>
 struct TestMesh {
@@ -163,4 +163,4 @@ std::vector<TestMesh<T>> test_meshes() {
     return all;
 }
 
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

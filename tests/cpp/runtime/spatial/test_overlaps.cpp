@@ -7,7 +7,7 @@
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/geometry.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 namespace {
 
 template <typename T>
@@ -201,4 +201,4 @@ TYPED_TEST(Overlaps, with_what_is_no_shape_are_none) {
 }
 
 }  // namespace
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

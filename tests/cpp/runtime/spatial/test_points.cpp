@@ -5,7 +5,7 @@
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/geometry.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 namespace {
 
 template <typename T>
@@ -148,4 +148,4 @@ TYPED_TEST(MeshPoints, that_are_no_points_find_nothing) {
 }
 
 }  // namespace
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

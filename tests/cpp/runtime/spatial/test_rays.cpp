@@ -4,7 +4,7 @@
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/geometry.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 namespace {
 
 // A descriptor of a mesh, and the functions for it at one level.
@@ -253,4 +253,4 @@ TYPED_TEST(Rays, do_not_meet_triangles_that_are_not_finite_until_they_are) {
 }
 
 }  // namespace
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

@@ -9,7 +9,7 @@
 #include "runtime/cpu/pool.h"
 #include "runtime/spatial/meshes.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 namespace {
 
 using devlib::kWidth;
@@ -239,4 +239,4 @@ TYPED_TEST(Trees, of_no_items_and_of_one) {
 }
 
 }  // namespace
-}  // namespace weft::runtime
+}  // namespace weft::runtime::spatial

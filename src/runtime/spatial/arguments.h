@@ -1,0 +1,34 @@
+// What the arrays of BVHs and meshes have to be.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "devlib/spatial/layout.h"
+#include "runtime/array.h"
+#include "runtime/spatial/tree.h"
+
+namespace weft::runtime::spatial {
+
+// One dimension, contiguous, vec3f or vec3d. Throws UsageError in the name of `api`.
+void require_points(const Array& array, std::string_view name, std::string_view api);
+// Also of the same length, type and device as another.
+void require_like(const Array& array, std::string_view name, const Array& other, std::string_view other_name,
+                  std::string_view api);
+// One dimension, contiguous, int32.
+void require_integers(const Array& array, std::string_view name, const Array& other, std::string_view other_name,
+                      std::string_view api);
+// One number of a group for each of `count` items; none is an empty list.
+std::vector<std::int32_t> read_groups(const std::optional<Array>& groups, std::int64_t count, const Array& other,
+                                      std::string_view other_name, std::string_view api);
+
+// An array in the host's memory, as the builders read it.
+template <typename T>
+Points<T> points_of(const Array& array) {
+    return {static_cast<const std::byte*>(array.view.data), array.view.strides[0]};
+}
+devlib::ArrayFields fields_of(const Array& array);
+
+}  // namespace weft::runtime::spatial
