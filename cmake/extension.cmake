@@ -25,6 +25,23 @@ set_target_properties(_weft PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp
     LINK_DEPENDS ${symbols})
 
+# TBB under a name of our own, beside the module: of the name libtbb.so.12 a process has one, which is Paddle's where that
+# was imported first. In a wheel auditwheel does the same.
+if(NOT SKBUILD)
+    set(private_tbb ${CMAKE_BINARY_DIR}/py/warp/weft-tbb.so)
+    set(private_library ${CMAKE_CURRENT_SOURCE_DIR}/tools/private_library.py)
+    add_custom_command(OUTPUT ${private_tbb}
+        COMMAND ${Python_EXECUTABLE} ${private_library} $<TARGET_FILE:TBB::tbb> ${private_tbb}
+        DEPENDS ${private_library} $<TARGET_FILE:TBB::tbb>
+        VERBATIM)
+    add_custom_target(private_tbb DEPENDS ${private_tbb})
+    add_dependencies(_weft private_tbb)
+    # The first library that has a symbol gives it, and the room's own TBB is then not needed.
+    target_link_options(_weft PRIVATE ${private_tbb} -Wl,--as-needed)
+    set_target_properties(_weft PROPERTIES BUILD_RPATH \$ORIGIN)
+    set_property(TARGET _weft APPEND PROPERTY LINK_DEPENDS ${private_tbb})
+endif()
+
 # Links to the Python sources, renewed at each build: new files appear, links to removed ones go. The type stub is made
 # from the module itself.
 add_custom_target(python_package ALL

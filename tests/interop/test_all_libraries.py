@@ -260,3 +260,47 @@ def test_read_only_arrays_are_read_only_everywhere():
             with pytest.raises(ValueError, match="read-only"):
                 write()
         assert wp.clone(array).fill_(2.0).list() == [2, 2, 2] and array.list() == [0, 1, 2]
+
+
+# ---- who gives the thread pool ----
+
+
+@pytest.mark.parametrize("first", ["paddle", "torch", "numba"])
+def test_launches_run_on_a_thread_pool_of_their_own(first, tmp_path):
+    """Of libraries of one name a process has one, and Paddle comes with a libtbb.so.12."""
+    program = tmp_path / "program.py"  # kernels are read from files
+    program.write_text(
+        textwrap.dedent(f"""
+        import {first}
+        import ctypes
+        from pathlib import Path
+        import numpy as np
+        import warp as wp
+
+        @wp.kernel
+        def fill(x: wp.array[float]):
+            x[wp.tid()] = 1.0
+
+        x = wp.zeros(1_000_000)
+        wp.launch(fill, dim=x.size, inputs=[x])
+        assert x.numpy().sum() == x.size
+
+        class Found(ctypes.Structure):
+            _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                        ("address", ctypes.c_void_p)]
+
+        # As the loader looks for what the module needs: first in what all see, then in what came with the module.
+        everywhere, module = ctypes.CDLL(None), ctypes.CDLL(wp._weft.__file__)
+        assert not hasattr(everywhere, "TBB_runtime_version")
+        found = Found()
+        function = ctypes.cast(module.TBB_runtime_version, ctypes.c_void_p)
+        assert everywhere.dladdr(function, ctypes.byref(found))
+        print(Path(found.file.decode()).name)
+        lines = [line for line in Path("/proc/self/maps").read_text().splitlines() if "tbb" in line]
+        print(len({{line.split()[-1] for line in lines if "paddle" in line}}))
+    """)
+    )
+    output = run(f"import runpy; runpy.run_path({str(program)!r})")
+    own, of_paddle = output.splitlines()
+    assert "tbb" in own and not own.startswith("libtbb.so")
+    assert int(of_paddle) == (first == "paddle")
