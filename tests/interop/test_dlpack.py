@@ -283,3 +283,18 @@ def test_the_structures_are_those_of_dlpack(tmp_path):
     )
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{ours}", str(source)]
     subprocess.run(command, check=True)
+
+
+def test_tensors_of_torch_come_by_the_c_functions_with_the_checks_of_the_protocol():
+    import torch
+
+    t = torch.arange(6.0).reshape(2, 3)
+    a = wp.from_dlpack(t, dtype=wp.vec3)
+    assert a.ptr == t.data_ptr() and a.shape == (2,)
+    assert wp.from_dlpack(t.T).strides == (4, 12)
+    with pytest.raises(TypeError, match="require gradient"):
+        wp.from_dlpack(t.clone().requires_grad_(True))
+    with pytest.raises(TypeError, match="negated"):
+        wp.from_dlpack(torch.zeros(3, dtype=torch.complex64).conj().imag)
+    with pytest.raises(TypeError, match="complex64"):
+        wp.from_dlpack(torch.zeros(3, dtype=torch.complex64))

@@ -225,6 +225,16 @@ dlpack::ExchangeApi own_exchange = {{dlpack::kVersion, nullptr}, exchange_alloca
 
 // ---- functions of the module ----
 
+// Whether the C functions of the class give what __dlpack__ gives: a tensor of torch that requires a gradient is
+// refused by that.
+bool is_plain_tensor(nb::handle object) {
+    if (!is_torch_tensor(object)) return false;
+    static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+    const nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name));
+    if (!found.is_valid()) throw nb::python_error();
+    return found.ptr() == Py_False;
+}
+
 PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&]() -> PyObject* {
         enum { kSource, kDtype, kHint, kCount };
@@ -233,6 +243,11 @@ PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         const ForeignName name{signature.api(), "source"};
         const nb::handle source = given[kSource];
         const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], signature.api()) : Type::none();
+        if (is_plain_tensor(source)) {
+            Array array = as_elements(*read_foreign(source, name), source, dtype, name);
+            watch_memory(array, source);
+            return make_array(std::move(array));
+        }
         const bool is_object = !PyCapsule_CheckExact(source.ptr());
         if (is_object && !PyObject_HasAttrString(source.ptr(), "__dlpack__")) {
             throw UsageError(
