@@ -165,6 +165,7 @@ class _Call:
         given = [g for output, g in zip(self.outputs, gradients, strict=True) if output.parameter.is_smooth]
         found = iter(())
         if wanted and given:
+            _weft.require_xla_adjoint(self.id)
             results = [
                 jax.ShapeDtypeStruct(array.shape, array.dtype)
                 for parameter, array in zip(self.inputs, arrays, strict=True)

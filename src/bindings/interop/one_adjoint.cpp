@@ -13,6 +13,11 @@
 
 namespace weft::bindings {
 
+void throw_without_gradient(const PyKernel& kernel, std::string_view api) {
+    throw UsageError(std::string(api),
+                     "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
+}
+
 void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
                      const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays,
                      std::string_view api) {
@@ -27,10 +32,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
     auto entry = std::make_shared<program::RecordedLaunch>(core, device, block, dims.span(), std::move(given));
     entry->find_needs(compiled, block, /*is_seen=*/true);
     const program::LaunchNeeds& needs = entry->needs();
-    if (needs.is_left_out) {
-        throw UsageError(std::string(api),
-                         "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
-    }
+    if (needs.is_left_out) throw_without_gradient(kernel, api);
     const bool runs_again = !needs.returned.empty() ||
                             std::ranges::any_of(needs.contents, [](const auto& contents) { return contents.after; });
     std::vector<program::SuppliedGradient> read_only;

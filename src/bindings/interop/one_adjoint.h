@@ -22,6 +22,8 @@ struct AdjointArray {
     bool is_output = false;
 };
 
+[[noreturn]] void throw_without_gradient(const PyKernel& kernel, std::string_view api);
+
 // `arrays` has one for each array parameter, in order; `block` the other arguments, and the shapes of arrays. The
 // gradients are afterwards those of the contents from before the launch. Throws UsageError in the name of `api` where
 // the kernel was made without a gradient.

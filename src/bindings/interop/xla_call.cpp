@@ -48,6 +48,7 @@ struct Call {
     mutable std::uint64_t redefinitions;  // of functions, as they were when it still meant that; under the GIL
     Dimensions dims;
     std::vector<std::byte> block;  // the arguments, arrays without addresses
+    std::vector<std::byte> shown;  // with addresses of nothing, for questions about the launch
     std::vector<CallArray> arrays;
     const program::CompiledKernel* compiled;
     program::Grid grid;
@@ -162,9 +163,22 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     }
     call->code = core.hash();
     call->redefinitions = frontend::function_redefinitions();
+    call->shown = std::move(shown);
     const std::int64_t id = digest_of(*call);
     registry().add(id, std::move(call));
     return id;
+}
+
+// Throws where its adjoint cannot be run. To be called when JAX traces the gradient, so that the error is not one of a
+// program that runs.
+void require_adjoint(std::int64_t id) {
+    const Call& call = registry().at(id);
+    PyKernel& kernel = *call.kernel;
+    std::vector<std::uint8_t> kinds(kernel.parameters().size(), program::kIsArray);
+    for (const CallArray& array : call.arrays)
+        if (info(array.element.scalar()).is_float()) kinds[array.parameter] |= program::kHasGradient;
+    if (program::launch_needs(kernel.core(), *call.compiled, call.dims.span(), call.shown.data(), kinds)->is_left_out)
+        throw_without_gradient(kernel, "jax_kernel()");
 }
 
 // ---- running them ----
@@ -304,6 +318,8 @@ void bind_xla_calls(nb::module_& m) {
           "`arrays` have an "
           "item "
           "for each parameter: numbers, and (shape, is an input, is an output).");
+    m.def("require_xla_adjoint", &require_adjoint, nb::arg("call"),
+          "Raises a CompileError or a UsageError where the kernel of such a call has no gradient.");
     m.def(
         "xla_handlers",
         [] {
