@@ -1,6 +1,7 @@
 #include "program/gradient_memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "program/host.h"
@@ -14,9 +15,12 @@ bool checks_known_zeros = false;
 
 // Where the gradient lies in its memory.
 runtime::ByteRange bytes_of(const Variable& of) {
-    const auto [low, high] = gradient_to_read(of).extent();
-    const std::int64_t first = low - static_cast<const std::byte*>(of.gradient->data);
-    return {first, first + (high - low)};
+    const auto [low, high] = of.array.extent();
+    // As numbers, which wrap: an array without elements may have no address.
+    const std::uintptr_t before = of.array.address() - reinterpret_cast<std::uintptr_t>(low);
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(of.array.view.grad) - before -
+                                 reinterpret_cast<std::uintptr_t>(of.gradient->data);
+    return {static_cast<std::int64_t>(first), static_cast<std::int64_t>(first) + (high - low)};
 }
 
 bool is_float(Type dtype) {

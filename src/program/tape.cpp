@@ -20,8 +20,8 @@ void Tape::record(std::shared_ptr<TapeEntry> entry) {
 
 void Tape::forget_last() {
     WEFT_CHECK(!entries_.empty(), "a tape has nothing to forget");
-    entries_.pop_back();
     memory_.forget_entry();
+    entries_.pop_back();
 }
 
 void Tape::go_back(std::size_t index, std::span<const SuppliedGradient> supplied) {

@@ -8,8 +8,14 @@
 #include "program/host.h"
 #include "runtime/bytes.h"
 #include "support/error.h"
+#include "support/recycled.h"
 
 namespace weft::program {
+
+template <typename Block>
+static std::shared_ptr<Block> new_block() {
+    return std::allocate_shared<Block>(Recycled<Block>());
+}
 
 std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const> arrays) {
     const std::byte *low = nullptr, *high = nullptr;
@@ -43,6 +49,23 @@ Need::Need(const Variable& of) : of(&of) {
     buffer = begin == end ? nullptr : of.array.buffer.get();
 }
 
+void WaitingNeeds::insert(std::size_t at, NeedPtr need) {
+    if (empty()) {
+        one_ = std::move(need);
+        return;
+    }
+    if (one_) many_.push_back(std::move(one_));
+    many_.insert(many_.begin() + static_cast<std::ptrdiff_t>(at), std::move(need));
+}
+
+void WaitingNeeds::erase(std::size_t first, std::size_t last) {
+    if (first == last) return;
+    one_.reset();
+    if (!many_.empty())
+        many_.erase(many_.begin() + static_cast<std::ptrdiff_t>(first),
+                    many_.begin() + static_cast<std::ptrdiff_t>(last));
+}
+
 // ---- memories ----
 
 // The slot of a buffer, or the free one that it would have.
@@ -61,8 +84,8 @@ TapeMemory::Memory& TapeMemory::Memories::of(const runtime::BufferPtr& buffer) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Memory*& found = slots_[slot_of(buffer.get())];
     if (found) return *found;
-    if (count_ == blocks_.size() * kBlock) blocks_.push_back(std::make_unique<Memory[]>(kBlock));
-    found = &blocks_[count_ / kBlock][count_ % kBlock];
+    if (count_ == blocks_.size() * kBlock) blocks_.push_back(new_block<std::array<Memory, kBlock>>());
+    found = &(*blocks_[count_ / kBlock])[count_ % kBlock];
     ++count_;
     found->buffer = buffer;
     return *found;
@@ -72,7 +95,7 @@ void TapeMemory::Memories::grow() {
     slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), nullptr);
     shift_ = 64 - std::countr_zero(slots_.size());
     for (std::size_t i = 0; i < count_; ++i) {
-        Memory& memory = blocks_[i / kBlock][i % kBlock];
+        Memory& memory = (*blocks_[i / kBlock])[i % kBlock];
         slots_[slot_of(memory.buffer.get())] = &memory;
     }
 }
@@ -88,23 +111,36 @@ void TapeMemory::begin_entry() {
     counted_.clear();
 }
 
-void TapeMemory::wait(Memory& memory, NeedPtr need) {
-    const auto at =
-        std::ranges::upper_bound(memory.waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
+// They live until the last of them goes.
+struct TapeMemory::Needs {
+    std::array<std::optional<Need>, kNeedsTogether> needs;
+    std::size_t count = 0;
+};
+
+NeedPtr TapeMemory::make(const Variable& of) {
+    if (!needs_ || needs_->count == kNeedsTogether) needs_ = new_block<Needs>();
+    Need& made = needs_->needs[needs_->count++].emplace(of);
+    return {needs_, &made};
+}
+
+void TapeMemory::wait(Memory& memory, const NeedPtr& need) {
+    const std::span<NeedPtr> waiting = memory.waiting.all();
+    const auto at = std::ranges::upper_bound(waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
     memory.longest = std::max(memory.longest, need->end - need->begin);
-    memory.waiting.insert(at, need);
-    added_.push_back(std::move(need));
+    memory.waiting.insert(static_cast<std::size_t>(at - waiting.begin()), need);
+    added_.push_back(need.get());
 }
 
 NeedPtr TapeMemory::need(const Variable& of) {
-    if (!of.array.buffer) return std::make_shared<Need>(of);
+    if (!of.array.buffer) return make(of);
     Memory& memory = memories_.of(of.array.buffer);
     if (std::exchange(memory.entry, entry_) == entry_) may_overlap_ = true;
     const std::byte* const begin = of.array.extent().first;
-    auto at = std::ranges::lower_bound(memory.waiting, begin, {}, [](const NeedPtr& one) { return one->begin; });
-    for (; at != memory.waiting.end() && (*at)->begin == begin; ++at)
+    const std::span<NeedPtr> waiting = memory.waiting.all();
+    auto at = std::ranges::lower_bound(waiting, begin, {}, [](const NeedPtr& one) { return one->begin; });
+    for (; at != waiting.end() && (*at)->begin == begin; ++at)
         if ((*at)->of == &of && !(*at)->together) return *at;
-    auto made = std::make_shared<Need>(of);
+    NeedPtr made = make(of);
     if (made->buffer) wait(memory, made);
     return made;
 }
@@ -132,8 +168,9 @@ void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
                 NeedPtr& need = *needs[first];
                 if (need != before) {  // one that stands here twice is one again
                     before = made = need;
-                    if (std::ranges::find(added_, need) == added_.end()) {  // an earlier entry's, which stays alone
-                        made = std::make_shared<Need>(*need->of);
+                    if (std::ranges::find(added_, need.get()) ==
+                        added_.end()) {  // an earlier entry's, which stays alone
+                        made = make(*need->of);
                         this->need(made);
                     }
                     made->together = together;
@@ -152,13 +189,15 @@ std::vector<NeedPtr> TapeMemory::take(Memory& memory, const std::byte* begin, co
         return static_cast<std::int64_t>(std::bit_cast<std::uintptr_t>(at));
     };
     const auto of_begin = [&](const NeedPtr& need) { return address(need->begin); };
-    const auto first = std::ranges::upper_bound(memory.waiting, address(begin) - memory.longest, {}, of_begin);
-    const auto last = std::ranges::lower_bound(memory.waiting, address(end), {}, of_begin);
+    const std::span<NeedPtr> waiting = memory.waiting.all();
+    const auto first = std::ranges::upper_bound(waiting, address(begin) - memory.longest, {}, of_begin);
+    const auto last = std::ranges::lower_bound(waiting, address(end), {}, of_begin);
     if (first >= last) return {};
     const auto stays = [&](const NeedPtr& need) { return begin >= need->end; };
     const auto found = std::stable_partition(first, last, stays);
     std::vector<NeedPtr> taken(std::make_move_iterator(found), std::make_move_iterator(last));
-    memory.waiting.erase(found, last);
+    memory.waiting.erase(static_cast<std::size_t>(found - waiting.begin()),
+                         static_cast<std::size_t>(last - waiting.begin()));
     return taken;
 }
 
@@ -194,12 +233,12 @@ void TapeMemory::write(const Variable& to, bool counts) {
         if ((*need)->copy) continue;
         if ((*need)->together) {
             std::vector<NeedPtr> group;
-            for (const std::vector<NeedPtr>* from :
-                 std::initializer_list<const std::vector<NeedPtr>*>{&memory.waiting, &taken})
-                for (const NeedPtr& one : *from)
+            for (const std::span<const NeedPtr> from :
+                 {std::span<const NeedPtr>(memory.waiting.all()), std::span<const NeedPtr>(taken)})
+                for (const NeedPtr& one : from)
                     if (one->together == (*need)->together) group.push_back(one);
             keep(group);
-            std::erase_if(memory.waiting, [&](const NeedPtr& one) { return one->together == (*need)->together; });
+            memory.waiting.erase_if([&](const NeedPtr& one) { return one->together == (*need)->together; });
             continue;
         }
         const auto same = std::find_if(taken.begin(), need, [&](const NeedPtr& one) {
@@ -235,8 +274,9 @@ void TapeMemory::count_writes(std::span<const Variable* const> to) {
 }
 
 void TapeMemory::forget_entry() {
-    for (const NeedPtr& need : added_) {
-        if (Memory* const known = memories_.find(need->buffer)) std::erase(known->waiting, need);
+    for (const Need* need : added_) {
+        Memory* const known = memories_.find(need->buffer);
+        if (known) known->waiting.erase_if([&](const NeedPtr& one) { return one.get() == need; });
     }
     for (auto one = counted_.rbegin(); one != counted_.rend(); ++one) one->first->expected = one->second;
     begin_entry();
@@ -259,6 +299,7 @@ void TapeMemory::check_versions() const {
 
 void TapeMemory::clear() {
     memories_.clear();
+    needs_.reset();
     begin_entry();
     kept_ = {.peak_bytes = kept_.peak_bytes};
 }

@@ -5,6 +5,7 @@
 // the tape goes back.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,25 @@ struct Need {
 };
 using NeedPtr = std::shared_ptr<Need>;
 
+// Needs in order of their first byte. Most memory has one, which takes no memory of its own.
+class WaitingNeeds {
+public:
+    std::span<NeedPtr> all() { return {many_.empty() ? &one_ : many_.data(), size()}; }
+    std::size_t size() const { return many_.empty() ? (one_ ? 1 : 0) : many_.size(); }
+    bool empty() const { return size() == 0; }
+    void insert(std::size_t at, NeedPtr need);
+    void erase(std::size_t first, std::size_t last);
+    template <typename Condition>
+    void erase_if(const Condition& condition) {
+        if (many_.empty() && one_ && condition(one_)) one_.reset();
+        std::erase_if(many_, condition);
+    }
+
+private:
+    NeedPtr one_;  // where there is no other
+    std::vector<NeedPtr> many_;
+};
+
 class TapeMemory {
 public:
     // An entry is about to be recorded, and to run then. What follows, up to the next one, is what it needs and writes:
@@ -53,7 +73,7 @@ public:
     void write(const Variable& to, bool counts = false);
     // Counts a write to each memory that these lie in, once.
     void count_writes(std::span<const Variable* const> to);
-    // The entry has failed: it needs nothing, and has not counted its writes.
+    // The entry, which is still there, has failed: it needs nothing, and has not counted its writes.
     void forget_entry();
 
     // Throws UsageError of Tape.backward() where memory of which contents were kept, and of which others are still to
@@ -74,7 +94,7 @@ private:
     // of them, as where every step of a rollout has a row of one array.
     struct Memory {
         runtime::BufferPtr buffer;
-        std::vector<NeedPtr> waiting;
+        WaitingNeeds waiting;
         std::ptrdiff_t longest = 0;
         std::uint64_t entry = 0;  // the last one with a need here
         // Writes when the last recorded one is done; none before, and kUnknown where the two do not agree.
@@ -83,7 +103,9 @@ private:
     };
     static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
-    void wait(Memory& memory, NeedPtr need);
+    // A new one. Those of launches that follow each other lie in one piece of memory: launches have many.
+    NeedPtr make(const Variable& of);
+    void wait(Memory& memory, const NeedPtr& need);
     std::vector<NeedPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
     void keep(std::span<const NeedPtr> needs);
     void count(Memory& memory);
@@ -100,23 +122,27 @@ private:
         Memory& of(const runtime::BufferPtr& buffer);  // made where it is not there yet
         void clear();
         std::size_t size() const { return count_; }
-        const Memory& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+        const Memory& operator[](std::size_t i) const { return (*blocks_[i / kBlock])[i % kBlock]; }
 
     private:
         static constexpr std::size_t kBlock = 32;
         std::size_t slot_of(const runtime::Buffer* buffer) const;
         void grow();
 
-        std::vector<std::unique_ptr<Memory[]>> blocks_;
+        std::vector<std::shared_ptr<std::array<Memory, kBlock>>> blocks_;
         std::size_t count_ = 0;
         std::vector<Memory*> slots_;  // a power of two, at most half of them taken
         int shift_ = 64;              // of a hash, to a slot
     };
 
+    static constexpr std::size_t kNeedsTogether = 16;
+    struct Needs;
+
     Memories memories_;
+    std::shared_ptr<Needs> needs_;  // where the next one is made
     std::uint64_t entry_ = 0;
-    bool may_overlap_ = false;    // two needs of this entry lie in one memory
-    std::vector<NeedPtr> added_;  // by this entry
+    bool may_overlap_ = false;        // two needs of this entry lie in one memory
+    std::vector<const Need*> added_;  // by this entry
     std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;  // by this entry, with what was expected
     Kept kept_;
 };
