@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import warp as wp
+from torch._subclasses.fake_tensor import FakeTensorMode
 from warp._interop.torch_memory import places_of_memory
 
 
@@ -29,7 +30,30 @@ def double_of(holder: Holder, y: wp.array[float]):
 
 
 def test_the_experiment_succeeds_with_this_pytorch():
-    assert places_of_memory() is not None
+    places = places_of_memory()
+    assert places is not None
+    # Also where the first tensor comes in one of these.
+    with torch.inference_mode(), FakeTensorMode(), torch.device("meta"):
+        assert places_of_memory() == places
+
+
+def test_negated_views_are_known_of_every_kind_of_tensor():
+    z = torch.randn(4, 3, dtype=torch.complex64)
+    negated = [z.conj().imag, z.conj().imag[1], z.conj().imag.as_strided((4,), (1,)), torch.ones(3)._neg_view()]
+    negated += [one.detach().requires_grad_(True) for one in negated]
+    for t in negated:
+        assert t.is_neg()
+        with pytest.raises(TypeError, match="negated numbers"):
+            wp.from_torch(t)
+    for t in [
+        z.real,
+        z.imag,
+        torch.view_as_real(z),
+        negated[0].clone(),
+        negated[0].resolve_neg(),
+        -negated[0].detach(),
+    ]:
+        assert wp.from_torch(t).numpy().tolist() == t.tolist()
 
 
 MOVES = {

@@ -300,8 +300,11 @@ KnownClass known_class(PyTypeObject* type) {
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type) { return known_class(type).api; }
 
 bool is_negated(nb::handle tensor) {
-    const PyCFunction question = known_class(Py_TYPE(tensor.ptr())).is_negated;
+    const KnownClass known = known_class(Py_TYPE(tensor.ptr()));
+    const PyCFunction question = known.is_negated;
     if (!question) return false;
+    if (known.is_torch)
+        if (const std::optional<bool> answer = known_negation(tensor)) return *answer;
     const nb::object answer = nb::steal(question(tensor.ptr(), nullptr));
     if (!answer.is_valid()) throw nb::python_error();
     return answer.ptr() == Py_True;

@@ -102,6 +102,8 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);
 // Whether a tensor is a view of torch that stands for the negated numbers of its memory, of which DLPack says nothing.
 bool is_negated(nb::handle tensor);
+// The same from the tensor's own words, in less time; nothing where it is not known where they are.
+std::optional<bool> known_negation(nb::handle tensor);
 // Whether it is a tensor of torch; false where its class does not say how to exchange tensors.
 bool is_torch_tensor(nb::handle object);
 

@@ -2,15 +2,17 @@
 // time: `t.set_()` and `t.data = ...` another storage, `t.resize_()` other bytes to the same storage, swap_tensors()
 // all of it. What an array shows would then be freed, so it looks whether its tensor has the memory still: in words of
 // the tensor, since asking PyTorch would cost more than a launch. Where these stand is found out by experiment
-// (python/warp/_interop/torch_memory.py); where the experiment fails nothing is watched.
+// (python/warp/_interop/torch_memory.py); where the experiment fails nothing is watched. Whether a tensor stands for
+// negated numbers is read in the same way, and asked where the experiment failed.
 #include "bindings/arrays/array_object.h"
 #include "bindings/interop/foreign.h"
 
 namespace weft::bindings {
 namespace {
 
-// In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage.
-using Places = std::array<std::int64_t, 4>;
+// In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage, of
+// the word of the tensor with the bit that says whether its numbers are negated; and that bit.
+using Places = std::array<std::uint64_t, 6>;
 
 const std::optional<Places>& places() {
     static std::optional<std::optional<Places>> found;  // guarded by the GIL
@@ -19,9 +21,9 @@ const std::optional<Places>& places() {
         const nb::object answer = function_of("warp._interop.torch_memory", function, "places_of_memory")();
         Py_XDECREF(function);
         found.emplace();
-        for (std::size_t i = 0; !answer.is_none() && i < 4; ++i) {
-            if (i == 0) found->emplace();
-            (**found)[i] = nb::cast<std::int64_t>(answer[i]);
+        if (!answer.is_none()) {
+            Places& made = found->emplace();
+            for (std::size_t i = 0; i < made.size(); ++i) made[i] = nb::cast<std::uint64_t>(answer[i]);
         }
     }
     return *found;
@@ -30,6 +32,13 @@ const std::optional<Places>& places() {
 const std::byte* word_at(const std::byte* place) { return *reinterpret_cast<const std::byte* const*>(place); }
 
 }  // namespace
+
+std::optional<bool> known_negation(nb::handle tensor) {
+    const std::optional<Places>& at = places();
+    if (!at) return std::nullopt;
+    const std::byte* const inner = word_at(reinterpret_cast<const std::byte*>(tensor.ptr()) + (*at)[0]);
+    return (*reinterpret_cast<const std::uint64_t*>(inner + (*at)[4]) & (*at)[5]) != 0;
+}
 
 void watch_memory(runtime::Array& array, nb::handle object) {
     if (!array.view.data || !is_torch_tensor(object)) return;
