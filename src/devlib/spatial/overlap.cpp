@@ -58,7 +58,37 @@ void next_capsule(Int32* result, const UInt64* object, const T* start, const T* 
                            });
 }
 
+// The root of a group; -1 where there is no such group.
+template <typename T>
+Int32 find_group(const Tree<T>& tree, Int32 group) {
+    Int32 first = 0, last = tree.group_count;
+    while (first < last) {
+        const Int32 middle = first + (last - first) / 2;
+        if (tree.groups[middle] < group)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < tree.group_count && tree.groups[first] == group ? tree.group_roots[first] : -1;
+}
+
+template <template <typename> typename Descriptor>
+void group_root(Int32* result, const UInt64* object, const Int32* group, UInt64 mask) {
+    for_each_lane(mask, [&](int lane) {
+        const Tree<double> tree = tree_of<double, Descriptor>(object[lane]);
+        result[lane] = tree.node_count > 0 ? find_group(tree, group[lane])
+                                           : find_group(tree_of<float, Descriptor>(object[lane]), group[lane]);
+    });
+}
+
 }  // namespace
+
+WEFT_LIBRARY(weft_lib_bvh_group_root)(Int32* result, const UInt64* of, const Int32* group, UInt64 mask, Int32) {
+    group_root<BvhDescriptor>(result, of, group, mask);
+}
+WEFT_LIBRARY(weft_lib_mesh_group_root)(Int32* result, const UInt64* of, const Int32* group, UInt64 mask, Int32) {
+    group_root<MeshDescriptor>(result, of, group, mask);
+}
 
 #define WEFT_DEFINE_BOTH(T, type, object, Descriptor)                                                           \
     WEFT_LIBRARY(weft_lib_##object##_next_box_##type)(Int32 * result, const UInt64* of, const T* lower,         \

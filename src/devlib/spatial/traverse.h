@@ -11,6 +11,20 @@
 
 namespace weft::devlib {
 
+template <typename T>
+WideMask<T> slots() {
+    return {0, 1, 2, 3, 4, 5, 6, 7};
+}
+
+// Asks for the memory of what will probably be next.
+template <typename T>
+void prefetch(const Tree<T>& tree, Int32 child) {
+    constexpr int kLines = sizeof(TriangleBlock<T>) / 64;
+    const char* const at = child >= 0 ? reinterpret_cast<const char*>(tree.nodes + child)
+                                      : reinterpret_cast<const char*>(tree.triangles + (-1 - child));
+    for (int line = 0; line < kLines; ++line) __builtin_prefetch(at + 64 * line);
+}
+
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
 void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     struct Entry {
@@ -30,30 +44,37 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
                 found &= found - 1;
                 current = node.child[first];
                 if (found == 0) continue;
-                // The nearest child is next; the others wait, the farthest lowest in the stack.
-                T nearest = entry[first];
-                const int bottom = size;
-                for (; found != 0; found &= found - 1) {
-                    const int other = lowest_bit(found);
-                    Entry added{entry[other], node.child[other]};
-                    if (kOrdered) {
-                        if (added.entry < nearest) {
-                            const Entry passed{nearest, current};
-                            nearest = added.entry, current = added.node;
-                            added = passed;
-                        }
-                        int at = size;
-                        for (; at > bottom && stack[at - 1].entry < added.entry; --at) stack[at] = stack[at - 1];
-                        stack[at] = added;
-                        ++size;
-                    } else {
-                        stack[size++] = added;
+                if ((found & (found - 1)) == 0) {
+                    const int second = lowest_bit(found);
+                    const bool is_nearer = kOrdered && entry[second] < entry[first];
+                    stack[size++] = {entry[is_nearer ? first : second], node.child[is_nearer ? first : second]};
+                    if (is_nearer) current = node.child[second];
+                    continue;
+                }
+                // The others wait, the nearest on top of the stack: sorted without branches, each goes to the place
+                // that the number of nearer ones says. Of equal ones that with the lower slot is nearer.
+                found |= 1u << first;
+                const int last = size + __builtin_popcount(found) - 1;
+                WideMask<T> nearer = 0;
+                if (kOrdered) {
+                    for (unsigned rest = found; rest != 0; rest &= rest - 1) {
+                        const int other = lowest_bit(rest);
+                        const Wide<T> key = entry[other];
+                        nearer -= (key < entry) | ((key == entry) & (slots<T>() > other));
                     }
                 }
+                for (unsigned rest = found; rest != 0; rest &= rest - 1) {
+                    const int slot = lowest_bit(rest);
+                    const int at = kOrdered ? last - int(nearer[slot]) : size++;
+                    stack[at] = {entry[slot], node.child[slot]};
+                }
+                size = last;
+                current = stack[last].node;
                 continue;
             }
-        } else if (visitor.leaf(-1 - current)) {
-            return;
+        } else {
+            if (size > 0) prefetch(tree, stack[size - 1].node);
+            if (visitor.leaf(-1 - current)) return;
         }
         do {
             if (size == 0) return;

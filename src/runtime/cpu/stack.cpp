@@ -21,7 +21,7 @@ struct Free {
     void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{kAlignment}); }
 };
 
-struct Block {
+struct StackBlock {
     std::unique_ptr<std::byte, Free> memory;
     std::int64_t size = 0, used = 0;
 };
@@ -35,7 +35,7 @@ public:
             ++current_;
         }
         if (current_ == blocks_.size()) add(size);
-        Block& block = blocks_[current_];
+        StackBlock& block = blocks_[current_];
         std::byte* memory = block.memory.get() + block.used;
         block.used += size;
         return memory;
@@ -65,7 +65,7 @@ public:
 private:
     void add(std::int64_t size) {
         const std::int64_t twice = blocks_.empty() ? kFirstBlock : 2 * blocks_.back().size;
-        Block block;
+        StackBlock block;
         block.size = std::max(size, twice);
         is_large_ |= block.size >= kMostKept;
         auto* memory = ::operator new(static_cast<std::size_t>(block.size), std::align_val_t{kAlignment});
@@ -74,7 +74,7 @@ private:
         current_ = blocks_.size() - 1;
     }
 
-    std::vector<Block> blocks_;
+    std::vector<StackBlock> blocks_;
     std::size_t current_ = 0;
     bool is_large_ = false;  // there may be more than an idle worker keeps
 };

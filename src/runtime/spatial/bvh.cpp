@@ -5,10 +5,6 @@
 
 namespace weft::runtime::spatial {
 
-namespace {
-constexpr const char* kApi = "Bvh()";
-}
-
 struct Bvh::Contents {
     virtual ~Contents() = default;
     virtual void refit(const Array& lowers, const Array& uppers) = 0;
@@ -37,15 +33,15 @@ struct Bvh::ContentsOf final : Bvh::Contents {
 
 Bvh::Bvh(const Array& lowers, const Array& uppers, const TreeOptions& options, const std::optional<Array>& groups)
     : lowers_(lowers), uppers_(uppers), groups_(groups) {
-    require_points(lowers, "lowers", kApi);
-    require_like(uppers, "uppers", lowers, "lowers", kApi);
+    require_points(lowers, "lowers", "Bvh()");
+    require_like(uppers, "uppers", lowers, "lowers", "Bvh()");
     contents_ = make(options);
 }
 
 Bvh::~Bvh() = default;
 
 std::shared_ptr<Bvh::Contents> Bvh::make(const TreeOptions& options) const {
-    const std::vector<std::int32_t> groups = read_groups(groups_, lowers_.size(), lowers_, "lowers", kApi);
+    const std::vector<std::int32_t> groups = read_groups(groups_, lowers_.size(), lowers_, "lowers", "Bvh()");
     const Array host_lowers = on_host(lowers_), host_uppers = on_host(uppers_);
     if (lowers_.dtype.scalar() == Scalar::f64)
         return std::make_shared<ContentsOf<double>>(lowers_, uppers_, host_lowers, host_uppers, options, groups);

@@ -13,13 +13,12 @@ namespace weft::runtime::spatial {
 
 namespace {
 
-constexpr const char* kApi = "Mesh()";
-constexpr std::int64_t kGrain = 1 << 16;
+constexpr const char* kMeshApi = "Mesh()";
 
 // The first index that is that of no point.
 void check_indices(std::span<const std::int32_t> indices, std::int64_t point_count) {
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
-    for_ranges(static_cast<std::int64_t>(indices.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(static_cast<std::int64_t>(indices.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int32_t index = indices[static_cast<std::size_t>(i)];
             if (index >= 0 && index < point_count) continue;
@@ -31,7 +30,7 @@ void check_indices(std::span<const std::int32_t> indices, std::int64_t point_cou
     });
     const std::int64_t at = first.load();
     if (at == std::numeric_limits<std::int64_t>::max()) return;
-    throw UsageError(kApi,
+    throw UsageError(kMeshApi,
                      "indices[" + std::to_string(at) + "] (corner " + std::to_string(at % 3) + " of face " +
                          std::to_string(at / 3) + ") is " + std::to_string(indices[static_cast<std::size_t>(at)]) +
                          ", and there are " + std::to_string(point_count) + " points: expected 0 <= index < " +
@@ -76,13 +75,13 @@ struct Mesh::ContentsOf final : Mesh::Contents {
 Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>& velocities,
            const MeshOptions& options, const std::optional<Array>& groups)
     : points_(points), indices_(indices), velocities_(velocities) {
-    require_points(points, "points", kApi);
-    require_integers(indices, "indices", points, "points", kApi);
-    if (velocities) require_like(*velocities, "velocities", points, "points", kApi);
+    require_points(points, "points", kMeshApi);
+    require_integers(indices, "indices", points, "points", kMeshApi);
+    if (velocities) require_like(*velocities, "velocities", points, "points", kMeshApi);
     if (indices.size() % 3 != 0)
-        throw UsageError(kApi, "indices: expected three for each face, got " + std::to_string(indices.size()),
+        throw UsageError(kMeshApi, "indices: expected three for each face, got " + std::to_string(indices.size()),
                          ErrorCategory::value);
-    const std::vector<std::int32_t> group_numbers = read_groups(groups, face_count(), points, "points", kApi);
+    const std::vector<std::int32_t> group_numbers = read_groups(groups, face_count(), points, "points", kMeshApi);
     const Array host_points = on_host(points), host_indices = on_host(indices);
     const std::span corners(static_cast<const std::int32_t*>(host_indices.view.data),
                             static_cast<std::size_t>(host_indices.size()));

@@ -197,7 +197,16 @@ Range<T> Splitter<T>::everything() {
 
 template <typename T>
 std::vector<Range<T>> Splitter<T>::group_ranges(std::vector<std::int32_t>& groups) {
-    std::ranges::stable_sort(lists_[0], {}, &BuildItem<T>::group);
+    std::vector<std::int32_t> order(lists_[0].size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {},
+                      [&](std::int32_t i) { return std::pair(lists_[0][static_cast<std::size_t>(i)].group, i); });
+    std::vector<BuildItem<T>> sorted(order.size());
+    for_ranges(count_, kChunk, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            sorted[i] = lists_[0][static_cast<std::size_t>(order[i])];
+    });
+    lists_[0].swap(sorted);
     std::vector<Range<T>> ranges;
     for (std::int32_t begin = 0; begin < count_;) {
         Range<T> range;

@@ -14,7 +14,7 @@ namespace {
 using devlib::kWidth;
 using devlib::Node;
 
-constexpr std::int64_t kGrain = 4096;
+constexpr std::int64_t kItemGrain = 4096;
 
 // Coordinates beyond this count as this when items are put in order, so that areas stay finite.
 template <typename T>
@@ -24,7 +24,7 @@ template <typename T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 template <typename T>
-bool is_finite(T value) {
+bool is_number(T value) {
     return value - value == 0;
 }
 
@@ -53,7 +53,7 @@ std::vector<BuildItem<T>> make_items(std::int64_t count, std::span<const std::in
     std::vector<BuildItem<T>> items(static_cast<std::size_t>(count));
     std::vector<std::int32_t> lost;
     std::mutex mutex;
-    for_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(count, kItemGrain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             BuildItem<T>& item = items[static_cast<std::size_t>(i)];
             item.item = static_cast<std::int32_t>(i);
@@ -99,7 +99,7 @@ void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOpti
     Topology topology = build_topology(std::move(items), options, has_groups);
     const auto node_count = static_cast<std::int64_t>(topology.nodes.size());
     nodes_ = TreeBuffer<Node<T>>(node_count);
-    for_ranges(node_count, kGrain / 16, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(node_count, kItemGrain / 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const TreeNode& from = topology.nodes[static_cast<std::size_t>(i)];
             Node<T>& node = nodes_[i];
@@ -111,7 +111,7 @@ void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOpti
         }
     });
     blocks_ = TreeBuffer<Block<T>>(static_cast<std::int64_t>(topology.leaves.size()));
-    for_ranges(blocks_.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(blocks_.size(), kItemGrain / 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const TreeLeaf leaf = topology.leaves[static_cast<std::size_t>(i)];
             for (int lane = 0; lane < kWidth; ++lane)
@@ -184,7 +184,7 @@ TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> in
         for (int axis = 0; axis < 3; ++axis) {
             lower[axis] = std::min({a[axis], b[axis], c[axis]});
             upper[axis] = std::max({a[axis], b[axis], c[axis]});
-            finite = finite && is_finite(a[axis]) && is_finite(b[axis]) && is_finite(c[axis]);
+            finite = finite && is_number(a[axis]) && is_number(b[axis]) && is_number(c[axis]);
         }
         return finite;
     });
@@ -195,7 +195,7 @@ TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> in
     }
     auto& blocks = this->blocks_;
     corners_ = TreeBuffer<std::int32_t>(blocks.size() * 3 * kWidth);
-    for_ranges(blocks.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(blocks.size(), kItemGrain / 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i)
             for (int corner = 0; corner < 3; ++corner)
                 for (int lane = 0; lane < kWidth; ++lane) {
@@ -285,7 +285,7 @@ void TriangleTree<T>::sum_up(std::int32_t number) {
                     const int j = (i + 1) % 3, k = (i + 2) % 3;
                     n[i] = (ab[j] * ac[k] - ab[k] * ac[j]) / 2;
                 }
-                if (is_finite(n[0] + n[1] + n[2])) add(n, x);
+                if (is_number(n[0] + n[1] + n[2])) add(n, x);
             }
         }
         for (int i = 0; i < 3; ++i) moments.normal[i][slot] = static_cast<T>(normal[i]);

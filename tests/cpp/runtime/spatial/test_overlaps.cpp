@@ -50,6 +50,15 @@ public:
     Vec lower(std::int32_t i) const { return as_vec(&lowers_[static_cast<std::size_t>(3 * i)]); }
     Vec upper(std::int32_t i) const { return as_vec(&uppers_[static_cast<std::size_t>(3 * i)]); }
     std::int32_t count() const { return static_cast<std::int32_t>(lowers_.size() / 3); }
+    std::int32_t group_root(int level, std::int32_t group) const {
+        auto* const find =
+            reinterpret_cast<void (*)(std::int32_t*, const std::uint64_t*, const std::int32_t*, std::uint64_t,
+                                      std::int32_t)>(find_library_function("weft_lib_bvh_group_root", level));
+        const auto address = reinterpret_cast<std::uint64_t>(&descriptor_);
+        std::int32_t root = -7;
+        find(&root, &address, &group, 1, 1);
+        return root;
+    }
     const devlib::Tree<T>& tree() const { return descriptor_.tree; }
 
 private:
@@ -172,6 +181,8 @@ TYPED_TEST(Overlaps, of_a_group_are_its_items_alone) {
     for (int level = 0; level <= best_library_level(); ++level) {
         expect(boxes, boxes.all("box", level, -1, lower, upper), 0, how_far);
         for (int g = 0; g < boxes.tree().group_count; ++g) {
+            ASSERT_EQ(boxes.group_root(level, boxes.tree().groups[g]), boxes.tree().group_roots[g]);
+            ASSERT_EQ(boxes.group_root(level, boxes.tree().groups[g] + 1), -1);
             const std::vector<std::int32_t> found = boxes.all("box", level, boxes.tree().group_roots[g], lower, upper);
             EXPECT_FALSE(found.empty());
             expect(boxes, found, 0, how_far,
