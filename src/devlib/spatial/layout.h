@@ -11,6 +11,7 @@
 namespace weft::devlib {
 
 using Int32 = __INT32_TYPE__;
+using UInt32 = __UINT32_TYPE__;
 using Int64 = __INT64_TYPE__;
 using UInt64 = __UINT64_TYPE__;
 

@@ -39,7 +39,7 @@ void parity(Int32* result, const UInt64* mesh, const T* point, const Int32* samp
                 direction[1] += scale[lane] * spread_number<T>(i, 0.6710436067);
                 direction[2] += scale[lane] * spread_number<T>(i, 0.5497004779);
             }
-            const Ray<T> ray(tree, lane3(point, width, lane), direction);
+            Ray<T> ray(tree, lane3(point, width, lane), direction);
             CountTriangles<T> visitor{tree.triangles, ray, kInfinity<T>};
             if (ray.is_valid) traverse<false>(tree, ray, 0, visitor);
             inside += visitor.count & 1;

@@ -124,7 +124,7 @@ struct ClosestTriangle : LeastKey<T> {
     const TriangleBlock<T>* blocks;
     Vec<T> point;
 
-    bool leaf(Int32 block) {
+    bool leaf(Int32 block, UInt32) {
         this->offer(squared_distance(blocks[block], point), blocks[block].item, block);
         return false;
     }
@@ -136,7 +136,7 @@ struct FurthestTriangle : LeastKey<T> {
     const TriangleBlock<T>* blocks;
     Vec<T> point;
 
-    bool leaf(Int32 block) {
+    bool leaf(Int32 block, UInt32) {
         Wide<T> farthest = -1;
         for (int corner = 0; corner < 3; ++corner) {
             const Block3<T> to = seen_from(corners(blocks[block], corner), point);

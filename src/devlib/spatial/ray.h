@@ -14,17 +14,25 @@
 
 namespace weft::devlib {
 
+// What a ray is to triangles.
 template <typename T>
-struct Ray {
+struct Frame {
     Vec<T> origin;
+    int axes[3];  // the frame's x, y, z; z is the longest axis of the direction
+    T shear_x, shear_y, sign;
+};
+
+template <typename T>
+struct Ray : Frame<T> {
+    using Frame<T>::origin, Frame<T>::axes, Frame<T>::shear_x, Frame<T>::shear_y, Frame<T>::sign;
     Vec<T> inverse;  // of the direction, scaled so that its longest component is 1
     Vec<T> margin;   // of the boxes, as distance along the ray
     int near[3];     // the side of a box through which the ray enters: 0 lower, 1 upper
-    int axes[3];     // the frame's x, y, z; z is the longest axis of the direction
-    T shear_x, shear_y, sign, scale;
+    T scale;
     bool is_valid;  // finite, and with a direction
 
-    Ray(const Tree<T>& tree, Vec<T> start, Vec<T> direction) : origin(start) {
+    Ray(const Tree<T>& tree, Vec<T> start, Vec<T> direction) {
+        origin = start;
         const T lengths[3] = {absolute(direction[0]), absolute(direction[1]), absolute(direction[2])};
         int z = lengths[1] > lengths[0] ? 1 : 0;
         if (lengths[2] > lengths[z]) z = 2;
@@ -95,7 +103,7 @@ struct Crossing {
 
 // Which triangles of a block the ray crosses at 0 <= distance < limit.
 template <Edges kEdges, typename T>
-unsigned cross_triangles(const Ray<T>& ray, const TriangleBlock<T>& block, T limit, Crossing<T>& crossing) {
+unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T limit, Crossing<T>& crossing) {
     using V = Wide<T>;
     V x[3], y[3], z[3];
 #pragma clang loop unroll(full)
@@ -141,11 +149,11 @@ unsigned cross_triangles(const Ray<T>& ray, const TriangleBlock<T>& block, T lim
 template <typename T>
 struct NearestTriangle {
     const TriangleBlock<T>* blocks;
-    const Ray<T>& ray;
+    Frame<T> ray;
     T limit;
     Int32 face = -1;
 
-    bool leaf(Int32 number) {
+    bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
         Crossing<T> crossing;
         // One that is as near as the best counts if its number is smaller: the answer does not depend on the tree.
@@ -165,11 +173,11 @@ struct NearestTriangle {
 template <typename T>
 struct AnyTriangle {
     const TriangleBlock<T>* blocks;
-    const Ray<T>& ray;
+    Frame<T> ray;
     T limit;
     Int32 face = -1;
 
-    bool leaf(Int32 number) {
+    bool leaf(Int32 number, UInt32) {
         Crossing<T> crossing;
         const unsigned found = cross_triangles<Edges::inclusive>(ray, blocks[number], limit, crossing);
         if (found != 0) face = blocks[number].item[lowest_bit(found)];
@@ -180,11 +188,11 @@ struct AnyTriangle {
 template <typename T>
 struct CountTriangles {
     const TriangleBlock<T>* blocks;
-    const Ray<T>& ray;
+    Frame<T> ray;
     T limit;
     Int32 count = 0;
 
-    bool leaf(Int32 number) {
+    bool leaf(Int32 number, UInt32) {
         Crossing<T> crossing;
         count += __builtin_popcount(cross_triangles<Edges::exclusive>(ray, blocks[number], limit, crossing));
         return false;

@@ -56,7 +56,7 @@ struct SumNormals {
         return bits((wide(block.corner[corner][0]) == place[0]) & (wide(block.corner[corner][1]) == place[1]) &
                     (wide(block.corner[corner][2]) == place[2]));
     }
-    bool leaf(Int32 number) {
+    bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
         for (int corner = 0; corner < 3; ++corner) {
             unsigned lanes = at(block, corner, first);

@@ -4,7 +4,9 @@
 //   which
 //                                    they are looked at: the least first
 //   visitor.limit                    children with a greater entry are left out
-//   visitor.leaf(block number)       may lower the limit; true ends the query
+//   visitor.leaf(block, place)       may lower the limit; true ends the query. The place of a child is the number of
+//   its
+//                                    parent times kWidth, plus the slot
 #pragma once
 
 #include "devlib/spatial/simd.h"
@@ -29,26 +31,30 @@ template <bool kOrdered, typename T, typename Shape, typename Visitor>
 void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     struct Entry {
         T entry;
-        Int32 node;
+        UInt32 place;
     };
     Entry stack[kStackSize];
     int size = 0;
     Int32 current = root;
+    UInt32 place = 0;
+    const auto child_at = [&](UInt32 of) { return tree.nodes[of / kWidth].child[of % kWidth]; };
     while (true) {
         if (current >= 0) {
             const Node<T>& node = tree.nodes[current];
             Wide<T> entry;
             unsigned found = shape.enter(node, visitor.limit, entry);
             if (found != 0) {
+                const UInt32 here = UInt32(current) * kWidth;
                 const int first = lowest_bit(found);
                 found &= found - 1;
                 current = node.child[first];
+                place = here + first;
                 if (found == 0) continue;
                 if ((found & (found - 1)) == 0) {
                     const int second = lowest_bit(found);
                     const bool is_nearer = kOrdered && entry[second] < entry[first];
-                    stack[size++] = {entry[is_nearer ? first : second], node.child[is_nearer ? first : second]};
-                    if (is_nearer) current = node.child[second];
+                    stack[size++] = {entry[is_nearer ? first : second], here + (is_nearer ? first : second)};
+                    if (is_nearer) current = node.child[second], place = here + second;
                     continue;
                 }
                 // The others wait, the nearest on top of the stack: sorted without branches, each goes to the place
@@ -66,21 +72,23 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
                 for (unsigned rest = found; rest != 0; rest &= rest - 1) {
                     const int slot = lowest_bit(rest);
                     const int at = kOrdered ? last - int(nearer[slot]) : size++;
-                    stack[at] = {entry[slot], node.child[slot]};
+                    stack[at] = {entry[slot], here + slot};
                 }
                 size = last;
-                current = stack[last].node;
+                place = stack[last].place;
+                current = child_at(place);
                 continue;
             }
         } else {
-            if (size > 0) prefetch(tree, stack[size - 1].node);
-            if (visitor.leaf(-1 - current)) return;
+            if (size > 0) prefetch(tree, child_at(stack[size - 1].place));
+            if (visitor.leaf(-1 - current, place)) return;
         }
         do {
             if (size == 0) return;
             --size;
         } while (stack[size].entry > visitor.limit);
-        current = stack[size].node;
+        place = stack[size].place;
+        current = child_at(place);
     }
 }
 

@@ -66,7 +66,7 @@ struct NearTriangles {
     T limit = 0;
     Wide<T> sum = 0;
 
-    bool leaf(Int32 number) {
+    bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
         const Block3<T> a = seen_from(corners(block, 0), point), b = seen_from(corners(block, 1), point),
                         c = seen_from(corners(block, 2), point);

@@ -1,6 +1,8 @@
 // Rays through meshes, at every level of processors: compared with all triangles, one by one, in f64.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/geometry.h"
 
@@ -24,6 +26,25 @@ public:
     }
     std::int32_t count(int level, const T (&start)[3], const T (&direction)[3]) const {
         return call("count", level, start, direction, nullptr);
+    }
+
+    // Of many lanes at once, x y z after each other.
+    std::vector<std::int32_t> together(const char* what, int level, const std::vector<T>& starts,
+                                       const std::vector<T>& directions, const std::vector<T>& limits,
+                                       std::uint64_t mask) const {
+        const std::string name = std::string("weft_lib_mesh_ray_") + what + (sizeof(T) == 4 ? "_f32" : "_f64");
+        auto* const function = reinterpret_cast<void (*)(std::int32_t*, const std::uint64_t*, const T*, const T*,
+                                                         const T*, const std::int32_t*, std::uint64_t, std::int32_t)>(
+            find_library_function(name, level));
+        const std::size_t width = limits.size();
+        // Lanes that are off have no object and no root.
+        std::vector<std::uint64_t> meshes(width, 1);
+        std::vector<std::int32_t> roots(width, 1 << 30), result(width, -2);
+        for (std::size_t lane = 0; lane < width; ++lane)
+            if (mask >> lane & 1) meshes[lane] = reinterpret_cast<std::uint64_t>(&descriptor_), roots[lane] = -1;
+        function(result.data(), meshes.data(), starts.data(), directions.data(), limits.data(), roots.data(), mask,
+                 static_cast<std::int32_t>(width));
+        return result;
     }
 
 private:
@@ -204,6 +225,59 @@ TYPED_TEST(Rays, find_the_same_in_trees_of_every_method_and_leaf_size) {
                 });
             }
     }
+}
+
+TYPED_TEST(Rays, of_neighbouring_lanes_hit_what_they_hit_alone) {
+    using T = TypeParam;
+    Random random(31);
+    int hits = 0, misses = 0;
+    for (const TestMesh<T>& mesh : test_meshes<T>()) {
+        SCOPED_TRACE(mesh.name);
+        const Traced<T> traced(mesh, {});
+        for (int i = 0; i < 120; ++i) {
+            const std::size_t width = std::array<std::size_t, 7>{1, 4, 8, 16, 24, 32, 64}[random() % 7];
+            // From one place or from places beside each other, into directions that are nearly the same or are not.
+            const double origins = std::array<double, 3>{0, 0.01, 0.5}[random() % 3] * mesh.size;
+            const double directions = std::array<double, 4>{1e-3, 0.02, 0.05, 1}[random() % 4];
+            Vec start, towards;
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                start[axis] = mesh.middle[axis] + mesh.size * uniform(random, -2, 2);
+                towards[axis] = mesh.middle[axis] + mesh.size * uniform(random, -0.7, 0.7) - start[axis];
+                if (random() % 4 == 0) towards[axis] = 0;
+            }
+            std::vector<T> starts(3 * width), ways(3 * width), limits(width);
+            for (std::size_t lane = 0; lane < width; ++lane) {
+                limits[lane] =
+                    random() % 4 ? std::numeric_limits<T>::infinity() : static_cast<T>(uniform(random, 0, 2));
+                for (std::size_t axis = 0; axis < 3; ++axis) {
+                    starts[axis * width + lane] = static_cast<T>(start[axis] + origins * uniform(random, -1, 1));
+                    ways[axis * width + lane] =
+                        static_cast<T>(towards[axis] + directions * length(towards) * uniform(random, -1, 1));
+                }
+            }
+            const std::uint64_t all = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+            const std::uint64_t mask = random() % 2 ? all : all & random();
+            for (std::size_t lane = 0; lane < width; ++lane)
+                if (!(mask >> lane & 1)) starts[lane] = limits[lane] = std::numeric_limits<T>::quiet_NaN();
+            for (int level = 0; level <= best_library_level(); ++level) {
+                const auto nearest = traced.together("nearest", level, starts, ways, limits, mask);
+                const auto any = traced.together("any", level, starts, ways, limits, mask);
+                for (std::size_t lane = 0; lane < width; ++lane) {
+                    if (!(mask >> lane & 1)) {
+                        ASSERT_EQ(nearest[lane], -2);
+                        continue;
+                    }
+                    const T from[3] = {starts[lane], starts[width + lane], starts[2 * width + lane]};
+                    const T way[3] = {ways[lane], ways[width + lane], ways[2 * width + lane]};
+                    ASSERT_EQ(nearest[lane], traced.nearest(level, from, way, limits[lane]));
+                    ASSERT_EQ(any[lane] >= 0, nearest[lane] >= 0);
+                    ++(nearest[lane] >= 0 ? hits : misses);
+                }
+            }
+        }
+    }
+    EXPECT_GT(hits, 3000);
+    EXPECT_GT(misses, 3000);
 }
 
 TYPED_TEST(Rays, that_are_no_rays_hit_nothing) {
