@@ -234,11 +234,11 @@ TYPED_TEST(Rays, of_neighbouring_lanes_hit_what_they_hit_alone) {
     for (const TestMesh<T>& mesh : test_meshes<T>()) {
         SCOPED_TRACE(mesh.name);
         const Traced<T> traced(mesh, {});
-        for (int i = 0; i < 120; ++i) {
+        for (int i = 0; i < 400; ++i) {
             const std::size_t width = std::array<std::size_t, 7>{1, 4, 8, 16, 24, 32, 64}[random() % 7];
             // From one place or from places beside each other, into directions that are nearly the same or are not.
-            const double origins = std::array<double, 3>{0, 0.01, 0.5}[random() % 3] * mesh.size;
-            const double directions = std::array<double, 4>{1e-3, 0.02, 0.05, 1}[random() % 4];
+            const double origins = std::array<double, 4>{0, 0.01, 0.015, 0.5}[random() % 4] * mesh.size;
+            const double directions = std::array<double, 5>{0, 1e-4, 0.02, 0.05, 1}[random() % 5];
             Vec start, towards;
             for (std::size_t axis = 0; axis < 3; ++axis) {
                 start[axis] = mesh.middle[axis] + mesh.size * uniform(random, -2, 2);
