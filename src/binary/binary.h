@@ -39,6 +39,7 @@ struct CpuEntry {
     std::int32_t boundary = 0;
     double cost = 0.0;            // estimated nanoseconds of one thread, for the grain size of launches
     bool has_atomics = false;     // that other launches may use the memory of
+    bool finds_objects = false;   // by their ids: meshes, grids, volumes
     bool ordered = false;         // what it leaves in memory depends on the order in which atomics arrive
     double cost_exclusive = 0.0;  // the same where LaunchContext::exclusive; 0 where that makes no difference
 

@@ -31,14 +31,15 @@ public:
         write(target.features);
     }
     void write(const ParameterEffects& effects) {
-        const auto [reads, writes, writes_itself, writes_within, keeps] = effects;
-        for (const bool flag : {reads, writes, writes_itself, writes_within, keeps}) write(flag);
+        const auto [reads, writes, writes_itself, writes_within, names_objects, keeps] = effects;
+        for (const bool flag : {reads, writes, writes_itself, writes_within, names_objects, keeps}) write(flag);
     }
     void write(const CpuEntry& entry) {
         write(entry.lanes);
         write(entry.boundary);
         write(entry.cost);
         write(entry.has_atomics);
+        write(entry.finds_objects);
         write(entry.ordered);
         write(entry.cost_exclusive);
     }
@@ -72,14 +73,15 @@ public:
         read(target.features);
     }
     void read(ParameterEffects& effects) {
-        auto& [reads, writes, writes_itself, writes_within, keeps] = effects;
-        for (bool* flag : {&reads, &writes, &writes_itself, &writes_within, &keeps}) read(*flag);
+        auto& [reads, writes, writes_itself, writes_within, names_objects, keeps] = effects;
+        for (bool* flag : {&reads, &writes, &writes_itself, &writes_within, &names_objects, &keeps}) read(*flag);
     }
     void read(CpuEntry& entry) {
         read(entry.lanes);
         read(entry.boundary);
         read(entry.cost);
         read(entry.has_atomics);
+        read(entry.finds_objects);
         read(entry.ordered);
         read(entry.cost_exclusive);
     }

@@ -15,7 +15,7 @@ std::shared_ptr<const ir::LibraryFunction> library_function(const std::string& n
     function->symbol = "weft_lib_" + name + type;
     function->adjoint = "weft_lib_" + name + "_adjoint" + type;
     function->tangent = "weft_lib_" + name + "_tangent" + type;
-    function->in_lanes = true;
+    function->form = ir::LibraryFunction::Form::lanes;
     return function;
 }
 

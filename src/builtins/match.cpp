@@ -264,6 +264,8 @@ private:
                 return type.is(Kind::quaternion) && unify(p.scalar, type.scalar());
             case Shape::transform:
                 return type.is(Kind::transform) && unify(p.scalar, type.scalar());
+            case Shape::structure:
+                return type == p.type;
             case Shape::array:
                 return type.is_array() && unify(p.sizes[0], type.ndim()) && unify(p.parts[0], type.element());
             case Shape::any:
@@ -337,6 +339,8 @@ private:
             }
             case Shape::tuple:
                 return Type::tuple(std::move(parts));
+            case Shape::structure:
+                return p.type;
             case Shape::array:
                 return Type::array(parts[0], sizes[0]);
             case Shape::static_int:

@@ -33,6 +33,7 @@ struct Pattern {
         matrix,
         quaternion,
         transform,
+        structure,
         array,
         any,
         string,
@@ -44,6 +45,7 @@ struct Pattern {
     std::vector<SizePattern> sizes;  // vector length; matrix rows and columns; array dimensions
     std::string variable;            // any: "T"
     std::vector<Pattern> parts;      // array element; tuple elements
+    Type type;                       // structure
 };
 
 struct ParsedSignature {

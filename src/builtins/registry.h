@@ -10,6 +10,7 @@
 //   int32 ...    that scalar
 //   Vec[n,S]     vector of any length n;  Vec[3,F] of length 3.   Mat[r,c,S], Mat[n,n,F], Mat[3,3,F].
 //   Quat[F]  Transform[F]
+//   HashGridQuery ...   a struct of types/objects.h
 //   Array[T,d]   array of any element type T (or of a pattern: Array[S,1], Array[Vec[n,S],2]) and d dimensions
 //   T U          any value type; agreeing where repeated
 //   string       text known at compile time

@@ -9,6 +9,7 @@
 
 #include "builtins/pattern.h"
 #include "support/error.h"
+#include "types/objects.h"
 
 namespace weft::builtins {
 
@@ -122,6 +123,9 @@ private:
         } else if (is_static_type_parameter(name)) {
             pattern.shape = Shape::any;
             pattern.variable = name;
+        } else if (const KnownStruct* known = find_known_struct(name)) {
+            pattern.shape = Shape::structure;
+            pattern.type = known->type();
         } else {
             at_ = start;
             pattern.shape = Shape::scalar;

@@ -53,6 +53,9 @@ struct Lowered {
     std::vector<NativeFunction> natives;  // functions in C++ that the kernels call by binary/binary.h's native_symbol()
 };
 
+// Attribute of a function of the device library that the runtime has, compiled for the processor it runs on.
+inline constexpr char kOfRuntime[] = "weft-of-runtime";
+
 // Attribute of a kernel's function: how many of its loops are those over its threads.
 inline constexpr char kThreadLoops[] = "weft-thread-loops";
 

@@ -171,6 +171,20 @@ void Emitter::emit_array_at(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
+// The same for all lanes, mostly; otherwise each lane asks.
+void Emitter::emit_object(const Operation& operation) {
+    finds_objects_ = true;
+    Leaf& id = leaf(operation.operands[0]);
+    const std::int64_t kind = operation.ints[0];
+    if (!id.varying()) return set(operation.result(), Leaf::of_scalar(find_object(id.scalar, kind)));
+    llvm::Value* ids = vector(id);
+    llvm::Value* nothing = llvm::Constant::getNullValue(ids->getType());
+    set(operation.result(), Leaf::of_vector(for_each_active_lane(nothing, [&](llvm::Value* lane, llvm::Value* found) {
+            llvm::Value* address = find_object(builder_.CreateExtractElement(ids, lane), kind);
+            return builder_.CreateInsertElement(found, address, lane);
+        })));
+}
+
 // The extents that operands from `first` on are, and the strides of packed elements.
 void Emitter::append_extents(LaneValue& array, const Operation& operation, std::size_t first) {
     for (std::size_t i = first; i < operation.operands.size(); ++i) {

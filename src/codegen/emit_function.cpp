@@ -147,6 +147,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_stack(operation);
         case Op::array_at:
             return emit_array_at(operation);
+        case Op::object:
+            return emit_object(operation);
         case Op::overlay:
             return emit_overlay(operation);
 #define WEFT_CLASS_atomic(id) case Op::id:

@@ -1,7 +1,8 @@
 // Calls of library functions (ir::LibraryFunction).
 //
 // A function of the device library that runs in lanes gets each operand and the result by a pointer to their
-// components, each in all lanes (devlib/lanes.h). Inlined, nothing of that is left.
+// components, each in all lanes (devlib/lanes.h). Inlined, nothing of that is left. One that takes a mask gets that,
+// and the number of lanes, behind them (devlib/masked.h).
 //
 // Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an
 // array as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a
@@ -15,10 +16,13 @@ namespace weft::codegen {
 using ir::Operation;
 
 void Emitter::emit_call_library(const Operation& operation) {
-    operation.library->in_lanes ? emit_call_in_lanes(operation) : emit_call_for_each_lane(operation);
+    using Form = ir::LibraryFunction::Form;
+    finds_objects_ |= operation.library->reaches_memory();
+    operation.library->form == Form::each_lane ? emit_call_for_each_lane(operation) : emit_call_in_lanes(operation);
 }
 
 void Emitter::emit_call_in_lanes(const Operation& operation) {
+    const bool is_masked = operation.library->form == ir::LibraryFunction::Form::masked;
     bool is_uniform = operation.library->is_uniform;
     for (const ir::Value* operand : operation.operands)
         for (const Leaf& leaf : value(operand).leaves) is_uniform &= leaf.uniform();
@@ -32,10 +36,11 @@ void Emitter::emit_call_in_lanes(const Operation& operation) {
     };
     const auto alignment = [&](const LeafType& leaf) { return llvm::Align(static_cast<std::uint64_t>(size_of(leaf))); };
 
-    const Type type = operation.result()->type;
+    const Type type = operation.results.empty() ? Type::none() : operation.result()->type;
     const std::vector<LeafType> results = leaf_types(type);
-    llvm::Value* result = room(results);
-    llvm::SmallVector<llvm::Value*, 12> arguments{result};
+    llvm::Value* result = results.empty() ? nullptr : room(results);
+    llvm::SmallVector<llvm::Value*, 12> arguments;
+    if (result) arguments.push_back(result);
     for (const ir::Value* operand : operation.operands) {
         const std::vector<LeafType> leaves = leaf_types(operand->type);
         llvm::Value* slot = room(leaves);
@@ -46,12 +51,25 @@ void Emitter::emit_call_in_lanes(const Operation& operation) {
         }
         arguments.push_back(slot);
     }
-    const std::string symbol = operation.library->symbol + "_w" + std::to_string(width);
-    const llvm::SmallVector<llvm::Type*, 12> parameters(arguments.size(), builder_.getPtrTy());
+    llvm::SmallVector<llvm::Type*, 12> parameters(arguments.size(), builder_.getPtrTy());
+    std::string symbol = operation.library->symbol;
+    if (is_masked) {
+        llvm::Value* active = width == 1 ? nullptr : active_lanes();
+        llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(width));
+        arguments.push_back(
+            active ? builder_.CreateZExtOrTrunc(builder_.CreateBitCast(active, bits), builder_.getInt64Ty()) : i64(1));
+        arguments.push_back(builder_.getInt32(static_cast<std::uint32_t>(width)));
+        parameters.append({builder_.getInt64Ty(), builder_.getInt32Ty()});
+    } else {
+        symbol += "_w" + std::to_string(width);
+    }
     llvm::FunctionCallee callee =
         module_.getOrInsertFunction(symbol, llvm::FunctionType::get(builder_.getVoidTy(), parameters, false));
-    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    auto* const function = llvm::cast<llvm::Function>(callee.getCallee());
+    function->setDoesNotThrow();
+    if (is_masked) function->addFnAttr(kOfRuntime);
     builder_.CreateCall(callee, arguments);
+    if (!result) return;
 
     LaneValue whole{type, {}, {}};
     for (std::size_t l = 0; l < results.size(); ++l) {

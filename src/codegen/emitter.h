@@ -57,7 +57,7 @@ struct Callees {
     bool may_get_null = false;
     bool may_leave(const ir::Function& function) const;
     std::vector<const ir::Operation*> checked;  // by them: one for each check
-    bool have_atomics = false;
+    bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
 };
 
@@ -70,6 +70,7 @@ public:
     llvm::Function* declare_callee(const std::string& symbol);
     void emit_callee(llvm::Function* callee);
     bool has_atomics() const { return has_atomics_; }
+    bool finds_objects() const { return finds_objects_; }
     // The operation of each check that was emitted, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
@@ -266,6 +267,7 @@ protected:
     void set_stack(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
     void emit_address(const ir::Operation& operation);
     void emit_array_at(const ir::Operation& operation);
+    void emit_object(const ir::Operation& operation);
     void emit_overlay(const ir::Operation& operation);
     void append_extents(LaneValue& array, const ir::Operation& operation, std::size_t first);
     void append_packed_strides(LaneValue& array, Leaf last);
@@ -362,7 +364,7 @@ protected:
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
-    bool has_stacks_ = false, has_atomics_ = false;
+    bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
 
     std::unordered_map<const ir::Value*, LaneValue> values_;
     const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused

@@ -50,6 +50,7 @@ void lower_callees(const transform::ModulePlan& plans, TargetCodegen& target, Ca
         Emitter& emitter = *emitters[at++];
         emitter.emit_callee(callees.functions.at(plan.function));
         callees.have_atomics |= emitter.has_atomics();
+        callees.find_objects |= emitter.finds_objects();
     }
 }
 

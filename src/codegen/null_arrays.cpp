@@ -8,11 +8,23 @@
 // Debug builds check every access by themselves (emit_outside.cpp).
 #include "codegen/emitter.h"
 #include "ir/typing.h"
+#include "transform/analysis/memory.h"
+#include "types/objects.h"
 
 namespace weft::codegen {
 
 using ir::Op;
 using ir::Operation;
+
+namespace {
+
+// Whether it is an array that the runtime has made: it is there, or has no elements. A mesh has arrays of the user's.
+bool is_of_runtime(const ir::Value* array) {
+    const Operation* object = transform::object_behind(array);
+    return object && object->ints[0] != static_cast<std::int64_t>(ObjectKind::mesh);
+}
+
+}  // namespace
 
 bool Emitter::may_be_null(const ir::Value* root) const {
     const ir::Value* origin = ir::origin_of(root);
@@ -23,6 +35,7 @@ bool Emitter::may_be_null(const ir::Value* root) const {
         case Op::stack:
             return false;
         case Op::load:
+            return !is_of_runtime(origin);
         case Op::null:
         case Op::array_at:
             return true;

@@ -75,6 +75,9 @@ protected:
     virtual void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) = 0;
     virtual void report_print(llvm::Value* format, Values arguments) = 0;
 
+    // The address of an object's descriptor, as a number (ir::Op::object).
+    virtual llvm::Value* find_object(llvm::Value* id, std::int64_t kind) = 0;
+
     // ---- atomics ----
     // Between whom they hold.
     virtual llvm::SyncScope::ID atomic_scope() const { return llvm::SyncScope::System; }

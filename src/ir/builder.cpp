@@ -220,6 +220,10 @@ Value* Builder::array_at(Type array, Value* address, std::vector<Value*> extents
     return simple(*this, Op::array_at, joined(address, extents), array);
 }
 
+Value* Builder::object(ObjectKind kind, Value* id) {
+    return simple(*this, Op::object, {id}, {}, {static_cast<std::int64_t>(kind)});
+}
+
 Value* Builder::atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values) {
     WEFT_CHECK(is_atomic(op), std::string("operation '") + op_name(op) + "' is no atomic");
     return simple(*this, op, joined(array, indices, values));

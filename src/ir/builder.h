@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "types/objects.h"
 
 namespace weft::ir {
 
@@ -78,6 +79,7 @@ public:
     Value* loaded(Value* array, std::vector<Value*> indices, Value* value);
     Value* address(Value* array);
     Value* array_at(Type array, Value* address, std::vector<Value*> extents);
+    Value* object(ObjectKind kind, Value* id);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);
 
     // ---- control. The caller fills the regions (with Inside) and ends each with yield(). ----

@@ -113,6 +113,11 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
         } else if (is_atomic(operation.op)) {
             mark(*operation.operands[0], true, true, false);
             if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
+        } else if (operation.op == Op::object) {
+            for (const std::size_t parameter : parameters_behind(function, *operation.operands[0])) {
+                result[parameter].reads = true;
+                result[parameter].names_objects = true;
+            }
         } else if (operation.op == Op::call_library) {
             mark_library(operation);
             for (const Value* operand : operation.operands) {

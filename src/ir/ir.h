@@ -116,7 +116,9 @@ struct LibraryFunction {
     std::string adjoint = {}, tangent = {};  // symbols; empty: the derivative is not known
     // Numbers of the operands through which it reaches memory: arrays, and handles of what the runtime has built.
     std::vector<int> reads = {}, writes = {};
-    bool in_lanes = false;   // devlib/lanes.h: one function for each number of lanes; otherwise one thread at a time
+    // each_lane: called for one thread after the other. lanes (devlib/lanes.h): one function for each number of lanes,
+    // which computes all of them. masked (devlib/masked.h): one function for any number, which is told the active ones.
+    enum class Form : std::uint8_t { each_lane, lanes, masked } form = Form::each_lane;
     bool is_uniform = true;  // where its operands are the same in all lanes, the result is
 
     bool reaches_memory() const { return !reads.empty() || !writes.empty(); }

@@ -188,7 +188,8 @@ private:
         const auto numbers = [&](const char* word, std::vector<int>& operands) {
             while (accept_word(word)) operands.push_back(static_cast<int>(integer()));
         };
-        function.in_lanes = accept_word("lanes");
+        if (accept_word("lanes")) function.form = LibraryFunction::Form::lanes;
+        if (accept_word("masked")) function.form = LibraryFunction::Form::masked;
         function.is_uniform = !accept_word("varying");
         numbers("reads", function.reads);
         numbers("writes", function.writes);

@@ -161,7 +161,8 @@ private:
 
     // What is not said of a function is as ir.h has it.
     void library(const LibraryFunction& function) {
-        if (function.in_lanes) out_ += " lanes";
+        if (function.form == LibraryFunction::Form::lanes) out_ += " lanes";
+        if (function.form == LibraryFunction::Form::masked) out_ += " masked";
         if (!function.is_uniform) out_ += " varying";
         const auto operands = [&](const char* word, const std::vector<int>& numbers) {
             for (const int number : numbers) {

@@ -1,6 +1,7 @@
 #include "ir/typing.h"
 
 #include "support/error.h"
+#include "types/objects.h"
 
 namespace weft::ir {
 namespace {
@@ -40,7 +41,7 @@ private:
                     fail("there is no operand " + std::to_string(number) + " to reach memory through");
         if (function.pure && !function.writes.empty()) fail("a pure function does not write");
         // All lanes are computed, also those that are off.
-        if (function.in_lanes && (!function.pure || stated_.is_none()))
+        if (function.form == LibraryFunction::Form::lanes && (!function.pure || stated_.is_none()))
             fail("what runs in lanes is pure and has a result");
     }
     void expect_ints(std::size_t n) const {
@@ -421,6 +422,12 @@ Type Rules::result() const {
             expect(type(0) == u64_type(), "an address of type u64");
             for (std::size_t i = 1; i < count(); ++i) expect(type(i) == i32_type(), "extents of type i32");
             return stated_;
+        case Op::object:
+            expect_count(1);
+            expect_ints(1);
+            expect(type(0) == u64_type(), "an id of type u64");
+            if (op_.ints[0] < 1 || op_.ints[0] > kObjectKinds) fail("there is no kind " + std::to_string(op_.ints[0]));
+            return u64_type();
         case Op::overlay:
             expect_array();
             expect(stated_.is_array() && static_cast<int>(count()) == stated_.ndim() + 2,

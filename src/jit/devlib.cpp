@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/codegen.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Metadata.h"
@@ -21,10 +22,12 @@ constexpr char kPrefix[] = "weft_lib_";
 // Functions of no more instructions are inlined wherever they are called.
 constexpr unsigned kMostInlined = 600;
 
-std::vector<std::string> missing_functions(const llvm::Module& module) {
+// On the CPU, functions that take a mask are the runtime's.
+std::vector<std::string> missing_functions(const llvm::Module& module, Target::Kind kind) {
     std::vector<std::string> missing;
     for (const llvm::Function& function : module)
-        if (function.isDeclaration() && function.getName().starts_with(kPrefix))
+        if (function.isDeclaration() && function.getName().starts_with(kPrefix) &&
+            (kind != Target::Kind::cpu || !function.hasFnAttribute(codegen::kOfRuntime)))
             missing.push_back(function.getName().str());
     return missing;
 }
@@ -69,10 +72,10 @@ void inline_calls_of(llvm::Function& function) {
 }  // namespace
 
 void link_devlib(llvm::Module& module, Target::Kind kind) {
-    const std::vector<std::string> wanted = missing_functions(module);
+    const std::vector<std::string> wanted = missing_functions(module, kind);
     if (wanted.empty()) return;
     for (const DevlibPart& part : devlib_parts())
-        if (part.kind == kind && !missing_functions(module).empty() &&
+        if (part.kind == kind && !missing_functions(module, kind).empty() &&
             llvm::Linker::linkModules(module, open(part, module), llvm::Linker::LinkOnlyNeeded))
             throw InternalError("the device library cannot be linked");
     for (const std::string& name : wanted) {

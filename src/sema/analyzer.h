@@ -357,8 +357,8 @@ private:
     bool is_static_variable(const syntax::For& loop);
     // ---- control/iterable.cpp ----
     struct Iterable {
-        enum class Kind { values, range, array, enumerate, zip, reversed } kind = Kind::values;
-        std::vector<Value> values;
+        enum class Kind { values, range, array, query, enumerate, zip, reversed } kind = Kind::values;
+        std::vector<Value> values;  // query: the query
         std::optional<Range> range;
         ir::Value* array = nullptr;
         Value first;                  // enumerate: what it counts from
@@ -423,6 +423,10 @@ private:
     Flow for_statement(const syntax::For& loop, Span span, WorkList& work);
     Flow for_loop(const syntax::For& loop, const Iterable& over, Span span);
     Flow while_loop(const syntax::While& loop, Span span);
+    // ---- control/queries.cpp ----
+    Flow query_loop(const syntax::For& loop, const Value& query, Span span);
+    int queries_ = 0;  // loops over queries so far
+
     // ---- control/unrolled.cpp ----
     Flow unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span, WorkList& work);
     Flow unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from, Span span);

@@ -77,6 +77,7 @@ private:
     bool inline_and_simplify() {
         if (!inline_all(has_opaque_ ? Calls::opaque : shares_ ? Calls::unshared : Calls::all)) return false;
         has_calls_ = shares_ && module_.functions.size() > 1;
+        if (!pass_on_functions("structs", split_carried_structs)) return false;
         if (!pass_on_functions("local", split_local_atomics) || !simplify_all()) return false;
         bool has_signs = false;
         const auto drop = [&](ir::Function& function) { has_signs |= drop_signs(function); };

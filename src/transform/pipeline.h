@@ -4,6 +4,7 @@
 //     functions   bodies of functions that are the reverse of others      adjoint/functions.h  write_gradients()
 //     opaque      what functions with derivatives of their own lack       adjoint/functions.h  prepare_opaque()
 //     inline      calls become what they call                                               inline_calls()
+//     structs     loops and branches carry the fields of structs                            split_carried_structs()
 //     local       atomics of local arrays become a load and a store                         split_local_atomics()
 //     simplify    after each of the following that has changed something                    simplify()
 //     signs       indices that are known not to count from the end        signs.h           drop_signs()
@@ -42,6 +43,9 @@ void inline_into(ir::Module& module, ir::Function& function, Calls which);
 // Folds constants, removes values nobody uses, merges equal values, forwards through extract/make, simplifies ifs with
 // constant conditions. Keeps effects and their order.
 void simplify(ir::Function& function);
+
+// Makes loops and branches carry the fields of structs instead of these.
+void split_carried_structs(ir::Function& function);
 
 // What the atomic leaves where `old` was.
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);

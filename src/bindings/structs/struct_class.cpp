@@ -9,6 +9,7 @@
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
+#include "types/objects.h"
 #include "types/struct_key.h"
 
 namespace weft::bindings {
@@ -90,22 +91,26 @@ nb::object make_property(const Type::Field& field, std::size_t index) {
                                                                      nb::str(field.type.python_name().c_str()));
 }
 
+// `type`, with a property for each field besides what stands in `members`.
+nb::object make_class(Type type, const char* module, const char* qualname, nb::dict members, nb::tuple bases) {
+    for (std::size_t i = 0; i < type.fields().size(); ++i)
+        members[type.fields()[i].name.c_str()] = make_property(type.fields()[i], i);
+    members["__slots__"] = nb::tuple();
+    members["__module__"] = module;
+    members["__qualname__"] = qualname;
+    nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
+        nb::str(type.struct_name().c_str()), nb::len(bases) ? bases : nb::make_tuple(nb::type<StructValue>()), members);
+    register_dtype(made, type);
+    return made;
+}
+
 nb::object make_struct(const std::string& name, const std::string& module, const std::string& qualname,
                        nb::list declared, nb::dict members, nb::dict defaults, nb::tuple bases) {
     std::vector<Type::Field> fields;
     for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1], defaults));
     std::string key = struct_key(module, qualname, fields);
     const Type type = Type::structure(name, std::move(key), std::move(fields));
-    for (std::size_t i = 0; i < type.fields().size(); ++i) {
-        members[type.fields()[i].name.c_str()] = make_property(type.fields()[i], i);
-    }
-    members["__slots__"] = nb::tuple();
-    members["__module__"] = module;
-    members["__qualname__"] = qualname;
-    nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
-        nb::str(name.c_str()), nb::len(bases) ? bases : nb::make_tuple(nb::type<StructValue>()), members);
-    register_dtype(made, type);
-    return made;
+    return make_class(type, module.c_str(), qualname.c_str(), std::move(members), std::move(bases));
 }
 
 std::vector<std::string> field_names(Type type) {
@@ -259,6 +264,12 @@ void bind_structs(nb::module_& m) {
                    struct_type_of_class(reinterpret_cast<PyTypeObject*>(object.ptr())).has_value();
         },
         nb::arg("object").none(), "Whether `object` is a class made by @wp.struct.");
+    for (const KnownStruct& known : known_structs()) {
+        if (!known.doc) continue;
+        nb::dict members;
+        members["__doc__"] = known.doc;
+        m.attr(known.name) = make_class(known.type(), "warp", known.name, std::move(members), nb::tuple());
+    }
 }
 
 }  // namespace weft::bindings

@@ -217,7 +217,7 @@ private:
         double each = plain_.contains(&operation) ? kPlainAtomic : ir::op_info(operation.op).cost;
         if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::print;
-        one_by_one |= operation.op == Op::call_library && !operation.library->in_lanes;
+        one_by_one |= operation.op == Op::call_library && operation.library->form != ir::LibraryFunction::Form::lanes;
         const bool accesses = operation.op == Op::load || operation.op == Op::store;
         if (accesses && lanes_ > 1 && is_apart(operation))
             each = lanes_ * (masked ? kMaskedApart : kApart);

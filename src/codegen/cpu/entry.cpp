@@ -84,6 +84,7 @@ void CpuEmitter::describe(CpuEntry& entry) const {
     entry.cost = estimate_cost(plan_, lanes_);
     entry.cost_exclusive = cost_exclusive_;
     entry.has_atomics = has_atomics_ || callees_.have_atomics;
+    entry.finds_objects = finds_objects_ || callees_.find_objects;
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
 }
 

@@ -10,7 +10,7 @@ namespace weft::codegen {
 
 namespace {
 
-enum class Effects { any, hidden, stack, fresh, copier };
+enum class Effects { any, hidden, stack, known, fresh, copier };
 
 struct Row {
     const char* symbol;
@@ -42,6 +42,11 @@ llvm::Type* type_of(llvm::LLVMContext& context, char letter) {
 void add_effects(llvm::Function& function, Effects effects, bool keeps_registers) {
     function.setDoesNotThrow();
     if (effects == Effects::hidden || effects == Effects::stack) function.setOnlyAccessesInaccessibleMemory();
+    if (effects == Effects::known) {
+        function.setDoesNotAccessMemory();
+        function.setWillReturn();
+        function.setSpeculatable();
+    }
     if (effects == Effects::stack || effects == Effects::fresh) function.addRetAttr(llvm::Attribute::NoAlias);
     if (effects != Effects::copier) return;
     function.setWillReturn();

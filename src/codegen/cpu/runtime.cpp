@@ -47,6 +47,10 @@ void CpuEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Val
     call_runtime(Import::weft_raise, all);
 }
 
+llvm::Value* CpuEmitter::find_object(llvm::Value* id, std::int64_t kind) {
+    return call_runtime(Import::weft_find_object, {id, builder_.getInt32(static_cast<std::uint32_t>(kind))});
+}
+
 void CpuEmitter::report_print(llvm::Value* format, Values arguments) {
     llvm::SmallVector<llvm::Value*, 8> all{format};
     all.append(arguments.begin(), arguments.end());

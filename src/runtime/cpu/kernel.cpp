@@ -10,6 +10,7 @@
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/private_gradients.h"
+#include "runtime/spatial/handles.h"
 
 namespace weft::runtime {
 
@@ -64,6 +65,8 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     context.fault = options.fault;
     context.not_finite = options.not_finite;
     const CpuEntry& code = description().cpu();
+    std::optional<spatial::Reading> reading;
+    if (code.finds_objects) reading.emplace();
     std::optional<AtomicsLock> lock;
     // The same code each time, where order is kept: whether a launch gets the lock depends on what others do.
     if (code.has_atomics) lock.emplace(!options.keeps_order && is_quicker_exclusive(grid.count));

@@ -21,6 +21,7 @@
 #include "runtime/cpu/library.h"
 #include "runtime/cpu/stack.h"
 #include "runtime/print.h"
+#include "runtime/spatial/handles.h"
 #include "support/error.h"
 #include "types/type.h"
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "sema/analyzer.h"
+#include "types/objects.h"
 
 namespace weft::sema {
 
@@ -54,6 +55,9 @@ FunctionAnalyzer::Iterable FunctionAnalyzer::iterable(const syntax::Expression& 
         } else if (type_of(value).is_array()) {
             result.kind = Kind::array;
             result.array = array_of(value);
+        } else if (const KnownStruct* known = find_known_struct(type_of(value)); known && known->next) {
+            result.kind = Kind::query;
+            result.values = {value};
         } else {
             fail(e.span,
                  "a for loop runs over range(), a tuple, a list, a vector or an array in kernels, not over " +
@@ -78,6 +82,9 @@ std::optional<std::int64_t> FunctionAnalyzer::length_of(const Iterable& over) {
             return std::nullopt;
         case Iterable::Kind::values:
             return static_cast<std::int64_t>(over.values.size());
+        case Iterable::Kind::query:
+            fail(over.span, "the results of a query cannot be counted before they are found",
+                 {help("write for i in query, and count in the loop")});
         default:
             break;
     }
@@ -102,6 +109,7 @@ std::vector<Value> FunctionAnalyzer::elements_of(const Iterable& over) {
             }
             return values;
         case Iterable::Kind::array:
+        case Iterable::Kind::query:
             break;
         case Iterable::Kind::values:
             return over.values;
@@ -194,6 +202,7 @@ Value FunctionAnalyzer::element_at(const Iterable& over, ir::Value* k) {
             return Value::tuple(std::move(row));
         }
         case Iterable::Kind::values:
+        case Iterable::Kind::query:
             break;
     }
     throw InternalError("elements of a tuple have no number in the IR");

@@ -83,6 +83,12 @@ bool gives_new_value(const syntax::Block& block, const std::string& name, Type t
 
 Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
     const Iterable over = within_statement(work, [&] { return iterable(*loop.iterable); });
+    if (over.kind == Iterable::Kind::query) {
+        afterwards_.push_back(&work);
+        const Flow flow = query_loop(loop, over.values[0], span);
+        afterwards_.pop_back();
+        return flow;
+    }
     if (const auto values = unrolled_values(loop, over)) {
         if ((possible_exits(loop.body) & (kBreaks | kContinues)) != 0) return unrolled_loop(loop, *values, span, work);
         for (auto value = values->rbegin(); value != values->rend(); ++value) {

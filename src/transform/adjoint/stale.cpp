@@ -6,6 +6,7 @@
 #include "ir/copier.h"
 #include "ir/typing.h"
 #include "support/error.h"
+#include "transform/analysis/memory.h"
 
 namespace weft::transform {
 
@@ -29,6 +30,7 @@ bool may_overlap(const ir::Function& kernel, const Value* a, const Value* b, boo
     const auto is_local = [](const Value* v) { return v->definition && v->definition->op == Op::local_array; };
     if (is_local(a)) return is_chosen(kernel, b);
     if (is_local(b)) return is_chosen(kernel, a);
+    if (ir::is_parameter(kernel, a) && object_behind(b)) return false;
     return !noalias || !ir::is_parameter(kernel, a) || !ir::is_parameter(kernel, b);
 }
 

@@ -26,6 +26,14 @@ Memory memory_of(const ir::Function& kernel, const Value* array) {
     return {array->index, gradient};
 }
 
+const ir::Operation* object_behind(const ir::Value* array) {
+    const ir::Operation* made = ir::root_of(array)->definition;
+    if (made && made->op == ir::Op::load) made = ir::root_of(made->operands[0])->definition;
+    if (!made || made->op != ir::Op::array_at) return nullptr;
+    const ir::Operation* address = made->operands[0]->definition;
+    return address && address->op == ir::Op::object ? address : nullptr;
+}
+
 bool hides_arrays(const ir::Function& kernel) {
     return std::any_of(kernel.parameters().begin(), kernel.parameters().end(), [](const Value* parameter) {
         return !parameter->type.is_array() && ir::holds_array(parameter->type);

@@ -21,6 +21,11 @@ struct Memory {
 // The memory of an array value that is a parameter, or a part of one by view, components or member.
 Memory memory_of(const ir::Function& kernel, const ir::Value* array);
 
+// The object (types/objects.h) whose descriptor an array shows, or that it is a field of: an operation `object`. Null
+// where it is no such array. Kernels do not write to these, and a launch that writes to what a mesh is made of has no
+// gradient.
+const ir::Operation* object_behind(const ir::Value* array);
+
 // Whether some parameter is a struct with arrays: a launch that compares the memory of its arguments does not look
 // there.
 bool hides_arrays(const ir::Function& kernel);

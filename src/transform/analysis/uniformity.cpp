@@ -296,7 +296,7 @@ std::optional<Uniformity::Remark> obstacle(const Region& region) {
 // What will run lane by lane, or by gathers, inside a kernel that does run on lanes.
 void remark_on(const Region& region, Uniformity& found) {
     for (const Operation* operation : region.operations) {
-        if (operation->op == Op::call_library && !operation->library->in_lanes)
+        if (operation->op == Op::call_library && operation->library->form == ir::LibraryFunction::Form::each_lane)
             found.remarks.push_back(
                 {operation, (operation->library->native ? "the C++ function '" : "the library function '") +
                                 operation->library->symbol + "' is called for one lane after the other"});

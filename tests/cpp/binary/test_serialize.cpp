@@ -21,8 +21,13 @@ Binary sample() {
     first.sites = {12, 4, -1};
     first.uncontended_parameters = {2};
     first.effects = {{.reads = true}, {.writes = true, .keeps = true}};
-    first.cpu() = {
-        .lanes = 8, .boundary = 2, .cost = 1.25, .has_atomics = true, .ordered = true, .cost_exclusive = 0.5};
+    first.cpu() = {.lanes = 8,
+                   .boundary = 2,
+                   .cost = 1.25,
+                   .has_atomics = true,
+                   .finds_objects = true,
+                   .ordered = true,
+                   .cost_exclusive = 0.5};
     KernelEntry second;
     second.name = "second \xc3\xa4";
     second.symbol = "weft_1_second__";

@@ -57,6 +57,7 @@ protected:
     void report_raise(llvm::Value* thread, std::uint32_t, llvm::Value*, Values) override {
         call("device_raise", {thread});
     }
+    llvm::Value* find_object(llvm::Value* id, std::int64_t) override { return id; }
     void report_print(llvm::Value* format, Values) override { call("device_print", {format}); }
     llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
     bool has_atomic(ir::Op op, Scalar scalar) const override {

@@ -1,0 +1,167 @@
+#include "types/objects.h"
+
+#include "support/error.h"
+
+namespace weft {
+
+namespace {
+
+Type of_runtime(std::string name, std::vector<Type::Field> fields) {
+    return Type::structure(std::move(name), "of the runtime", std::move(fields));
+}
+
+Type hash_grid_descriptor() {
+    static const Type type = of_runtime("HashGridDescriptor", {{"starts", Type::array(i32_type(), 1)},
+                                                               {"points", Type::array(i32_type(), 1)},
+                                                               {"groups", Type::array(i32_type(), 1)},
+                                                               {"inverse_width", f64_type()},
+                                                               {"grouped", u64_type()},  // address of another one
+                                                               {"dims", Type::vector(Scalar::i32, 3)},
+                                                               {"count", i32_type()}});
+    return type;
+}
+
+// Rows of cells that lie one behind the other along x; one that goes around the end of the grid is two.
+Type hash_grid_query() {
+    static const Type type =
+        of_runtime("HashGridQuery", {{"_grid", u64_type()},  // address of the descriptor
+                                     {"_first", Type::vector(Scalar::i32, 3)},
+                                     {"_counts", Type::vector(Scalar::i32, 3)},
+                                     {"_part", i32_type()},  // of the row: 0 or 1
+                                     {"_y", i32_type()},
+                                     {"_z", i32_type()},
+                                     {"_at", i32_type()},  // the next point, and where the row ends
+                                     {"_end", i32_type()},
+                                     {"_has_group", i32_type()},
+                                     {"_group", i32_type()}});
+    return type;
+}
+
+// The fields that kernels look at stand first; what traversals read comes after them (devlib/spatial/layout.h).
+Type mesh_descriptor(Scalar scalar) {
+    const Type vec3 = Type::vector(scalar, 3);
+    return of_runtime(std::string("MeshDescriptor_") + info(scalar).ir, {{"points", Type::array(vec3, 1)},
+                                                                         {"velocities", Type::array(vec3, 1)},
+                                                                         {"indices", Type::array(i32_type(), 1)},
+                                                                         {"scalar_bytes", i32_type()}});
+}
+
+template <Scalar kScalar>
+Type mesh_query_point() {
+    const Type scalar = Type::scalar(kScalar);
+    static const Type type =
+        of_runtime(kScalar == Scalar::f64 ? "MeshQueryPointd" : "MeshQueryPoint",
+                   {{"result", bool_type()}, {"sign", scalar}, {"face", i32_type()}, {"u", scalar}, {"v", scalar}});
+    return type;
+}
+
+template <Scalar kScalar>
+Type mesh_query_ray() {
+    const Type scalar = Type::scalar(kScalar);
+    static const Type type =
+        of_runtime(kScalar == Scalar::f64 ? "MeshQueryRayd" : "MeshQueryRay", {{"result", bool_type()},
+                                                                               {"sign", scalar},
+                                                                               {"face", i32_type()},
+                                                                               {"t", scalar},
+                                                                               {"u", scalar},
+                                                                               {"v", scalar},
+                                                                               {"normal", Type::vector(kScalar, 3)}});
+    return type;
+}
+
+// The object's descriptor, the shape that is asked for, and where the walk is (devlib/spatial/overlap.h).
+Type overlap_query(const char* name, std::vector<Type::Field> shape) {
+    std::vector<Type::Field> fields{
+        {"_object", u64_type()}, {"_root", i32_type()}, {"_walk", Type::vector(Scalar::i32, 4)}};
+    fields.insert(fields.end(), shape.begin(), shape.end());
+    return of_runtime(name, std::move(fields));
+}
+template <int kNumber>
+Type query_of() {
+    const Type vec3 = Type::vector(Scalar::f32, 3);
+    static const Type type = [&] {
+        switch (kNumber) {
+            case 0:
+                return overlap_query("BvhQueryAabb", {{"_lower", vec3}, {"_upper", vec3}});
+            case 1:
+                return overlap_query("BvhQuerySphere", {{"_centre", vec3}, {"_radius", f32_type()}});
+            case 2:
+                return overlap_query("BvhQueryRay", {{"_start", vec3}, {"_direction", vec3}});
+            case 3:
+                return overlap_query("BvhQueryCapsule",
+                                     {{"_start", vec3}, {"_direction", vec3}, {"_radius", f32_type()}});
+            case 4:
+                return overlap_query("MeshQueryAABB", {{"_lower", vec3}, {"_upper", vec3}});
+            default:
+                return overlap_query("MeshQuerySphere", {{"_centre", vec3}, {"_radius", f32_type()}});
+        }
+    }();
+    return type;
+}
+
+// What wp.mesh_get() gives: the arrays that a mesh was made of. Its class in Python is wp.Mesh.
+Type mesh() {
+    const Type points = Type::array(Type::vector(Scalar::f32, 3), 1);
+    static const Type type =
+        of_runtime("Mesh", {{"points", points}, {"velocities", points}, {"indices", Type::array(i32_type(), 1)}});
+    return type;
+}
+
+constexpr KnownStruct kKnownStructs[] = {
+    {"HashGridQuery",
+     "The points near a place, as wp.hash_grid_query() gives them; a for loop runs over their numbers.",
+     hash_grid_query, "hash_grid_query_next"},
+    {"BvhQueryAabb", "The boxes of a BVH that meet a box; a for loop runs over their numbers.", query_of<0>,
+     "bvh_query_next"},
+    {"BvhQuerySphere", "The boxes of a BVH that meet a sphere; a for loop runs over their numbers.", query_of<1>,
+     "bvh_query_next"},
+    {"BvhQueryRay", "The boxes of a BVH that meet a ray; a for loop runs over their numbers.", query_of<2>,
+     "bvh_query_next"},
+    {"BvhQueryCapsule", "The boxes of a BVH near a ray; a for loop runs over their numbers.", query_of<3>,
+     "bvh_query_next"},
+    {"MeshQueryAABB", "The faces of a mesh whose boxes meet a box; a for loop runs over their numbers.", query_of<4>,
+     "mesh_query_next"},
+    {"MeshQuerySphere", "The faces of a mesh whose boxes meet a sphere; a for loop runs over their numbers.",
+     query_of<5>, "mesh_query_next"},
+    {"MeshQueryPoint",
+     "The closest point of a mesh: whether there is one (result), on which side of the surface the place is (sign: 1 "
+     "outside, -1 inside), the face, and the weights u and v of its first two corners.",
+     mesh_query_point<Scalar::f32>, nullptr},
+    {"MeshQueryPointd", "MeshQueryPoint in float64.", mesh_query_point<Scalar::f64>, nullptr},
+    {"MeshQueryRay",
+     "Where a ray meets a mesh: whether it does (result), on which side (sign: 1 the front), the face, how far along "
+     "the "
+     "ray (t, in lengths of its direction), the weights u and v of the face's first two corners, and its normal.",
+     mesh_query_ray<Scalar::f32>, nullptr},
+    {"MeshQueryRayd", "MeshQueryRay in float64.", mesh_query_ray<Scalar::f64>, nullptr},
+    {"Mesh", nullptr, mesh, nullptr},
+};
+
+}  // namespace
+
+const char* object_name(ObjectKind kind) {
+    constexpr const char* kNames[] = {"BVH", "mesh", "hash grid", "volume"};
+    return kNames[static_cast<int>(kind) - 1];
+}
+
+Type descriptor_type(ObjectKind kind, Scalar scalar) {
+    if (kind == ObjectKind::hash_grid) return hash_grid_descriptor();
+    if (kind == ObjectKind::mesh) return mesh_descriptor(scalar);
+    throw InternalError(std::string("kernels do not look into a ") + object_name(kind));
+}
+
+std::span<const KnownStruct> known_structs() { return kKnownStructs; }
+
+const KnownStruct* find_known_struct(std::string_view name) {
+    for (const KnownStruct& known : kKnownStructs)
+        if (name == known.name) return &known;
+    return nullptr;
+}
+
+const KnownStruct* find_known_struct(Type type) {
+    if (!type.is_struct()) return nullptr;
+    const KnownStruct* const known = find_known_struct(type.struct_name());
+    return known && known->type() == type ? known : nullptr;
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Objects that kernels reach by a number (uint64): BVHs, meshes, hash grids, volumes.
+//
+// Each has a descriptor, a struct in memory of the device. Kernels see the fields that stand first in it; what comes
+// after them is for functions of the device library. One of zeros describes an object that has nothing in it: a number
+// that names no object finds such a one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "types/type.h"
+
+namespace weft {
+
+enum class ObjectKind : std::uint8_t { bvh = 1, mesh, hash_grid, volume };
+inline constexpr int kObjectKinds = 4;
+const char* object_name(ObjectKind kind);  // "hash grid"
+
+// No descriptor is larger.
+inline constexpr std::int64_t kMostDescriptorBytes = 4096;
+Type descriptor_type(ObjectKind kind, Scalar scalar = Scalar::f32);
+
+// A struct that builtin functions give and take, by its name; none where there is no such struct.
+struct KnownStruct {
+    const char* name;  // "HashGridQuery"
+    const char* doc;   // null: it is no class of the module
+    Type (*type)();
+    const char* next;  // the function that a for loop over such a value calls: "hash_grid_query_next"; or null
+};
+std::span<const KnownStruct> known_structs();
+const KnownStruct* find_known_struct(std::string_view name);
+const KnownStruct* find_known_struct(Type type);
+
+}  // namespace weft
