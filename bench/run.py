@@ -96,6 +96,7 @@ PROGRAMS = tuple(
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),
         Program("values", BENCH / "latency" / "values.py", (WEFT, PEER)),
         Program("tape", BENCH / "gradients" / "memory.py", (WEFT,)),
+        Program("queries", BENCH / "geometry" / "queries.py", (WEFT, PEER)),
     ]
     + [
         Program(name, BENCH / "gradients" / f"{name}.py", GRADIENTS)

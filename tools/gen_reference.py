@@ -69,6 +69,11 @@ SECTIONS = {
         jax_kernel JaxModulePreloadMode jax_callable JaxCallableGraphMode
         clear_jax_callable_graph_cache from_dlpack to_dlpack dlpack.""",
     ),
+    "Geometry": (
+        "What kernels search in. See [geometry](../guide/geometry.md).",
+        """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQuerySphere
+        Bvh Bvh. BvhQueryAabb BvhQueryRay BvhQuerySphere BvhQueryCapsule HashGrid HashGrid. HashGridQuery""",
+    ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md).",
         "matmul batched_matmul adj_matmul adj_batched_matmul",

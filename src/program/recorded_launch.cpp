@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/typing.h"
 #include "program/gradient_memory.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -38,7 +39,50 @@ std::vector<std::byte> RecordedLaunch::block() const {
     }
     for (std::size_t i = 0; i < arrays_.size(); ++i)
         if (arrays_[i].array) view_at(block.data(), kernel_->arrays()[i].offset) = arrays_[i].array->array.view;
+    for (const auto& [offset, object] : objects_) {
+        const std::uint64_t id = object.id();
+        std::memcpy(block.data() + offset, &id, sizeof id);
+    }
     return block;
+}
+
+namespace {
+
+// Where numbers of 64 bits without a sign stand in a value of this type.
+void add_ids(Type type, std::int64_t offset, std::vector<std::int64_t>& offsets) {
+    if (type == u64_type()) offsets.push_back(offset);
+    if (!type.is_struct()) return;
+    for (const Type::Field& field : type.fields()) add_ids(field.type, offset + field.offset, offsets);
+}
+
+}  // namespace
+
+// A grid may be built again before the adjoint runs: it has to find what the launch found.
+void RecordedLaunch::keep_objects(std::span<const ParameterEffects> effects, const std::byte* block) {
+    for (std::size_t i = 0; i < kernel_->types().size(); ++i) {
+        if (!effects[i].names_objects) continue;
+        const Type type = kernel_->types()[i];
+        // Without an adjoint nothing is kept: gradients may come later, and then nothing may have changed.
+        if (ir::holds_array(type) || !needs_->has_adjoint) object_changes_ = runtime::spatial::changes();
+        if (!needs_->has_adjoint) continue;
+        std::vector<std::int64_t> offsets;
+        add_ids(type, kernel_->layout().offsets[i], offsets);
+        for (const std::int64_t offset : offsets) {
+            std::uint64_t id = 0;
+            std::memcpy(&id, block + offset, sizeof id);
+            runtime::spatial::Snapshot object(id);
+            if (object.id() == 0) continue;
+            objects_.emplace_back(offset, std::move(object));
+            Group arrays = arrays_of_object(id);
+            for (const Variable* array : arrays)
+                for (std::size_t k = 0; needs_->has_adjoint && k < arrays_.size(); ++k)
+                    if (is_written(k) && runtime::overlap(array->array, arrays_[k].array->array))
+                        throw UsageError("Tape", "kernel '" + kernel_->name() +
+                                                     "' has no gradient: it writes to an array of the mesh that it "
+                                                     "looks into. help: write in a launch of its own");
+            if (!arrays.empty()) nested_.push_back({i, std::move(arrays), {}});
+        }
+    }
 }
 
 // ---- recording ----
@@ -62,6 +106,7 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
     is_seen_ = is_seen;
     needs_ = needs_with(facts, block);
+    keep_objects(facts.effects, block);
     if (needs_->returned.empty()) return;
     if (!is_seen) {
         throw UsageError("Tape.record_launch()", "the gradient of kernel '" + kernel_->name() +
@@ -163,6 +208,18 @@ void RecordedLaunch::go_back(const Backward& backward) {
 
 // False where there are gradients that nobody expected.
 bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
+    for (const auto& [offset, object] : objects_)
+        if (!object.is_current())
+            throw UsageError("Tape.backward()",
+                             "kernel '" + kernel_->name() +
+                                 "' looked into a mesh or a BVH that was refitted since, or whose points were "
+                                 "overwritten. help: go back before that, or make a mesh for each launch");
+    if (object_changes_ && *object_changes_ != runtime::spatial::changes())
+        throw UsageError("Tape.backward()",
+                         "kernel '" + kernel_->name() +
+                             "' finds meshes, grids or volumes by ids that lie in an array, and such an object was "
+                             "built again or freed since the launch. help: go back before that, or pass the ids as "
+                             "arguments of their own");
     const std::vector<ArrayPlace>& places = kernel_->arrays();
     for (const auto& [array, need] : arrays_) {
         if (!array) continue;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "program/launch.h"
 #include "program/launch_needs.h"
 #include "program/tape_entry.h"
+#include "runtime/spatial/handles.h"
 
 namespace weft::program {
 
@@ -79,8 +81,11 @@ protected:
     // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments
     // `before` and `after` the launch, copies that lead to these. What is returned keeps them alive.
     virtual std::vector<runtime::BufferPtr> show_nested(std::byte*, std::byte*) const { return {}; }
+    // The arrays with gradients that an object leads to.
+    virtual Group arrays_of_object(std::uint64_t) { return {}; }
 
 private:
+    void keep_objects(std::span<const ParameterEffects> effects, const std::byte* block);
     bool any_nested_kept() const;
     bool run_adjoint(std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;
@@ -102,6 +107,10 @@ private:
     std::shared_ptr<const LaunchNeeds> needs_;
     std::vector<std::pair<std::size_t, NeedPtr>> after_;
     std::vector<Nested> nested_;
+    // Ids of objects among the numbers: where each stands in the block, and the object as the launch saw it.
+    std::vector<std::pair<std::int64_t, runtime::spatial::Snapshot>> objects_;
+    // Where ids lie in arrays: the objects must be what they were.
+    std::optional<std::uint64_t> object_changes_;
 };
 
 }  // namespace weft::program

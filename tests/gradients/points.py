@@ -220,4 +220,18 @@ ELSEWHERE = {
     "atomic_sub": "test_atomic_sums_of_every_type",
     "atomic_min": "test_atomic_extrema_of_every_type",
     "atomic_max": "test_atomic_extrema_of_every_type",
+    # tests/geometry
+    "mesh_query_point": "test_derivatives_against_differences",
+    "mesh_query_point_sign_normal": "test_derivatives_against_differences",
+    "mesh_query_point_sign_parity": "test_derivatives_against_differences",
+    "mesh_query_point_sign_winding_number": "test_derivatives_against_differences",
+    "mesh_query_point_no_sign": "test_derivatives_against_differences",
+    "mesh_query_furthest_point_no_sign": "test_derivatives_against_differences",
+    "mesh_query_ray": "test_derivatives_against_differences",
+    "mesh_eval_position": "test_derivatives_against_differences",
+    "mesh_eval_velocity": "test_gradients_of_what_a_mesh_is_made_of",
+    "mesh_eval_face_normal": "test_gradients_of_what_a_mesh_is_made_of",
+    "mesh_get_point": "test_gradients_of_what_a_mesh_is_made_of",
+    "mesh_get_velocity": "test_gradients_of_what_a_mesh_is_made_of",
+    "mesh_get": "test_gradients_of_what_a_mesh_is_made_of",
 }

@@ -10,6 +10,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
 #include "bindings/python/device.h"
+#include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
@@ -85,6 +86,15 @@ void PyRecordedLaunch::find_nested(std::span<PyObject* const> values) {
         }
     }
     if (!nested.empty()) set_nested(std::move(nested));
+}
+
+program::TapeEntry::Group PyRecordedLaunch::arrays_of_object(std::uint64_t id) {
+    Group arrays;
+    for (const program::Variable* array : arrays_of_mesh(id)) {
+        arrays.push_back(array);
+        rest().nested.push_back(object_of(*array));
+    }
+    return arrays;
 }
 
 // An instance with these bytes, and with the launch's arrays in its fields.

@@ -40,6 +40,7 @@ public:
 
 private:
     std::vector<runtime::BufferPtr> show_nested(std::byte* before, std::byte* after) const override;
+    Group arrays_of_object(std::uint64_t id) override;
     // What few launches have.
     struct Rest {
         std::vector<std::pair<std::size_t, nb::object>> values;  // by parameter: memory that is no array

@@ -5,6 +5,7 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/settings.h"
+#include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/builtin.h"
 #include "bindings/values/types.h"
@@ -22,5 +23,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_builtins(m);
     weft::bindings::bind_kernels(m);
     weft::bindings::bind_bundles(m);
+    weft::bindings::bind_hash_grid(m);
+    weft::bindings::bind_mesh(m);
     weft::bindings::bind_settings(m);
 }

@@ -110,6 +110,16 @@ void Mesh::set_velocities(const std::optional<Array>& velocities) {
     contents_->set_arrays(points_, indices_, velocities_);
 }
 
+void Mesh::set_gradients(const Array& points, const Array* velocities) {
+    void* const of_velocities = velocities ? velocities->view.grad : nullptr;
+    const bool is_known =
+        points_.view.grad == points.view.grad && (!velocities_ || velocities_->view.grad == of_velocities);
+    if (is_known) return;
+    points_.view.grad = points.view.grad;
+    if (velocities_) velocities_->view.grad = of_velocities;
+    contents_->set_arrays(points_, indices_, velocities_);
+}
+
 const void* Mesh::descriptor() const { return contents_->descriptor(); }
 const void* Mesh::bvh_descriptor() const { return contents_->bvh_descriptor(); }
 

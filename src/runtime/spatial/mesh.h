@@ -35,6 +35,8 @@ public:
     // Other points, of the same number, type and device; the tree is refitted. Other velocities, or none.
     void set_points(const Array& points);
     void set_velocities(const std::optional<Array>& velocities);
+    // Shows kernels the gradients that the arrays have now.
+    void set_gradients(const Array& points, const Array* velocities);
 
     const Array& points() const { return points_; }
     const Array& indices() const { return indices_; }

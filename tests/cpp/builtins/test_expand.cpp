@@ -91,6 +91,8 @@ struct Choice {
                 return Type::transform(scalar(p.scalar));
             case Pattern::Shape::array:
                 return Type::array(type(p.parts[0]), size(p.sizes[0]));
+            case Pattern::Shape::structure:
+                return p.type;
             case Pattern::Shape::any:
                 return types.at(p.variable);
             case Pattern::Shape::tuple: {

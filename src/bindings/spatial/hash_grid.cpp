@@ -1,0 +1,79 @@
+#include "runtime/spatial/hash_grid.h"
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
+#include "bindings/spatial/spatial.h"
+
+namespace weft::bindings {
+
+namespace {
+
+using runtime::spatial::HashGrid;
+
+void construct(HashGrid* self, std::int64_t x, std::int64_t y, std::int64_t z, nb::object device, nb::object dtype) {
+    const Type type = dtype.is_none() ? f32_type() : dtype_argument(dtype.ptr(), "HashGrid()");
+    const Type scalar = type.is_vector() && type.rows() == 3 ? type.scalar_type() : type;
+    if (!scalar.is_scalar())
+        throw UsageError("HashGrid()", "dtype is that of the points' coordinates, not " + type.python_name(),
+                         ErrorCategory::type);
+    new (self) HashGrid({x, y, z}, scalar.scalar(), device_from_python(device, "HashGrid()"));
+}
+
+// Without the GIL: a build takes milliseconds.
+void build(HashGrid& self, nb::object points, double radius, nb::object groups) {
+    const char* const api = "HashGrid.build()";
+    const runtime::Array of = array_argument(points.ptr(), api, "points").array;
+    std::optional<runtime::Array> group;
+    if (!groups.is_none()) group = array_argument(groups.ptr(), api, "groups").array;
+    const nb::gil_scoped_release without;
+    self.build(of, radius, group ? &*group : nullptr);
+}
+
+}  // namespace
+
+void bind_hash_grid(nb::module_& m) {
+    nb::class_<HashGrid>(
+        m, "HashGrid", nb::is_weak_referenceable(),
+        "Points ordered by cells of space, so that kernels find those near a place: wp.hash_grid_query().\n\n"
+        "    grid = wp.HashGrid(128, 128, 128)\n"
+        "    grid.build(points, radius)\n"
+        "    wp.launch(kernel, dim=n, inputs=[grid.id, points, radius])\n\n"
+        "Args:\n"
+        "    dim_x, dim_y, dim_z: cells along each axis, before they are counted from 0 again; space has no border.\n"
+        "        Points that are further apart than that share cells, which costs time and nothing else.\n"
+        "    device: where it is built and used; the default device where it is None.\n"
+        "    dtype: float16, float32 (None) or float64: the type of the points' coordinates.\n\n"
+        "Errors: RuntimeError for another device than the CPU; ValueError for dimensions below 1 and for more than\n"
+        "2^31 - 2 cells. Queries have no gradient: what a kernel computes from the points that they give has one.")
+        .def("__init__", &construct, nb::arg("dim_x") = 128, nb::arg("dim_y") = 128, nb::arg("dim_z") = 128,
+             nb::arg("device") = nb::none(), nb::arg("dtype") = nb::none())
+        .def("build", &build, nb::arg("points"), nb::arg("radius"), nb::arg("groups") = nb::none(),
+             "Orders these points; queries find them, and none of an earlier build.\n\n"
+             "Args:\n"
+             "    points: one-dimensional array of vec3 of the grid's type. It is read now only: after points have\n"
+             "        moved, build again.\n"
+             "    radius: the width of a cell, above 0; queries are fastest for this distance.\n"
+             "    groups: int32 array, one number for each point, for queries that ask for one group; or None.\n\n"
+             "Points of a cell stand in the order of their numbers, on any number of threads. Launches that run\n"
+             "meanwhile see the points of the former build.")
+        .def("reserve", &HashGrid::reserve, nb::arg("num_points"), nb::arg("with_groups") = false,
+             "Takes the memory for so many points now, so that build() does not have to.")
+        .def_prop_ro("id", &HashGrid::id, "The number that kernels take, as wp.uint64.")
+        .def_prop_ro(
+            "device", [](HashGrid& self) { return device_to_python(self.device()); }, "The device it is on.")
+        .def_prop_ro(
+            "dim_x", [](HashGrid& self) { return self.dims()[0]; }, "Cells along x.")
+        .def_prop_ro(
+            "dim_y", [](HashGrid& self) { return self.dims()[1]; }, "Cells along y.")
+        .def_prop_ro(
+            "dim_z", [](HashGrid& self) { return self.dims()[2]; }, "Cells along z.")
+        .def_prop_ro(
+            "dtype", [](HashGrid& self) { return dtype_to_python(Type::scalar(self.scalar())); },
+            "The type of the points' coordinates.")
+        .def("__repr__", [](HashGrid& self) {
+            return "<HashGrid " + std::to_string(self.dims()[0]) + " x " + std::to_string(self.dims()[1]) + " x " +
+                   std::to_string(self.dims()[2]) + " on '" + self.device().alias + "'>";
+        });
+}
+
+}  // namespace weft::bindings

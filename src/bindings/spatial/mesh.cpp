@@ -1,0 +1,320 @@
+// wp.Mesh and wp.Bvh.
+#include "runtime/spatial/mesh.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
+#include "bindings/spatial/spatial.h"
+#include "runtime/spatial/bvh.h"
+#include "runtime/spatial/handles.h"
+#include "types/objects.h"
+
+namespace weft::bindings {
+
+namespace {
+
+namespace spatial = runtime::spatial;
+
+spatial::TreeOptions tree_options(const std::optional<std::string>& constructor, std::optional<int> leaf_size,
+                                  const char* api) {
+    spatial::TreeOptions options;
+    const std::string name = constructor.value_or("sah");
+    if (name == "sah" || name == "cubql")
+        options.method = spatial::TreeMethod::sah;
+    else if (name == "median")
+        options.method = spatial::TreeMethod::median;
+    else if (name == "lbvh")
+        options.method = spatial::TreeMethod::linear;
+    else
+        throw UsageError(api, "there is no constructor '" + name + "'; expected 'sah', 'median', 'lbvh' or 'cubql'",
+                         ErrorCategory::value);
+    if (leaf_size) {
+        if (*leaf_size < 1)
+            throw UsageError(api, "a leaf has at least 1 item, not " + std::to_string(*leaf_size),
+                             ErrorCategory::value);
+        options.leaf_size = *leaf_size;
+    }
+    return options;
+}
+
+std::optional<runtime::Array> optional_array(nb::handle object, const char* api, const char* name) {
+    if (object.is_none()) return std::nullopt;
+    return array_argument(object.ptr(), api, name).array;
+}
+
+// What tapes have to know: that the points, or the tree, are not those that a launch saw.
+class MeshObject : public spatial::Object {
+public:
+    MeshObject(const runtime::Array& points, const runtime::Array& indices,
+               const std::optional<runtime::Array>& velocities, const spatial::MeshOptions& options,
+               const std::optional<runtime::Array>& groups)
+        : mesh(points, indices, velocities, options, groups) {}
+
+    std::uint64_t version() const override {
+        std::uint64_t sum = changes;
+        for (const runtime::Array* array : {&mesh.points(), &mesh.indices()})
+            if (array->buffer) sum += array->buffer->version;
+        if (mesh.velocities() && mesh.velocities()->buffer) sum += mesh.velocities()->buffer->version;
+        return sum;
+    }
+
+    spatial::Mesh mesh;
+    std::uint64_t changes = 0;
+};
+
+struct PyMesh {
+    std::shared_ptr<MeshObject> object;
+    std::uint64_t id = 0;
+    nb::object points, indices, velocities, groups;
+    bool has_winding = false;
+
+    ~PyMesh();
+    // Arrays may have got gradients, which kernels find through the descriptor.
+    std::uint64_t current_id() {
+        program::show_gradient(value_of(points.ptr()));
+        if (!velocities.is_none()) program::show_gradient(value_of(velocities.ptr()));
+        object->mesh.set_gradients(value_of(points.ptr()).array,
+                                   velocities.is_none() ? nullptr : &value_of(velocities.ptr()).array);
+        return id;
+    }
+};
+
+// By id, for tapes: the arrays of meshes take part in what launches compute.
+std::map<std::uint64_t, PyMesh*>& meshes() {
+    static auto& all = *new std::map<std::uint64_t, PyMesh*>;
+    return all;
+}
+
+PyMesh::~PyMesh() {
+    meshes().erase(id);
+    spatial::withdraw(id);
+}
+
+void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::object velocities, bool winding,
+                    std::optional<std::string> constructor, std::optional<int> leaf_size, nb::object groups) {
+    const char* const api = "Mesh()";
+    spatial::MeshOptions options{tree_options(constructor, leaf_size, api), winding};
+    const runtime::Array& p = array_argument(points.ptr(), api, "points").array;
+    const runtime::Array& i = array_argument(indices.ptr(), api, "indices").array;
+    const std::optional<runtime::Array> v = optional_array(velocities, api, "velocities"),
+                                        g = optional_array(groups, api, "groups");
+    std::shared_ptr<MeshObject> object;
+    {
+        const nb::gil_scoped_release without;
+        object = std::make_shared<MeshObject>(p, i, v, options, g);
+    }
+    const std::uint64_t id = spatial::publish(ObjectKind::mesh, {object->mesh.descriptor(), object});
+    new (self) PyMesh{std::move(object), id, points, indices, velocities, groups, winding};
+    meshes()[id] = self;
+}
+
+void refit(PyMesh& self) {
+    ++self.object->changes;
+    const nb::gil_scoped_release without;
+    self.object->mesh.refit();
+}
+
+void set_points(PyMesh& self, nb::object points) {
+    const runtime::Array& p = array_argument(points.ptr(), "Mesh.points", "points").array;
+    ++self.object->changes;
+    self.object->mesh.set_points(p);
+    self.points = std::move(points);
+}
+
+void set_velocities(PyMesh& self, nb::object velocities) {
+    const std::optional<runtime::Array> v = optional_array(velocities, "Mesh.velocities", "velocities");
+    ++self.object->changes;
+    self.object->mesh.set_velocities(v);
+    self.velocities = std::move(velocities);
+}
+
+int traverse_mesh(PyObject* self, visitproc visit, void* arg) {
+    if (!nb::inst_ready(self)) return 0;
+    PyMesh* const mesh = nb::inst_ptr<PyMesh>(self);
+    for (const nb::object* held : {&mesh->points, &mesh->indices, &mesh->velocities, &mesh->groups})
+        Py_VISIT(held->ptr());
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+int clear_mesh(PyObject* self) {
+    if (!nb::inst_ready(self)) return 0;
+    PyMesh* const mesh = nb::inst_ptr<PyMesh>(self);
+    for (nb::object* held : {&mesh->velocities, &mesh->groups}) *held = nb::none();
+    return 0;
+}
+PyType_Slot mesh_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse_mesh)},
+    {Py_tp_clear, reinterpret_cast<void*>(&clear_mesh)},
+    {0, nullptr},
+};
+
+// ---- wp.Bvh ----
+
+struct BvhObject : spatial::Object {
+    BvhObject(const runtime::Array& lowers, const runtime::Array& uppers, const spatial::TreeOptions& options,
+              const std::optional<runtime::Array>& groups)
+        : bvh(lowers, uppers, options, groups) {}
+    std::uint64_t version() const override { return changes; }
+
+    spatial::Bvh bvh;
+    std::uint64_t changes = 0;
+};
+
+struct PyBvh {
+    std::shared_ptr<BvhObject> object;
+    std::uint64_t id = 0;
+    nb::object lowers, uppers, groups;
+    spatial::TreeOptions options;
+
+    ~PyBvh() { spatial::withdraw(id); }
+};
+
+void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optional<std::string> constructor,
+                   nb::object groups, std::optional<int> leaf_size) {
+    const char* const api = "Bvh()";
+    const spatial::TreeOptions options = tree_options(constructor, leaf_size, api);
+    const runtime::Array& l = array_argument(lowers.ptr(), api, "lowers").array;
+    const runtime::Array& u = array_argument(uppers.ptr(), api, "uppers").array;
+    const std::optional<runtime::Array> g = optional_array(groups, api, "groups");
+    std::shared_ptr<BvhObject> object;
+    {
+        const nb::gil_scoped_release without;
+        object = std::make_shared<BvhObject>(l, u, options, g);
+    }
+    const std::uint64_t id = spatial::publish(ObjectKind::bvh, {object->bvh.descriptor(), object});
+    new (self) PyBvh{std::move(object), id, lowers, uppers, groups, options};
+}
+
+void refit_bvh(PyBvh& self) {
+    ++self.object->changes;
+    const nb::gil_scoped_release without;
+    self.object->bvh.refit();
+}
+
+// A new tree under the same id: launches that run keep the former one.
+void rebuild(PyBvh& self, std::optional<std::string> constructor) {
+    if (constructor) self.options.method = tree_options(constructor, std::nullopt, "Bvh.rebuild()").method;
+    const std::optional<runtime::Array> groups = optional_array(self.groups, "Bvh.rebuild()", "groups");
+    const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
+    std::shared_ptr<BvhObject> object;
+    {
+        const nb::gil_scoped_release without;
+        object = std::make_shared<BvhObject>(lowers, uppers, self.options, groups);
+    }
+    spatial::replace(self.id, {object->bvh.descriptor(), object});
+    self.object = std::move(object);
+}
+
+int traverse_bvh(PyObject* self, visitproc visit, void* arg) {
+    if (!nb::inst_ready(self)) return 0;
+    PyBvh* const bvh = nb::inst_ptr<PyBvh>(self);
+    for (const nb::object* held : {&bvh->lowers, &bvh->uppers, &bvh->groups}) Py_VISIT(held->ptr());
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+PyType_Slot bvh_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse_bvh)},
+    {0, nullptr},
+};
+
+constexpr const char* kMeshDoc =
+    "Triangles, for queries by kernels: rays, closest points, boxes (wp.mesh_query_ray() and the like).\n\n"
+    "    mesh = wp.Mesh(points, indices)\n"
+    "    wp.launch(kernel, dim=n, inputs=[mesh.id])\n\n"
+    "Args:\n"
+    "    points: one-dimensional array of vec3 or vec3d. It is kept, and may be written to: call refit() then.\n"
+    "    indices: one-dimensional int32 array, the three points of each face, counter-clockwise from outside. Checked\n"
+    "        here; they do not change afterwards.\n"
+    "    velocities: array like points, for wp.mesh_eval_velocity(); or None.\n"
+    "    support_winding_number: also prepares wp.mesh_query_point_sign_winding_number().\n"
+    "    bvh_constructor: 'sah' (None): the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here.\n"
+    "    bvh_leaf_size: faces of a leaf of the tree at most; None is 8, which is also the most.\n"
+    "    groups: int32 array, a number for each face: queries may be restricted to one, see\n"
+    "        wp.mesh_get_group_root(); or None.\n\n"
+    "Faces without area and equal faces are allowed; faces with a coordinate that is not finite are never found.\n\n"
+    "Errors: TypeError and ValueError where the arrays do not fit each other; an index of no point is named.\n\n"
+    "Gradient: what queries give has derivatives towards the query and, where points have requires_grad, towards "
+    "them;\n"
+    "which face it is and on which side counts as constant. A mesh must stay as it is until a tape has gone back.";
+
+constexpr const char* kBvhDoc =
+    "Boxes, for queries by kernels: which of them meet a box, a ray, a sphere (wp.bvh_query_aabb() and the like).\n\n"
+    "Args:\n"
+    "    lowers, uppers: one-dimensional arrays of vec3, the corners of each box. They are kept, and may be written "
+    "to:\n"
+    "        call refit() or rebuild() then.\n"
+    "    constructor: 'sah' (None): the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here.\n"
+    "    groups: int32 array, a number for each box: queries may be restricted to one, see\n"
+    "        wp.bvh_get_group_root(); or None.\n"
+    "    leaf_size: boxes of a leaf of the tree at most, up to 8.\n\n"
+    "Boxes with a NaN, or with a lower corner above the upper one, are never found.";
+
+}  // namespace
+
+std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id) {
+    const auto found = meshes().find(id);
+    if (found == meshes().end()) return {};
+    PyMesh& mesh = *found->second;
+    mesh.current_id();
+    std::vector<program::Variable*> arrays{&value_of(mesh.points.ptr())};
+    if (!mesh.velocities.is_none()) arrays.push_back(&value_of(mesh.velocities.ptr()));
+    return arrays;
+}
+
+void bind_mesh(nb::module_& m) {
+    nb::object mesh =
+        nb::class_<PyMesh>(m, "Mesh", nb::type_slots(mesh_slots), nb::is_weak_referenceable(), nb::dynamic_attr(),
+                           kMeshDoc)
+            .def("__init__", &construct_mesh, nb::arg("points"), nb::arg("indices"), nb::arg("velocities") = nb::none(),
+                 nb::arg("support_winding_number") = false, nb::arg("bvh_constructor") = nb::none(),
+                 nb::arg("bvh_leaf_size") = nb::none(), nb::arg("groups") = nb::none())
+            .def("refit", &refit,
+                 "To be called after points were written to: queries see them from then on, with the same tree.")
+            .def_prop_ro("id", &PyMesh::current_id, "The number that kernels take, as wp.uint64.")
+            .def_prop_rw(
+                "points", [](PyMesh& self) { return self.points; }, &set_points,
+                "The points. Another array of the same length may be assigned; the mesh is refitted.")
+            .def_prop_ro(
+                "indices", [](PyMesh& self) { return self.indices; }, "Three points of each face.")
+            .def_prop_rw(
+                "velocities", [](PyMesh& self) { return self.velocities; }, &set_velocities,
+                nb::arg("velocities").none(), "Velocities of the points, or None.")
+            .def_prop_ro(
+                "groups", [](PyMesh& self) { return self.groups; }, "A number for each face, or None.")
+            .def_prop_ro(
+                "support_winding_number", [](PyMesh& self) { return self.has_winding; },
+                "Whether winding numbers were prepared.")
+            .def_prop_ro(
+                "device", [](PyMesh& self) { return device_to_python(*self.object->mesh.points().device); },
+                "The device it is on.");
+    register_dtype(mesh, find_known_struct("Mesh")->type());
+
+    nb::class_<PyBvh>(m, "Bvh", nb::type_slots(bvh_slots), nb::is_weak_referenceable(), kBvhDoc)
+        .def("__init__", &construct_bvh, nb::arg("lowers"), nb::arg("uppers"), nb::arg("constructor") = nb::none(),
+             nb::arg("groups") = nb::none(), nb::arg("leaf_size") = nb::none())
+        .def("refit", &refit_bvh, "After boxes have changed: the same tree, around the boxes as they are now.")
+        .def("rebuild", &rebuild, nb::arg("constructor") = nb::none(),
+             "After boxes have changed a lot: a new tree, under the same id.")
+        .def_prop_ro(
+            "id", [](PyBvh& self) { return self.id; }, "The number that kernels take, as wp.uint64.")
+        .def_prop_ro(
+            "lowers", [](PyBvh& self) { return self.lowers; }, "The lower corners.")
+        .def_prop_ro(
+            "uppers", [](PyBvh& self) { return self.uppers; }, "The upper corners.")
+        .def_prop_ro(
+            "groups", [](PyBvh& self) { return self.groups; }, "A number for each box, or None.")
+        .def_prop_ro(
+            "device", [](PyBvh& self) { return device_to_python(*self.object->bvh.lowers().device); },
+            "The device it is on.");
+}
+
+}  // namespace weft::bindings

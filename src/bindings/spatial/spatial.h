@@ -1,0 +1,22 @@
+// The Python classes of what runtime/spatial builds.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "program/variable.h"
+
+namespace weft::bindings {
+
+namespace nb = nanobind;
+
+void bind_hash_grid(nb::module_& m);
+void bind_mesh(nb::module_& m);
+
+// The arrays of the mesh with this id that may have gradients, shown to kernels with those that they have now; none
+// where there is no such mesh. For callers with the GIL.
+std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id);
+
+}  // namespace weft::bindings

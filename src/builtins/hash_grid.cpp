@@ -1,0 +1,173 @@
+// Neighbours of a place, from a hash grid (runtime/spatial/hash_grid.h).
+//
+// Space is cut into cells, and a cell is counted around the ends of the grid along each axis. Cells that lie one behind
+// the other along x are neighbours in the grid, so a query walks over rows:
+//
+//   for z, y in the cells near the place: for the row's one or two parts: for the points of the part
+//
+// Points of groups stand in a grid of their own, in which each group's cells lie elsewhere; what other groups have
+// there is passed over.
+//
+// A point near the place must not be missed, however what the user computes is rounded: the place is widened by some
+// ulps. Cells are computed in float64, here as where the grid is built, so that both agree.
+#include "builtins/groups.h"
+#include "builtins/objects.h"
+
+namespace weft::builtins {
+
+namespace {
+
+// No cell is counted further than this, so that float64 counts exactly. As in runtime/spatial/hash_grid.cpp.
+constexpr double kFarthest = 0x1p50;
+
+double rounding(Scalar scalar) { return scalar == Scalar::f64 ? 0x1p-50 : scalar == Scalar::f32 ? 0x1p-21 : 0x1p-8; }
+
+E cell(E place) { return min(max(floor(place), -kFarthest), kFarthest); }
+
+// How far a group's cells are moved along each axis. As in runtime/spatial/hash_grid.cpp.
+constexpr std::int32_t kGroupSteps[] = {73856093, 19349663, 83492791};
+
+// `group` is null where all points are asked for.
+ir::Value* query(Call& call, ir::Value* group) {
+    const E place = argument(call, 1), given = argument(call, 2);
+    E address = object(ObjectKind::hash_grid, argument(call, 0));
+    if (group) address = Descriptor(ObjectKind::hash_grid, address)["grouped"];
+    const Descriptor grid(ObjectKind::hash_grid, address);
+    const E inverse_width = grid["inverse_width"], dims = grid["dims"];
+    const E radius = cast(given, Scalar::f64);
+    std::vector<E> first, counts;
+    for (int axis = 0; axis < 3; ++axis) {
+        const E at = cast(place.component(axis), Scalar::f64);
+        const E reach = radius + (abs(at) + abs(radius)) * rounding(place.type().scalar());
+        const E from = cell((at - reach) * inverse_width), to = cell((at + reach) * inverse_width);
+        const E moved = group ? cast(argument(call, 3) * kGroupSteps[axis], Scalar::f64) : at.zero();
+        const E low = from + moved, high = to + moved;
+        const E dim = cast(dims[axis], Scalar::f64);
+        const E count = min(max(high - low + 1.0, 0.0), dim);
+        // Around the end: low modulo dim. A quotient that was rounded can be off by one.
+        const E rest = low - floor(low / dim) * dim;
+        const E inside = select(rest < 0.0, rest + dim, select(rest >= dim, rest - dim, rest));
+        first.push_back(cast(select(count >= dim, 0.0 * dim, inside), Scalar::i32));
+        counts.push_back(cast(count, Scalar::i32));
+    }
+    const E any = counts[0] > 0 && counts[1] > 0 && grid["count"] > 0;
+    counts[2] = select(any, counts[2], 0);
+    const E zero = counts[2].zero();
+    return make(find_known_struct("HashGridQuery")->type(),
+                {address, make_vector(first), make_vector(counts), zero, zero, zero, zero, zero,
+                 zero.wrap(call.builder.integer(group ? 1 : 0)), group ? zero.wrap(group) : zero});
+}
+ir::Value* expand_query(Call& call) { return query(call, nullptr); }
+ir::Value* expand_query_of_group(Call& call) { return query(call, call.arguments[3]); }
+
+enum Field { kGrid, kFirst, kCounts, kPart, kY, kZ, kAt, kEnd, kHasGroup, kGroup };
+
+ir::Value* expand_next(Call& call) {
+    ir::Builder& b = call.builder;
+    const E query = argument(call, 0), index = argument(call, 1);
+    const Descriptor grid(ObjectKind::hash_grid, query[kGrid]);
+    const E starts = grid["starts"], points = grid["points"], dims = grid["dims"];
+    const E first = query[kFirst], counts = query[kCounts];
+    const auto around = [](E cell, E dim) { return select(cell >= dim, cell - dim, cell); };
+    const auto start_of = [&](E cell) { return starts.wrap(b.load(starts, {cell})); };
+
+    ir::Operation* loop = b.while_({query[kPart], query[kY], query[kZ], query[kAt], query[kEnd]});
+    const auto carried = [&](int region, int i) {
+        return index.wrap(loop->body(static_cast<std::size_t>(region)).arguments[static_cast<std::size_t>(i)]);
+    };
+    {
+        ir::Builder::Inside inside(b, loop->body(0));
+        const E at = carried(0, 3), is_inside = at < carried(0, 4);
+        ir::Operation* passed = b.if_(is_inside && query[kHasGroup] != 0, {bool_type()});
+        {
+            ir::Builder::Inside arm(b, passed->body(0));
+            b.yield({at.wrap(b.load(grid["groups"], {at})) != query[kGroup]});
+        }
+        {
+            ir::Builder::Inside arm(b, passed->body(1));
+            b.yield({!is_inside && carried(0, 2) < counts[2]});
+        }
+        b.yield({passed->result(0)});
+    }
+    {
+        ir::Builder::Inside inside(b, loop->body(1));
+        // One of another group is passed over; behind the last point of a part comes the next part.
+        const E part = carried(1, 0), y = carried(1, 1), z = carried(1, 2);
+        ir::Operation* step =
+            b.if_(query[kHasGroup] != 0 && carried(1, 3) < carried(1, 4), std::vector<Type>(5, i32_type()));
+        {
+            ir::Builder::Inside arm(b, step->body(0));
+            b.yield({part, y, z, carried(1, 3) + 1, carried(1, 4)});
+        }
+        {
+            ir::Builder::Inside arm(b, step->body(1));
+            const E row = (around(first[2] + z, dims[2]) * dims[1] + around(first[1] + y, dims[1])) * dims[0];
+            const E end = first[0] + counts[0], beyond = end - dims[0];
+            const E is_first = part == 0, goes_on = is_first && beyond > 0;
+            const E at = start_of(row + select(is_first, first[0], 0));
+            const E until = start_of(row + select(is_first, min(end, dims[0]), beyond));
+            const E next_y = select(goes_on, y, y + 1), is_last = next_y == counts[1];
+            b.yield({select(goes_on, part + 1, 0), select(is_last, next_y.zero(), next_y), select(is_last, z + 1, z),
+                     at, until});
+        }
+        b.yield({step->results.begin(), step->results.end()});
+    }
+    const auto after = [&](int i) { return index.wrap(loop->result(static_cast<std::size_t>(i))); };
+    const E at = after(3), found = at < after(4);
+    E state = query;
+    const auto set = [&](Field field, E value) { state = state.wrap(b.insert(state, value, {field})); };
+    set(kPart, after(0));
+    set(kY, after(1));
+    set(kZ, after(2));
+    set(kAt, at + 1);
+    set(kEnd, after(4));
+
+    ir::Operation* taken = b.if_(found, {i32_type()});
+    {
+        ir::Builder::Inside inside(b, taken->body(0));
+        b.yield({b.load(points, {at})});
+    }
+    {
+        ir::Builder::Inside inside(b, taken->body(1));
+        b.yield({index});
+    }
+    call.inout = {state, taken->result(0)};
+    return found;
+}
+
+ir::Value* expand_point_id(Call& call) {
+    const E id = argument(call, 0), index = argument(call, 1);
+    const Descriptor grid(ObjectKind::hash_grid, object(ObjectKind::hash_grid, id));
+    ir::Builder& b = call.builder;
+    ir::Operation* inside_grid = b.if_(index >= 0 && index < grid["count"], {i32_type()});
+    {
+        ir::Builder::Inside inside(b, inside_grid->body(0));
+        b.yield({b.load(grid["points"], {index})});
+    }
+    {
+        ir::Builder::Inside inside(b, inside_grid->body(1));
+        b.yield({index.number(-1)});
+    }
+    return inside_grid->result(0);
+}
+
+constexpr Entry kEntries[] = {
+    {"hash_grid_query", "(id: uint64, point: Vec[3,F], max_dist: F) -> HashGridQuery",
+     "The points of a hash grid that may be within max_dist of a place: all that are, and others of the same cells.",
+     expand_query, false},
+    {"hash_grid_query", "(id: uint64, point: Vec[3,F], max_dist: F, group: int32) -> HashGridQuery",
+     "The same among the points of one group.", expand_query_of_group, false},
+    {"hash_grid_query_next", "(query: inout HashGridQuery, index: inout int32) -> B",
+     "Whether there is another point near the place; its number goes to index.", expand_next, false},
+    {"hash_grid_point_id", "(id: uint64, index: int32) -> int32",
+     "The number of the point that stands at this index when the points are ordered by cells; -1 outside of 0 .. "
+     "count. "
+     "Threads that take their points in this order share what they read.",
+     expand_point_id, false},
+};
+
+}  // namespace
+
+std::span<const Entry> hash_grid_entries() { return kEntries; }
+
+}  // namespace weft::builtins

@@ -1,0 +1,401 @@
+// Queries of meshes. What finds the face is a function of the device library (devlib/spatial); what is smooth is
+// computed here, from the corners of the face, so that derivatives follow, towards the query and towards the points of
+// the mesh. Faces and signs are constant for derivatives.
+//
+// A mesh of float32 is queried in float32, one of float64 in float64; a query of the other type finds nothing. In
+// float32 the numbers of the face that was found are computed in float64 and rounded.
+#include <memory>
+
+#include "builtins/groups.h"
+#include "builtins/objects.h"
+
+namespace weft::builtins {
+
+namespace {
+
+// ---- reading a mesh ----
+
+class Mesh {
+public:
+    Mesh(E id, Scalar scalar)
+        : address_(object(ObjectKind::mesh, id)), scalar_(scalar), descriptor_(ObjectKind::mesh, address_, scalar) {}
+
+    E address() const { return address_; }
+    Scalar scalar() const { return scalar_; }
+    E array(std::string_view name) const { return descriptor_[name]; }
+    E is_of_scalar() const { return descriptor_["scalar_bytes"] == static_cast<double>(info(scalar_).bytes()); }
+
+    // Element `index` of one of the arrays; zeros where there is none.
+    E element(std::string_view name, E index) const {
+        ir::Builder& b = index.builder();
+        const E values = array(name);
+        const E is_inside = index >= 0 && index < count(values) && is_of_scalar();
+        return choose(is_inside, {values.type().element()},
+                      [&] { return std::vector<E>{values.wrap(b.load(values, {index}))}; })[0];
+    }
+    E corner_index(E corner) const { return element("indices", corner); }
+    // Of the points, or the velocities, the three of a face.
+    std::vector<E> corners(std::string_view name, E face) const {
+        std::vector<E> found;
+        for (int corner = 0; corner < 3; ++corner) found.push_back(element(name, corner_index(face * 3 + corner)));
+        return found;
+    }
+
+    // What `make` gives where the condition holds; zeros otherwise.
+    template <typename Make>
+    static std::vector<E> choose(E condition, std::vector<Type> types, const Make& make) {
+        ir::Builder& b = condition.builder();
+        ir::Operation* chosen = b.if_(condition, types);
+        {
+            ir::Builder::Inside inside(b, chosen->body(0));
+            const std::vector<E> made = make();
+            b.yield({made.begin(), made.end()});
+        }
+        {
+            ir::Builder::Inside inside(b, chosen->body(1));
+            std::vector<ir::Value*> zeros;
+            for (const Type type : types) zeros.push_back(b.zero(type));
+            b.yield(std::move(zeros));
+        }
+        std::vector<E> results;
+        for (ir::Value* result : chosen->results) results.push_back(condition.wrap(result));
+        return results;
+    }
+
+private:
+    static E count(E array) { return array.wrap(array.builder().dim(array, 0)); }
+
+    E address_;
+    Scalar scalar_;
+    Descriptor descriptor_;
+};
+
+E find(Call& call, const Mesh& mesh, const std::string& name, Type result, std::vector<ir::Value*> arguments) {
+    auto library = std::make_shared<ir::LibraryFunction>();
+    library->symbol = "weft_lib_" + name + (mesh.scalar() == Scalar::f64 ? "_f64" : "_f32");
+    library->form = ir::LibraryFunction::Form::masked;
+    library->reads = {0};
+    arguments.insert(arguments.begin(), mesh.address());
+    return mesh.address().wrap(call.builder.call_library(std::move(library), result, std::move(arguments)));
+}
+
+// ---- the closest point of a triangle ----
+
+// Where `yes` holds the divisor is used; it is 1 elsewhere, so that derivatives of what is not taken are finite.
+E quotient(E yes, E a, E b) { return a / select(yes, b, b.number(1)); }
+
+// The weights of the first two corners (C. Ericson, Real-Time Collision Detection, 5.1.5): a corner, a place on an edge
+// or one inside, as the regions of the plane around the triangle say.
+std::pair<E, E> closest_weights(E p, const std::vector<E>& corners) {
+    const E a = corners[0], b = corners[1], c = corners[2];
+    const E ab = b - a, ac = c - a, ap = p - a, bp = p - b, cp = p - c;
+    const E d1 = dot(ab, ap), d2 = dot(ac, ap), d3 = dot(ab, bp), d4 = dot(ac, bp), d5 = dot(ab, cp), d6 = dot(ac, cp);
+    const E va = d3 * d6 - d5 * d4, vb = d5 * d2 - d1 * d6, vc = d1 * d4 - d3 * d2;
+    const E zero = d1.zero(), one = d1.number(1);
+
+    const E at_a = d1 <= 0.0 && d2 <= 0.0, at_b = d3 >= 0.0 && d4 <= d3, at_c = d6 >= 0.0 && d5 <= d6;
+    const E on_ab = vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 && d1 - d3 > 0.0;
+    const E on_ac = vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 && d2 - d6 > 0.0;
+    const E along = d4 - d3, back = d5 - d6;
+    const E on_bc = va <= 0.0 && along >= 0.0 && back >= 0.0 && along + back > 0.0;
+    const E whole = va + vb + vc, has_area = whole > 0.0;
+
+    const E to_b = quotient(on_ab, d1, d1 - d3), to_c = quotient(on_ac, d2, d2 - d6);
+    const E from_b = quotient(on_bc, along, along + back);
+    E u = select(has_area, quotient(has_area, va, whole), one),
+      v = select(has_area, quotient(has_area, vb, whole), zero);
+    const auto where = [&](E condition, E its_u, E its_v) {
+        u = select(condition, its_u, u);
+        v = select(condition, its_v, v);
+    };
+    where(on_bc, zero, one - from_b);
+    where(on_ac, one - to_c, zero);
+    where(at_c, zero, zero);
+    where(on_ab, one - to_b, to_b);
+    where(at_b, zero, one);
+    where(at_a, one, zero);
+    return {u, v};
+}
+
+// The corner that is furthest from the place: of a triangle it is always one.
+std::pair<E, E> furthest_weights(E p, const std::vector<E>& corners) {
+    std::vector<E> squared;
+    for (const E& corner : corners) squared.push_back(dot(p - corner, p - corner));
+    const E zero = squared[0].zero(), one = squared[0].number(1);
+    const E is_a = squared[0] >= squared[1] && squared[0] >= squared[2], is_b = squared[1] >= squared[2];
+    return {select(is_a, one, zero), select(is_a, zero, select(is_b, one, zero))};
+}
+
+struct PointResult {
+    E result, sign, face, u, v;
+};
+
+using Weights = std::pair<E, E> (*)(E, const std::vector<E>&);
+
+// `found` is the face, and where there is a second number the side.
+PointResult point_result(const Mesh& mesh, E point, E found, Weights weights_of) {
+    const bool has_side = !found.type().is_scalar();
+    const E face = has_side ? found[0] : found;
+    const E is_found = face >= 0;
+    const Type scalar = Type::scalar(mesh.scalar());
+    const std::vector<E> weights = Mesh::choose(is_found, {scalar, scalar}, [&] {
+        std::vector<E> corners = mesh.corners("points", face);
+        for (E& corner : corners) corner = cast(corner, Scalar::f64);
+        const auto [u, v] = weights_of(cast(point, Scalar::f64), corners);
+        return std::vector<E>{cast(u, mesh.scalar()), cast(v, mesh.scalar())};
+    });
+    const E zero = weights[0].zero();
+    const E side = has_side ? cast(found[1], mesh.scalar()) : zero;
+    return {is_found, select(is_found, side, zero), select(is_found, face, 0), weights[0], weights[1]};
+}
+
+ir::Value* as_struct(const PointResult& r) {
+    const bool is_double = r.u.type().scalar() == Scalar::f64;
+    return make(find_known_struct(is_double ? "MeshQueryPointd" : "MeshQueryPoint")->type(),
+                {r.result, r.sign, r.face, r.u, r.v});
+}
+
+// The outputs of earlier releases: locals that stay as they are where nothing is found. The first is left out where
+// there is no side.
+ir::Value* as_outputs(Call& call, const PointResult& r, bool has_side) {
+    std::vector<E> outputs;
+    if (has_side) outputs.push_back(r.sign);
+    outputs.insert(outputs.end(), {r.face, r.u, r.v});
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        call.inout.push_back(select(r.result, outputs[i], argument(call, 3 + i)));
+    return r.result;
+}
+
+// How the side of the surface is found: not at all, by the closest feature, by rays, by the winding number.
+enum class Side { none, normal, parity, winding };
+
+// Options of the side stand from `first_option` on.
+PointResult query_point(Call& call, Side side, std::size_t first_option) {
+    const E point = argument(call, 1);
+    const Mesh mesh(argument(call, 0), point.type().scalar());
+    const Type scalar = Type::scalar(mesh.scalar());
+    const char* const function = side == Side::normal ? "mesh_point_side" : "mesh_point_closest";
+    const Type found = side == Side::normal ? Type::vector(Scalar::i32, 2) : i32_type();
+    PointResult result =
+        point_result(mesh, point, find(call, mesh, function, found, {point, call.arguments[2]}), closest_weights);
+    if (side == Side::winding) {
+        const E number = find(call, mesh, "mesh_winding", scalar, {point, call.arguments[first_option]});
+        const E sign = select(number > argument(call, first_option + 1), number.number(-1), number.number(1));
+        result.sign = select(result.result, sign, number.zero());
+    } else if (side == Side::parity) {
+        const E sign = find(call, mesh, "mesh_parity", i32_type(),
+                            {point, call.arguments[first_option], call.arguments[first_option + 1]});
+        result.sign = select(result.result, cast(sign, mesh.scalar()), result.sign);
+    }
+    return result;
+}
+
+template <Side kSide>
+ir::Value* expand_point(Call& call) {
+    return as_struct(query_point(call, kSide, 3));
+}
+template <Side kSide>
+ir::Value* expand_point_outputs(Call& call) {
+    constexpr bool has_side = kSide != Side::none;
+    return as_outputs(call, query_point(call, kSide, has_side ? 7 : 6), has_side);
+}
+
+PointResult query_furthest(Call& call) {
+    const E point = argument(call, 1);
+    const Mesh mesh(argument(call, 0), point.type().scalar());
+    const E face = find(call, mesh, "mesh_point_furthest", i32_type(), {point, call.arguments[2]});
+    return point_result(mesh, point, face, furthest_weights);
+}
+ir::Value* expand_furthest(Call& call) { return as_struct(query_furthest(call)); }
+ir::Value* expand_furthest_outputs(Call& call) { return as_outputs(call, query_furthest(call), false); }
+
+// ---- rays ----
+
+struct RayResult {
+    E result, sign, face, t, u, v, normal;
+};
+
+RayResult query_ray(Call& call, ir::Value* root) {
+    const E start = argument(call, 1), direction = argument(call, 2);
+    const Scalar scalar = start.type().scalar();
+    const Mesh mesh(argument(call, 0), scalar);
+    const E face = find(call, mesh, "mesh_ray_nearest", i32_type(), {start, direction, call.arguments[3], root});
+    const E is_hit = face >= 0;
+    const Type number = Type::scalar(scalar), vector = Type::vector(scalar, 3);
+    // Cramer's rule, for start + t direction = u a + v b + (1 - u - v) c.
+    const std::vector<E> numbers = Mesh::choose(is_hit, {number, number, number, number, vector}, [&] {
+        std::vector<E> corners = mesh.corners("points", face);
+        for (E& corner : corners) corner = cast(corner, Scalar::f64);
+        const E from = cast(start, Scalar::f64), along = cast(direction, Scalar::f64);
+        const E ca = corners[0] - corners[2], cb = corners[1] - corners[2], to = from - corners[2];
+        const E normal = cross(corners[1] - corners[0], corners[2] - corners[0]);
+        const E facing = -dot(along, normal), has_area = facing != 0.0;
+        const E across = cross(along, to);
+        const E t = quotient(has_area, dot(to, normal), facing);
+        const E u = quotient(has_area, dot(across, cb), facing), v = quotient(has_area, -dot(across, ca), facing);
+        const E squared = dot(normal, normal), is_proper = squared > 0.0;
+        const E unit = normal / sqrt(select(is_proper, squared, squared.number(1)));
+        const E sign = select(facing < 0.0, facing.number(-1), facing.number(1));
+        return std::vector<E>{cast(sign, scalar), cast(t, scalar), cast(u, scalar), cast(v, scalar),
+                              cast(unit, scalar)};
+    });
+    return {is_hit, numbers[0], select(is_hit, face, 0), numbers[1], numbers[2], numbers[3], numbers[4]};
+}
+
+ir::Value* expand_ray(Call& call) {
+    const RayResult r = query_ray(call, call.arguments[4]);
+    const bool is_double = r.t.type().scalar() == Scalar::f64;
+    return make(find_known_struct(is_double ? "MeshQueryRayd" : "MeshQueryRay")->type(),
+                {r.result, r.sign, r.face, r.t, r.u, r.v, r.normal});
+}
+ir::Value* expand_ray_outputs(Call& call) {
+    const RayResult r = query_ray(call, call.arguments[10]);
+    const E outputs[] = {r.t, r.u, r.v, r.sign, r.normal, r.face};
+    for (std::size_t i = 0; i < 6; ++i) call.inout.push_back(select(r.result, outputs[i], argument(call, 4 + i)));
+    return r.result;
+}
+ir::Value* expand_ray_any(Call& call) {
+    const Mesh mesh(argument(call, 0), argument(call, 1).type().scalar());
+    const E face = find(call, mesh, "mesh_ray_any", i32_type(),
+                        {call.arguments[1], call.arguments[2], call.arguments[3], call.arguments[4]});
+    return face >= 0;
+}
+ir::Value* expand_ray_count(Call& call) {
+    const Mesh mesh(argument(call, 0), argument(call, 1).type().scalar());
+    return find(call, mesh, "mesh_ray_count", i32_type(), {call.arguments[1], call.arguments[2], call.arguments[3]});
+}
+
+// ---- evaluation ----
+
+E weighted(const std::vector<E>& corners, E u, E v) {
+    return corners[0] * u + corners[1] * v + corners[2] * (1.0 - u - v);
+}
+ir::Value* expand_position(Call& call) {
+    const Mesh mesh(argument(call, 0), argument(call, 2).type().scalar());
+    return weighted(mesh.corners("points", argument(call, 1)), argument(call, 2), argument(call, 3));
+}
+ir::Value* expand_velocity(Call& call) {
+    const Mesh mesh(argument(call, 0), argument(call, 2).type().scalar());
+    return weighted(mesh.corners("velocities", argument(call, 1)), argument(call, 2), argument(call, 3));
+}
+ir::Value* expand_normal(Call& call) {
+    const Mesh mesh(argument(call, 0), Scalar::f32);
+    const std::vector<E> corners = mesh.corners("points", argument(call, 1));
+    const E normal = cross(corners[1] - corners[0], corners[2] - corners[0]);
+    const E squared = dot(normal, normal), is_proper = squared > 0.0;
+    return select(is_proper, normal / sqrt(select(is_proper, squared, squared.number(1))), normal.zero());
+}
+ir::Value* expand_get_index(Call& call) { return Mesh(argument(call, 0), Scalar::f32).corner_index(argument(call, 1)); }
+ir::Value* expand_get_point(Call& call) {
+    const Mesh mesh(argument(call, 0), Scalar::f32);
+    return mesh.element("points", mesh.corner_index(argument(call, 1)));
+}
+ir::Value* expand_get_velocity(Call& call) {
+    const Mesh mesh(argument(call, 0), Scalar::f32);
+    return mesh.element("velocities", mesh.corner_index(argument(call, 1)));
+}
+ir::Value* expand_get(Call& call) {
+    const Mesh mesh(argument(call, 0), Scalar::f32);
+    return make(find_known_struct("Mesh")->type(),
+                {mesh.array("points"), mesh.array("velocities"), mesh.array("indices")});
+}
+
+// ---- the table ----
+
+// Meshes are of float32 or float64.
+std::string refuse_small(const Match& match) {
+    const auto found = match.types.find("F");
+    const Type type = found == match.types.end() ? f32_type() : found->second;
+    if (type == f32_type() || type == f64_type()) return "";
+    return "it is of " + type.python_name() + ", and meshes are of float32 or float64";
+}
+
+// The options are of the type of the mesh.
+#define WEFT_POINT_OVERLOADS(name, outputs, options32, options64, options, doc, side)                                  \
+    {name, "(id: uint64, point: Vec[3,float32], max_dist: float32" options32 ") -> MeshQueryPoint", doc,               \
+     expand_point<side>},                                                                                              \
+        {name, "(id: uint64, point: Vec[3,float64], max_dist: float64" options64 ") -> MeshQueryPointd", doc,          \
+         expand_point<side>},                                                                                          \
+    {                                                                                                                  \
+        name, "(id: uint64, point: Vec[3,F], max_dist: F, " outputs options ") -> B", doc, expand_point_outputs<side>, \
+            true, refuse_small                                                                                         \
+    }
+#define WEFT_SIGNED(name, options32, options64, options, doc, side)                                               \
+    WEFT_POINT_OVERLOADS(name, "inside: inout F, face: inout int32, bary_u: inout F, bary_v: inout F", options32, \
+                         options64, options, doc, side)
+
+constexpr const char* kPointDoc =
+    "The point of a mesh that is closest to a place, at most max_dist away, with the side of the surface: -1 inside, 1 "
+    "outside, by the normal of the closest corner, edge or face. Right for closed meshes that do not meet themselves.";
+constexpr const char* kParityDoc =
+    "The point of a mesh that is closest to a place, with the side that most of n_sample rays say: a ray from inside "
+    "meets the surface an odd number of times. The first ray has a fixed direction; the others are turned away from "
+    "it, "
+    "by up to perturbation_scale along each axis.";
+constexpr const char* kWindingDoc =
+    "The point of a mesh that is closest to a place, with the side that the winding number says: inside where it is "
+    "above the threshold. For meshes made with support_winding_number=True, also open ones and those that meet "
+    "themselves. A higher accuracy looks at more faces one by one.";
+constexpr const char* kNoSignDoc = "The point of a mesh that is closest to a place, at most max_dist away.";
+constexpr const char* kFurthestDoc =
+    "The point of a mesh that is furthest from a place, and at least min_dist away: a corner of the face.";
+constexpr const char* kRayDoc = "Where a ray first meets a mesh, at most max_t lengths of dir from its start.";
+
+constexpr Entry kEntries[] = {
+    WEFT_SIGNED("mesh_query_point", "", "", "", kPointDoc, Side::normal),
+    WEFT_SIGNED("mesh_query_point_sign_normal", ", epsilon: float32 = 0.001", ", epsilon: float64 = 0.001",
+                ", epsilon: F = 0.001", kPointDoc, Side::normal),
+    WEFT_SIGNED("mesh_query_point_sign_parity", ", n_sample: int32 = 1, perturbation_scale: float32 = 0.1",
+                ", n_sample: int32 = 1, perturbation_scale: float64 = 0.1",
+                ", n_sample: int32 = 1, perturbation_scale: F = 0.1", kParityDoc, Side::parity),
+    WEFT_SIGNED("mesh_query_point_sign_winding_number", ", accuracy: float32 = 2.0, threshold: float32 = 0.5",
+                ", accuracy: float64 = 2.0, threshold: float64 = 0.5", ", accuracy: F = 2.0, threshold: F = 0.5",
+                kWindingDoc, Side::winding),
+    WEFT_POINT_OVERLOADS("mesh_query_point_no_sign", "face: inout int32, bary_u: inout F, bary_v: inout F", "", "", "",
+                         kNoSignDoc, Side::none),
+    {"mesh_query_furthest_point_no_sign", "(id: uint64, point: Vec[3,float32], min_dist: float32) -> MeshQueryPoint",
+     kFurthestDoc, expand_furthest},
+    {"mesh_query_furthest_point_no_sign", "(id: uint64, point: Vec[3,float64], min_dist: float64) -> MeshQueryPointd",
+     kFurthestDoc, expand_furthest},
+    {"mesh_query_furthest_point_no_sign",
+     "(id: uint64, point: Vec[3,F], min_dist: F, face: inout int32, bary_u: inout F, bary_v: inout F) -> B",
+     kFurthestDoc, expand_furthest_outputs, true, refuse_small},
+    {"mesh_query_ray",
+     "(id: uint64, start: Vec[3,float32], dir: Vec[3,float32], max_t: float32, root: int32 = -1) -> MeshQueryRay",
+     kRayDoc, expand_ray},
+    {"mesh_query_ray",
+     "(id: uint64, start: Vec[3,float64], dir: Vec[3,float64], max_t: float64, root: int32 = -1) -> MeshQueryRayd",
+     kRayDoc, expand_ray},
+    {"mesh_query_ray",
+     "(id: uint64, start: Vec[3,F], dir: Vec[3,F], max_t: F, t: inout F, bary_u: inout F, bary_v: inout F, sign: inout "
+     "F, normal: inout Vec[3,F], face: inout int32, root: int32 = -1) -> B",
+     kRayDoc, expand_ray_outputs, true, refuse_small},
+    {"mesh_query_ray_anyhit", "(id: uint64, start: Vec[3,F], dir: Vec[3,F], max_t: F, root: int32 = -1) -> B",
+     "Whether a ray meets a mesh, at most max_t lengths of dir from its start.", expand_ray_any, false, refuse_small},
+    {"mesh_query_ray_count_intersections", "(id: uint64, start: Vec[3,F], dir: Vec[3,F], root: int32 = -1) -> int32",
+     "How many faces of a mesh a ray meets.", expand_ray_count, false, refuse_small},
+    {"mesh_eval_position", "(id: uint64, face: int32, bary_u: F, bary_v: F) -> Vec[3,F]",
+     "The place on a face of a mesh with these weights of its first two corners.", expand_position, true, refuse_small},
+    {"mesh_eval_velocity", "(id: uint64, face: int32, bary_u: F, bary_v: F) -> Vec[3,F]",
+     "The velocity on a face of a mesh with these weights of its first two corners.", expand_velocity, true,
+     refuse_small},
+    {"mesh_eval_face_normal", "(id: uint64, face: int32) -> Vec[3,float32]",
+     "The normal of a face of a mesh, of length 1; zeros where the face has no area.", expand_normal},
+    {"mesh_get_index", "(id: uint64, index: int32) -> int32",
+     "The number of the point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_index,
+     false},
+    {"mesh_get_point", "(id: uint64, index: int32) -> Vec[3,float32]",
+     "The point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_point},
+    {"mesh_get_velocity", "(id: uint64, index: int32) -> Vec[3,float32]",
+     "The velocity at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_velocity},
+    {"mesh_get", "(id: uint64) -> Mesh", "The arrays that a mesh was made of: points, velocities, indices.",
+     expand_get},
+};
+#undef WEFT_SIGNED
+#undef WEFT_POINT_OVERLOADS
+
+}  // namespace
+
+std::span<const Entry> mesh_entries() { return kEntries; }
+
+}  // namespace weft::builtins

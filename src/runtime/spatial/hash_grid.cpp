@@ -1,0 +1,290 @@
+// Points are sorted by their cells in two steps, each stable: into runs of neighbouring cells (buckets), then within
+// each bucket, whose counters fit into the nearest cache. Both go through memory in order.
+#include "runtime/spatial/hash_grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "runtime/cpu/pool.h"
+#include "runtime/spatial/handles.h"
+#include "support/error.h"
+#include "types/float_format.h"
+
+namespace weft::runtime::spatial {
+
+namespace {
+
+constexpr const char* kApi = "HashGrid.build()";
+
+// No cell is counted further than this, and a group's cells are moved by its number times these: as in
+// builtins/hash_grid.cpp.
+constexpr double kFarthest = 0x1p50;
+constexpr std::uint32_t kGroupSteps[3] = {73856093, 19349663, 83492791};
+
+constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::int64_t kMostBuckets = 1024;
+constexpr std::int64_t kChunk = 1 << 14;  // points that one worker takes at a time, at least
+constexpr std::int64_t kMostChunks = 64;
+constexpr std::int64_t kPiece = 256;  // points whose cells are computed together
+
+struct Cell {
+    std::uint32_t cell, point;
+};
+
+struct Grid {
+    std::int64_t dims[3];
+    double inverse_width;
+    std::int64_t cells() const { return dims[0] * dims[1] * dims[2]; }
+};
+
+#if defined(__x86_64__)
+#define WEFT_FOR_PROCESSORS __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define WEFT_FOR_PROCESSORS
+#endif
+
+// Along one axis, for each number of a piece: the cell, counted around the end.
+WEFT_FOR_PROCESSORS
+void count_cells(const double* places, const double* moved, std::int64_t count, double inverse_width, double dim,
+                 double* cells) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        double at = std::floor(places[i] * inverse_width);
+        at = at > -kFarthest ? at : -kFarthest;  // a NaN too
+        at = (at < kFarthest ? at : kFarthest) + moved[i];
+        double rest = at - std::floor(at / dim) * dim;
+        rest = rest < 0.0 ? rest + dim : rest;
+        cells[i] = rest >= dim ? rest - dim : rest;
+    }
+}
+
+template <typename T>
+double number_at(const std::byte* at) {
+    if constexpr (sizeof(T) == 2)
+        return read_scalar(Scalar::f16, at).f;
+    else
+        return *reinterpret_cast<const T*>(at);
+}
+
+// `T` is uint16_t for f16. `groups` is null where there are none.
+template <typename T>
+void find_cells(const Grid& grid, const Array& points, const Array* groups, std::int64_t begin, std::int64_t end,
+                std::uint32_t* cells) {
+    double places[3][kPiece], moved[3][kPiece] = {}, found[3][kPiece];
+    for (std::int64_t first = begin; first < end; first += kPiece) {
+        const std::int64_t count = std::min(kPiece, end - first);
+        const auto* at = static_cast<const std::byte*>(points.view.data) + first * points.view.strides[0];
+        for (std::int64_t i = 0; i < count; ++i, at += points.view.strides[0])
+            for (int axis = 0; axis < 3; ++axis)
+                places[axis][i] = number_at<T>(at + static_cast<std::size_t>(axis) * sizeof(T));
+        if (groups) {
+            const auto* group = static_cast<const std::byte*>(groups->view.data) + first * groups->view.strides[0];
+            for (std::int64_t i = 0; i < count; ++i, group += groups->view.strides[0])
+                for (int axis = 0; axis < 3; ++axis)
+                    moved[axis][i] =
+                        static_cast<std::int32_t>(*reinterpret_cast<const std::uint32_t*>(group) * kGroupSteps[axis]);
+        }
+        for (int axis = 0; axis < 3; ++axis)
+            count_cells(places[axis], moved[axis], count, grid.inverse_width, static_cast<double>(grid.dims[axis]),
+                        found[axis]);
+        const double row = static_cast<double>(grid.dims[0]), plane = row * static_cast<double>(grid.dims[1]);
+        for (std::int64_t i = 0; i < count; ++i)
+            cells[first - begin + i] =
+                static_cast<std::uint32_t>(found[2][i] * plane + found[1][i] * row + found[0][i]);
+    }
+}
+
+template <typename Body>
+void for_each(std::int64_t count, const Body& body) {
+    parallel_range(
+        count, 1,
+        [](void* state, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) (*static_cast<const Body*>(state))(i);
+        },
+        const_cast<Body*>(&body));
+}
+
+// Orders the points 0 .. count by their cells. `cells_of(begin, end, cells)` finds those of a part.
+template <typename CellsOf>
+void sort_by_cells(std::int64_t count, std::int64_t cells, const CellsOf& cells_of, Device& device,
+                   std::int32_t* starts, std::int32_t* points) {
+    int shift = 0;
+    while (((cells - 1) >> shift) >= kMostBuckets) ++shift;
+    const std::int64_t buckets = ((cells - 1) >> shift) + 1;
+    const std::int64_t chunks = std::clamp<std::int64_t>(count / kChunk, 1, kMostChunks);
+    const auto chunk_begin = [&](std::int64_t chunk) { return count * chunk / chunks; };
+
+    // From the device, which keeps such memory from one build to the next.
+    const BufferPtr memory = allocate(count * 4, device), sorted_memory = allocate(count * 8, device);
+    auto* const cell_of = static_cast<std::uint32_t*>(memory->data);
+    auto* const sorted = static_cast<Cell*>(sorted_memory->data);
+    std::vector<std::int32_t> places(static_cast<std::size_t>(chunks * buckets));
+    for_each(chunks, [&](std::int64_t chunk) {
+        std::int32_t* const counts = places.data() + chunk * buckets;
+        const std::int64_t begin = chunk_begin(chunk), end = chunk_begin(chunk + 1);
+        cells_of(begin, end, cell_of + begin);
+        for (std::int64_t i = begin; i < end; ++i) ++counts[cell_of[i] >> shift];
+    });
+    std::vector<std::int32_t> bucket_starts(static_cast<std::size_t>(buckets + 1));
+    std::int32_t before = 0;
+    for (std::int64_t bucket = 0; bucket < buckets; ++bucket) {
+        bucket_starts[static_cast<std::size_t>(bucket)] = before;
+        for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+            std::int32_t& place = places[static_cast<std::size_t>(chunk * buckets + bucket)];
+            const std::int32_t here = place;
+            place = before;
+            before += here;
+        }
+    }
+    bucket_starts.back() = before;
+
+    for_each(chunks, [&](std::int64_t chunk) {
+        std::int32_t* const next = places.data() + chunk * buckets;
+        for (std::int64_t i = chunk_begin(chunk); i < chunk_begin(chunk + 1); ++i) {
+            const std::uint32_t cell = cell_of[i];
+            sorted[next[cell >> shift]++] = {cell, static_cast<std::uint32_t>(i)};
+        }
+    });
+    for_each(buckets, [&](std::int64_t bucket) {
+        const std::int64_t first_cell = bucket << shift,
+                           end_cell = std::min(first_cell + (std::int64_t{1} << shift), cells);
+        const std::int32_t begin = bucket_starts[static_cast<std::size_t>(bucket)],
+                           end = bucket_starts[static_cast<std::size_t>(bucket + 1)];
+        // First how many points each cell has, one place further; then where each begins, and where the next point
+        // goes.
+        std::vector<std::int32_t> next(static_cast<std::size_t>(end_cell - first_cell + 1));
+        for (std::int32_t i = begin; i < end; ++i) ++next[static_cast<std::size_t>(sorted[i].cell - first_cell + 1)];
+        next[0] = begin;
+        for (std::int64_t cell = first_cell; cell < end_cell; ++cell) {
+            const auto at = static_cast<std::size_t>(cell - first_cell);
+            starts[cell] = next[at];
+            next[at + 1] += next[at];
+        }
+        for (std::int32_t i = begin; i < end; ++i) {
+            const Cell& of = sorted[i];
+            points[next[of.cell - static_cast<std::size_t>(first_cell)]++] = static_cast<std::int32_t>(of.point);
+        }
+    });
+    starts[cells] = static_cast<std::int32_t>(count);
+}
+
+BufferPtr integers(std::int64_t count, Device& device, ArrayView& view) {
+    BufferPtr buffer = allocate(count * 4, device);
+    view.data = buffer->data;
+    view.shape[0] = count;
+    view.strides[0] = 4;
+    return buffer;
+}
+
+HashGridDescriptor empty_descriptor;
+
+// What queries read, until nobody does any more.
+struct Grids : Object {
+    HashGridDescriptor all, grouped;
+    BufferPtr memory[5];
+
+    Grids() { all.grouped = reinterpret_cast<std::uintptr_t>(&empty_descriptor); }
+};
+
+}  // namespace
+
+HashGrid::HashGrid(const std::int64_t (&dims)[3], Scalar scalar, Device& device)
+    : dims_{dims[0], dims[1], dims[2]}, scalar_(scalar), device_(device) {
+    for (const std::int64_t dim : dims_)
+        if (dim < 1 || dim > kMostCells)
+            throw UsageError("HashGrid()",
+                             "a grid has at least 1 cell along each axis, and at most " + std::to_string(kMostCells) +
+                                 ", not " + std::to_string(dim),
+                             ErrorCategory::value);
+    if (dims_[0] > kMostCells / dims_[1] || dims_[0] * dims_[1] > kMostCells / dims_[2])
+        throw UsageError("HashGrid()", "a grid has at most " + std::to_string(kMostCells) + " cells",
+                         ErrorCategory::value);
+    if (scalar != Scalar::f16 && scalar != Scalar::f32 && scalar != Scalar::f64)
+        throw UsageError("HashGrid()",
+                         std::string("points are of float16, float32 or float64, not of ") + info(scalar).python,
+                         ErrorCategory::type);
+    if (!device.is_cpu || !device.is_host_memory)
+        throw UsageError("HashGrid()", "grids are built on the CPU only, not on '" + device.alias + "'");
+    auto empty = std::make_shared<const Grids>();
+    id_ = publish(ObjectKind::hash_grid, {&empty->all, empty});
+}
+
+HashGrid::~HashGrid() { withdraw(id_); }
+
+void HashGrid::build(const Array& points, double width, const Array* groups) {
+    const Type point = Type::vector(scalar_, 3);
+    if (points.ndim != 1 || points.dtype != point)
+        throw UsageError(kApi,
+                         "expected an array of " + point.python_name() + ", found " +
+                             Type::array(points.dtype, points.ndim).python_name(),
+                         ErrorCategory::type);
+    const std::int64_t count = points.size();
+    if (count > kMostCells)
+        throw UsageError(kApi,
+                         "a grid holds at most " + std::to_string(kMostCells) + " points, not " + std::to_string(count),
+                         ErrorCategory::value);
+    if (!(width > 0.0) || !std::isfinite(1.0 / width))
+        throw UsageError(kApi, "the width of a cell (radius) is above 0, not " + std::to_string(width),
+                         ErrorCategory::value);
+    if (groups && (groups->ndim != 1 || groups->dtype != i32_type() || groups->size() != count))
+        throw UsageError(kApi,
+                         "groups are an array of int32, one for each of the " + std::to_string(count) +
+                             " points; found " + Type::array(groups->dtype, groups->ndim).python_name() + " of shape " +
+                             shape_text(groups->shape()),
+                         ErrorCategory::type);
+    for (const Array* array : {&points, groups})
+        if (array && array->device != &device_)
+            throw UsageError(kApi,
+                             "the grid is on '" + device_.alias + "' and an array on '" + array->device->alias + "'");
+    device_.default_stream().synchronize();
+
+    const Grid grid{{dims_[0], dims_[1], dims_[2]}, 1.0 / width};
+    auto made = std::make_shared<Grids>();
+    const auto fill = [&](HashGridDescriptor& descriptor, const Array* moved_by, BufferPtr* memory) {
+        descriptor.inverse_width = grid.inverse_width;
+        for (int axis = 0; axis < 3; ++axis) descriptor.dims[axis] = static_cast<std::int32_t>(dims_[axis]);
+        descriptor.count = static_cast<std::int32_t>(count);
+        memory[0] = integers(grid.cells() + 1, device_, descriptor.starts);
+        memory[1] = integers(count, device_, descriptor.points);
+        const auto cells_of = [&](std::int64_t begin, std::int64_t end, std::uint32_t* cells) {
+            if (scalar_ == Scalar::f64)
+                find_cells<double>(grid, points, moved_by, begin, end, cells);
+            else if (scalar_ == Scalar::f32)
+                find_cells<float>(grid, points, moved_by, begin, end, cells);
+            else
+                find_cells<std::uint16_t>(grid, points, moved_by, begin, end, cells);
+        };
+        sort_by_cells(count, grid.cells(), cells_of, device_, static_cast<std::int32_t*>(descriptor.starts.data),
+                      static_cast<std::int32_t*>(descriptor.points.data));
+    };
+    fill(made->all, nullptr, made->memory);
+    if (groups) {
+        HashGridDescriptor& grouped = made->grouped;
+        fill(grouped, groups, made->memory + 2);
+        made->memory[4] = integers(count, device_, grouped.groups);
+        const auto* group = static_cast<const std::byte*>(groups->view.data);
+        const auto* order = static_cast<const std::int32_t*>(grouped.points.data);
+        auto* to = static_cast<std::int32_t*>(grouped.groups.data);
+        for (std::int64_t i = 0; i < count; ++i)
+            to[i] = *reinterpret_cast<const std::int32_t*>(group + order[i] * groups->view.strides[0]);
+        made->all.grouped = reinterpret_cast<std::uintptr_t>(&grouped);
+    }
+    replace(id_, {&made->all, made});
+}
+
+void HashGrid::reserve(std::int64_t points, bool with_groups) {
+    if (points < 0)
+        throw UsageError("HashGrid.reserve()", "expected a number of points, not " + std::to_string(points),
+                         ErrorCategory::value);
+    // The device keeps what is freed for the next one who asks for as much.
+    std::vector<BufferPtr> kept;
+    for (int grid = 0; grid < (with_groups ? 2 : 1); ++grid) {
+        kept.push_back(allocate((dims_[0] * dims_[1] * dims_[2] + 1) * 4, device_));
+        kept.push_back(allocate(points * 4, device_));
+    }
+    if (with_groups) kept.push_back(allocate(points * 4, device_));
+}
+
+}  // namespace weft::runtime::spatial

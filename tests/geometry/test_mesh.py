@@ -1,0 +1,735 @@
+"""Meshes: rays and closest points against brute force in float64, signs against winding numbers, derivatives."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+import warp as wp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def sphere(rows=12, columns=16):
+    """Closed, counter-clockwise from outside."""
+    latitude = np.linspace(0, math.pi, rows + 1)[1:-1]
+    longitude = np.arange(columns) * (2 * math.pi / columns)
+    ring = np.stack([np.cos(longitude), np.sin(longitude)], axis=1)
+    points = [[0.0, 0.0, 1.0]]
+    for angle in latitude:
+        points += [[math.sin(angle) * x, math.sin(angle) * y, math.cos(angle)] for x, y in ring]
+    points.append([0.0, 0.0, -1.0])
+    faces = []
+    last = len(points) - 1
+    for k in range(columns):
+        right = (k + 1) % columns
+        faces.append([0, 1 + k, 1 + right])
+        for row in range(rows - 2):
+            a, b = 1 + row * columns + k, 1 + row * columns + right
+            faces += [[a, a + columns, b], [b, a + columns, b + columns]]
+        base = 1 + (rows - 2) * columns
+        faces.append([last, base + right, base + k])
+    return np.array(points), np.array(faces)
+
+
+def tetrahedron():
+    points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    return points, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+
+
+def soup(rng, count):
+    points = rng.standard_normal((3 * count, 3))
+    return points, np.arange(3 * count).reshape(-1, 3)
+
+
+def make(points, faces, dtype=wp.vec3, **options):
+    return wp.Mesh(wp.array(points, dtype=dtype), wp.array(faces.reshape(-1), dtype=int), **options)
+
+
+def closest_in_triangle(p, a, b, c):
+    """Squared distances in float64 by minimising over the interior, the edges and the corners. Shapes (..., 3)."""
+
+    def to_segment(q, r):
+        d = r - q
+        length = (d * d).sum(-1)
+        t = np.clip(((p - q) * d).sum(-1) / np.where(length > 0, length, 1), 0, 1)
+        x = q + t[..., None] * d
+        return ((p - x) ** 2).sum(-1)
+
+    best = np.minimum(np.minimum(to_segment(a, b), to_segment(b, c)), to_segment(c, a))
+    n = np.cross(b - a, c - a)
+    area = (n * n).sum(-1)
+    safe = np.where(area > 0, area, 1)
+    height = ((p - a) * n).sum(-1)
+    foot = p - (height / safe)[..., None] * n
+    inside = area > 0
+    for q, r in ((a, b), (b, c), (c, a)):
+        inside = inside & ((np.cross(r - q, foot - q) * n).sum(-1) >= 0)
+    return np.where(inside, np.minimum(best, height * height / safe), best)
+
+
+def winding_number(p, corners):
+    """Of places (n, 3), exactly: the solid angles of all faces."""
+    a, b, c = (corners[None, :, k] - p[:, None] for k in range(3))
+    la, lb, lc = (np.linalg.norm(x, axis=-1) for x in (a, b, c))
+    numerator = (a * np.cross(b, c)).sum(-1)
+    denominator = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
+    return (2 * np.arctan2(numerator, denominator)).sum(1) / (4 * math.pi)
+
+
+def ray_hits(start, direction, corners):
+    """t of each face (rays, faces), inf where the ray misses it, in float64; and how far the hit is from an edge."""
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    e1, e2 = b - a, c - a
+    h = np.cross(direction[:, None], e2[None])
+    det = (e1[None] * h).sum(-1)
+    safe = np.where(det != 0, det, 1)
+    s = start[:, None] - a[None]
+    u = (s * h).sum(-1) / safe
+    q = np.cross(s, e1[None])
+    v = (direction[:, None] * q).sum(-1) / safe
+    t = (e2[None] * q).sum(-1) / safe
+    rim = np.minimum(np.minimum(u, v), 1 - u - v)
+    return np.where((det != 0) & (rim >= 0) & (t >= 0), t, np.inf), np.where(det != 0, rim, np.inf)
+
+
+@wp.kernel
+def rays(
+    mesh: wp.uint64,
+    start: wp.array(dtype=wp.vec3),
+    direction: wp.array(dtype=wp.vec3),
+    limit: float,
+    face: wp.array(dtype=int),
+    numbers: wp.array2d(dtype=float),
+    any_hit: wp.array(dtype=int),
+):
+    i = wp.tid()
+    q = wp.mesh_query_ray(mesh, start[i], direction[i], limit)
+    face[i] = wp.where(q.result, q.face, -1)
+    numbers[i, 0] = q.t
+    numbers[i, 1] = q.u
+    numbers[i, 2] = q.v
+    numbers[i, 3] = q.sign
+    numbers[i, 4] = wp.length(q.normal)
+    if q.result:
+        there = wp.mesh_eval_position(mesh, q.face, q.u, q.v)
+        numbers[i, 5] = wp.length(there - (start[i] + q.t * direction[i]))
+    if wp.mesh_query_ray_anyhit(mesh, start[i], direction[i], limit):
+        any_hit[i] = 1
+
+
+@wp.kernel
+def nearest(
+    mesh: wp.uint64,
+    place: wp.array(dtype=wp.vec3),
+    limit: float,
+    face: wp.array(dtype=int),
+    out: wp.array2d(dtype=float),
+):
+    i = wp.tid()
+    q = wp.mesh_query_point(mesh, place[i], limit)
+    face[i] = wp.where(q.result, q.face, -1)
+    if q.result:
+        out[i, 0] = wp.length(wp.mesh_eval_position(mesh, q.face, q.u, q.v) - place[i])
+        out[i, 1] = q.sign
+        out[i, 2] = wp.mesh_query_point_sign_winding_number(mesh, place[i], limit).sign
+        out[i, 3] = wp.mesh_query_point_sign_parity(mesh, place[i], limit, 3).sign
+        r = wp.mesh_query_point_no_sign(mesh, place[i], limit)
+        out[i, 4] = wp.length(wp.mesh_eval_position(mesh, r.face, r.u, r.v) - place[i])
+        f = wp.mesh_query_furthest_point_no_sign(mesh, place[i], 0.0)
+        out[i, 5] = wp.length(wp.mesh_eval_position(mesh, f.face, f.u, f.v) - place[i])
+
+
+MESHES = {
+    "sphere": lambda rng: sphere(),
+    "tetrahedron": lambda rng: tetrahedron(),
+    "soup": lambda rng: soup(rng, 200),
+    "thin": lambda rng: (soup(rng, 100)[0] * [1.0, 1e-4, 1.0], soup(rng, 100)[1]),
+    "degenerate": lambda rng: (np.repeat(rng.standard_normal((40, 3)), 3, axis=0), np.arange(120).reshape(-1, 3)),
+    "duplicate": lambda rng: (sphere(6, 8)[0], np.concatenate([sphere(6, 8)[1]] * 3)),
+    "open": lambda rng: (sphere()[0], sphere()[1][::2]),
+    "one": lambda rng: soup(rng, 1),
+}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(sorted(MESHES)),
+    scale=st.sampled_from([1e-6, 1.0, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 0.0, 100.0]),
+    constructor=st.sampled_from([None, "sah", "median", "lbvh"]),
+)
+def test_rays_hit_what_brute_force_says(seed, kind, scale, offset, constructor):
+    rng = np.random.default_rng(seed)
+    points, faces = MESHES[kind](rng)
+    points = ((points + offset) * scale).astype(np.float32)
+    corners = points[faces].astype(np.float64)
+    n = 64
+    start = ((rng.standard_normal((n, 3)) * 2 + offset) * scale).astype(np.float32)
+    target = corners[rng.integers(len(faces), size=n)].mean(axis=1) + rng.standard_normal((n, 3)) * 0.2 * scale
+    direction = ((target - start) / scale).astype(np.float32)
+    mesh = make(points, faces, bvh_constructor=constructor)
+    face, numbers, hit = wp.zeros(n, dtype=int), wp.zeros((n, 6)), wp.zeros(n, dtype=int)
+    limit = 1e30
+    inputs = [mesh.id, wp.array(start, dtype=wp.vec3), wp.array(direction, dtype=wp.vec3), limit]
+    wp.launch(rays, dim=n, inputs=inputs, outputs=[face, numbers, hit])
+    face, numbers = face.numpy(), numbers.numpy()
+    t, rim = ray_hits(start.astype(np.float64), direction.astype(np.float64), corners)
+    # A ray within the band of an edge may hit either side of it; where everything is, rounding of the points decides.
+    band = 1e-5 + 1e-6 * offset * (1e4 if kind == "thin" else 1)
+    clear = (np.abs(rim) > band).all(axis=1) | (kind == "sphere")
+    first = t.min(axis=1)
+    for i in np.flatnonzero(clear):
+        if not np.isfinite(first[i]):
+            assert face[i] == -1
+            continue
+        assert face[i] >= 0
+        # The face that was found is as near as the nearest.
+        assert abs(t[i, face[i]] - first[i]) <= 1e-5 * first[i] + 1e-6 * (1 + offset) or kind == "sphere"
+        assert abs(numbers[i, 0] - first[i]) <= 1e-4 * first[i] + 1e-5 * (1 + offset)
+    np.testing.assert_array_equal(hit.numpy()[clear], face[clear] >= 0)
+
+
+@pytest.mark.seed("S-MSH-007")
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(sorted(MESHES)),
+    scale=st.sampled_from([1e-6, 1.0, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 0.0, 100.0]),
+)
+def test_closest_points_are_those_of_brute_force(seed, kind, scale, offset):
+    rng = np.random.default_rng(seed)
+    points, faces = MESHES[kind](rng)
+    points = ((points + offset) * scale).astype(np.float32)
+    corners = points[faces].astype(np.float64)
+    n = 80
+    place = ((rng.standard_normal((n, 3)) * 1.3 + offset) * scale).astype(np.float32)
+    mesh = make(points, faces, support_winding_number=True)
+    face, out = wp.zeros(n, dtype=int), wp.zeros((n, 6))
+    wp.launch(nearest, dim=n, inputs=[mesh.id, wp.array(place, dtype=wp.vec3), 1e30], outputs=[face, out])
+    out = out.numpy()
+    wide = place[:, None].astype(np.float64)
+    expected = np.sqrt(closest_in_triangle(wide, *(corners[None, :, k] for k in range(3))).min(axis=1))
+    ulps = 8 * np.spacing(np.abs(points).max())
+    assert (face.numpy() >= 0).all()
+    np.testing.assert_allclose(out[:, 0], expected, rtol=1e-5, atol=ulps)
+    np.testing.assert_allclose(out[:, 4], expected, rtol=1e-5, atol=ulps)
+    furthest = np.linalg.norm(corners.reshape(1, -1, 3) - wide, axis=2).max(axis=1)
+    np.testing.assert_allclose(out[:, 5], furthest, rtol=1e-5, atol=ulps)
+    if kind in ("sphere", "tetrahedron"):
+        side = np.where(winding_number(place.astype(np.float64), corners) > 0.5, -1, 1)
+        clear = expected > 1e-5 * scale * (1 + offset)
+        for column in (1, 2, 3):
+            np.testing.assert_array_equal(out[clear, column], side[clear])
+
+
+@pytest.mark.seed("S-MSH-005", "S-MSH-006", "P-81", "P-82")
+def test_a_ray_with_six_outputs():
+    @wp.kernel(module="unique")
+    def draw(
+        mesh: wp.uint64, start: wp.array(dtype=wp.vec3), pixels: wp.array(dtype=wp.vec3), seen: wp.array2d(dtype=float)
+    ):
+        i = wp.tid()
+        t = float(-7.0)
+        u = float(-7.0)
+        v = float(-7.0)
+        sign = float(-7.0)
+        n = wp.vec3()
+        f = int(-7)
+        color = wp.vec3()
+        if wp.mesh_query_ray(mesh, start[i], wp.vec3(0.0, 0.0, -1.0), 1.0e6, t, u, v, sign, n, f):
+            color = n * 0.5 + wp.vec3(0.5, 0.5, 0.5)
+        pixels[i] = color
+        seen[i, 0] = t
+        seen[i, 1] = sign
+        seen[i, 2] = float(f)
+
+    points = wp.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=wp.vec3)
+    indices = wp.array([0, 1, 2], dtype=int)
+    velocities = wp.zeros(3, dtype=wp.vec3)
+    mesh = wp.Mesh(points, indices, velocities)
+    start = wp.array([[0.2, 0.2, 3.0], [0.9, 0.9, 3.0]], dtype=wp.vec3)
+    pixels, seen = wp.zeros(2, dtype=wp.vec3), wp.zeros((2, 3))
+    wp.launch(draw, dim=2, inputs=[mesh.id, start, pixels, seen])
+    np.testing.assert_allclose(pixels.numpy(), [[0.5, 0.5, 1.0], [0, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(seen.numpy(), [[3, 1, 0], [-7, -7, -7]])
+    # From behind.
+    back = make(points.numpy(), np.array([[0, 2, 1]]))
+    wp.launch(draw, dim=2, inputs=[back.id, start, pixels, seen])
+    np.testing.assert_allclose(seen.numpy()[0], [3, -1, 0])
+
+
+@pytest.mark.seed("S-MSH-007", "D-09")
+def test_closest_points_in_both_forms():
+    @wp.kernel(module="unique")
+    def both(mesh: wp.uint64, p: wp.vec3, out: wp.array(dtype=float)):
+        inside = float(0.0)
+        face = int(0)
+        u = float(0.0)
+        v = float(0.0)
+        if wp.mesh_query_point(mesh, p, 10.0, inside, face, u, v):
+            out[0] = wp.length(p - wp.mesh_eval_position(mesh, face, u, v))
+            out[1] = inside
+        if wp.mesh_query_point_sign_normal(mesh, p, 10.0, inside, face, u, v, 1e-3):
+            out[2] = inside
+        if wp.mesh_query_point_sign_winding_number(mesh, p, 10.0, inside, face, u, v, 2.0, 0.5):
+            out[3] = inside
+        if wp.mesh_query_point_no_sign(mesh, p, 10.0, face, u, v):
+            out[4] = wp.length(p - wp.mesh_eval_position(mesh, face, u, v))
+        q = wp.mesh_query_point(mesh, p, 10.0)
+        out[5] = wp.length(p - wp.mesh_eval_position(mesh, q.face, q.u, q.v))
+        out[6] = q.sign
+
+    points, faces = tetrahedron()
+    mesh = make(points, faces, support_winding_number=True)
+    out = wp.zeros(7)
+    wp.launch(both, dim=1, inputs=[mesh.id, wp.vec3(0.1, 0.2, 0.3), out])
+    np.testing.assert_allclose(out.numpy(), [0.1, -1, -1, -1, 0.1, 0.1, -1], rtol=1e-6)
+    wp.launch(both, dim=1, inputs=[mesh.id, wp.vec3(-0.1, 0.2, 0.3), out])
+    np.testing.assert_allclose(out.numpy(), [0.1, 1, 1, 1, 0.1, 0.1, 1], rtol=1e-6)
+
+
+@pytest.mark.seed("S-MSH-008", "P-94")
+def test_points_that_moved_count_after_refit():
+    points, faces = sphere()
+    mesh = make(points, faces)
+    place = wp.array([[0.0, 0.0, 3.0]], dtype=wp.vec3)
+    face, out = wp.zeros(1, dtype=int), wp.zeros((1, 6))
+    wp.launch(nearest, dim=1, inputs=[mesh.id, place, 100.0, face, out])
+    assert abs(out.numpy()[0, 0] - 2.0) < 1e-5
+    mesh.points.assign((points + [0, 0, 1]).astype(np.float32))
+    mesh.refit()
+    wp.launch(nearest, dim=1, inputs=[mesh.id, place, 100.0, face, out])
+    assert abs(out.numpy()[0, 0] - 1.0) < 1e-5
+    mesh.points = wp.array(points, dtype=wp.vec3)
+    wp.launch(nearest, dim=1, inputs=[mesh.id, place, 100.0, face, out])
+    assert abs(out.numpy()[0, 0] - 2.0) < 1e-5
+
+
+@pytest.mark.seed("S-MSH-001", "S-MSH-003", "S-MSH-004", "S-MSH-009", "S-MSH-010")
+def test_members_of_a_mesh():
+    points = wp.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1]], dtype=wp.vec3)
+    indices = wp.array([0, 1, 2, 1, 3, 2], dtype=int)
+    velocities = wp.array([[1.0, 2, 3]] * 4, dtype=wp.vec3)
+    mesh = wp.Mesh(points, indices, velocities)
+    assert mesh.points is points and mesh.indices is indices and mesh.velocities is velocities
+    assert mesh.device == "cpu" and isinstance(mesh.id, int)
+    assert wp.Mesh(points, indices).velocities is None
+    assert wp.Mesh(points, indices).id != mesh.id
+
+    @wp.func
+    def first(m: wp.Mesh):
+        return m.points[m.indices[0]]
+
+    @wp.kernel(module="unique")
+    def look(mesh: wp.uint64, out: wp.array(dtype=float)):
+        m = wp.mesh_get(mesh)
+        out[0] = float(m.indices.shape[0])
+        out[1] = first(m)[0]
+        out[2] = float(wp.mesh_get_index(mesh, 4))
+        out[3] = wp.mesh_get_point(mesh, 4)[2]
+        out[4] = wp.mesh_get_velocity(mesh, 1)[1]
+        out[5] = wp.mesh_eval_velocity(mesh, 1, 0.25, 0.5)[2]
+        out[6] = wp.mesh_eval_face_normal(mesh, 0)[2]
+        out[7] = wp.length(wp.mesh_eval_position(mesh, 99, 0.1, 0.1)) + wp.length(wp.mesh_get_point(mesh, -1))
+
+    out = wp.zeros(8)
+    wp.launch(look, dim=1, inputs=[mesh.id, out])
+    np.testing.assert_allclose(out.numpy(), [6, 0, 3, 1, 2, 3, 1, 0], rtol=1e-6)
+    del points, indices
+    wp.launch(look, dim=1, inputs=[mesh.id, out])
+    np.testing.assert_allclose(out.numpy()[:4], [6, 0, 3, 1])
+
+
+@pytest.mark.seed("S-MSH-002")
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (lambda p, i: (np.zeros((3, 3)), i), "points"),
+        (lambda p, i: (wp.zeros((3, 3)), i), "points"),
+        (lambda p, i: (p, wp.zeros((1, 3), dtype=int)), "indices"),
+        (lambda p, i: (p, wp.zeros(3, dtype=wp.int64)), "indices"),
+        (lambda p, i: (p, wp.zeros(4, dtype=int)), "three for each face"),
+        (lambda p, i: (p, wp.array([0, 1, 3], dtype=int)), r"indices\[2\]"),
+        (lambda p, i: (p, wp.array([0, -1, 2], dtype=int)), r"indices\[1\]"),
+        (lambda p, i: (p, i, wp.zeros(2, dtype=wp.vec3)), "velocities"),
+    ],
+)
+def test_arrays_that_do_not_fit(arguments, words):
+    points, indices = wp.zeros(3, dtype=wp.vec3), wp.array([0, 1, 2], dtype=int)
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=words):
+        wp.Mesh(*arguments(points, indices))
+
+
+def test_options_that_there_are_not():
+    points, indices = wp.zeros(3, dtype=wp.vec3), wp.array([0, 1, 2], dtype=int)
+    with pytest.raises(ValueError, match="constructor 'best'"):
+        wp.Mesh(points, indices, bvh_constructor="best")
+    with pytest.raises(ValueError, match="at least 1"):
+        wp.Mesh(points, indices, bvh_leaf_size=0)
+
+
+def test_ids_of_no_mesh_and_empty_meshes_find_nothing():
+    empty = wp.Mesh(wp.zeros(0, dtype=wp.vec3), wp.zeros(0, dtype=int))
+    gone = make(*tetrahedron())
+    old = gone.id
+    del gone
+    n = 20
+    place = wp.zeros(n, dtype=wp.vec3)
+    direction = wp.full(n, wp.vec3(0.3, 0.4, 0.5), dtype=wp.vec3)
+    grid = wp.HashGrid(2, 2, 2)
+    for number in (empty.id, old, 0, 2**64 - 1, grid.id):
+        face, out, hit = wp.zeros(n, dtype=int), wp.zeros((n, 6)), wp.zeros(n, dtype=int)
+        wp.launch(nearest, dim=n, inputs=[number, place, 1e30], outputs=[face, out])
+        assert (face.numpy() == -1).all()
+        wp.launch(rays, dim=n, inputs=[number, place, direction, 1e30], outputs=[face, out, hit])
+        assert (face.numpy() == -1).all() and (hit.numpy() == 0).all()
+
+
+def test_faces_in_a_box_and_in_a_sphere():
+    @wp.kernel(module="unique")
+    def overlaps(
+        mesh: wp.uint64, low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3), found: wp.array2d(dtype=int)
+    ):
+        i = wp.tid()
+        query = wp.mesh_query_aabb(mesh, low[i], high[i])
+        face = int(0)
+        while wp.mesh_query_aabb_next(query, face):
+            found[i, face] += 1
+        for f in wp.mesh_query_sphere(mesh, low[i], 0.3):
+            found[i, f] += 100
+
+    rng = np.random.default_rng(0)
+    points, faces = soup(rng, 300)
+    points = points.astype(np.float32)
+    mesh = make(points, faces)
+    low = rng.standard_normal((50, 3)).astype(np.float32)
+    high = low + rng.random((50, 3)).astype(np.float32)
+    found = wp.zeros((50, 300), dtype=int)
+    wp.launch(overlaps, dim=50, inputs=[mesh.id, wp.array(low, dtype=wp.vec3), wp.array(high, dtype=wp.vec3), found])
+    lower, upper = points[faces].min(axis=1), points[faces].max(axis=1)
+    meets = ((lower[None] <= high[:, None]) & (upper[None] >= low[:, None])).all(axis=2)
+    np.testing.assert_array_equal(found.numpy() % 100, meets)
+    outside = np.maximum(np.maximum(lower[None] - low[:, None], low[:, None] - upper[None]), 0).astype(np.float64)
+    distance = np.linalg.norm(outside, axis=2)
+    sure = np.abs(distance - 0.3) > 1e-6
+    np.testing.assert_array_equal((found.numpy() // 100)[sure], (distance <= 0.3)[sure])
+
+
+def test_float64():
+    @wp.kernel(module="unique")
+    def look(mesh: wp.uint64, p: wp.array(dtype=wp.vec3d), out: wp.array2d(dtype=wp.float64)):
+        i = wp.tid()
+        q = wp.mesh_query_point(mesh, p[i], wp.float64(1e6))
+        out[i, 0] = wp.length(wp.mesh_eval_position(mesh, q.face, q.u, q.v) - p[i]) * q.sign
+        r = wp.mesh_query_ray(mesh, p[i], -p[i], wp.float64(10.0))
+        out[i, 1] = r.t
+
+    points, faces = sphere(20, 24)
+    rng = np.random.default_rng(1)
+    place = rng.standard_normal((100, 3)) * 2
+    mesh = make(points, faces, dtype=wp.vec3d)
+    out = wp.zeros((100, 2), dtype=wp.float64)
+    wp.launch(look, dim=100, inputs=[mesh.id, wp.array(place, dtype=wp.vec3d), out])
+    corners = points[faces]
+    squared = closest_in_triangle(place[:, None], *(corners[None, :, k] for k in range(3))).min(axis=1)
+    sign = np.where(winding_number(place, corners) > 0.5, -1, 1)
+    np.testing.assert_allclose(out.numpy()[:, 0], np.sqrt(squared) * sign, rtol=1e-12, atol=1e-14)
+    t, _ = ray_hits(place, -place, corners)
+    np.testing.assert_allclose(out.numpy()[:, 1], t.min(axis=1), rtol=1e-11)
+
+
+@wp.kernel
+def distances(
+    mesh: wp.uint64,
+    place: wp.array(dtype=wp.vec3d),
+    direction: wp.array(dtype=wp.vec3d),
+    out: wp.array(dtype=wp.float64),
+):
+    i = wp.tid()
+    q = wp.mesh_query_point(mesh, place[i], wp.float64(1e6))
+    d = wp.length(wp.mesh_eval_position(mesh, q.face, q.u, q.v) - place[i]) * q.sign
+    r = wp.mesh_query_ray(mesh, place[i], direction[i], wp.float64(1e6))
+    value = d * d * d + d
+    if r.result:
+        value += r.t * (wp.float64(1.0) + r.u * wp.float64(2.0) - r.v) + wp.dot(r.normal, place[i])
+    wp.atomic_add(out, 0, value)
+
+
+@pytest.mark.parametrize("of", ["place", "direction", "points"])
+def test_derivatives_against_differences(of):
+    points, faces = sphere(6, 7)
+    rng = np.random.default_rng(11)
+    given = {
+        "place": rng.standard_normal((40, 3)) * 1.7,
+        "direction": rng.standard_normal((40, 3)),
+        "points": points + rng.standard_normal(points.shape) * 0.02,
+    }
+
+    def launch(values, requires_grad=False):
+        arrays = {k: wp.array(v, dtype=wp.vec3d, requires_grad=requires_grad) for k, v in values.items()}
+        mesh = wp.Mesh(arrays["points"], wp.array(faces.reshape(-1), dtype=int))
+        out = wp.zeros(1, dtype=wp.float64, requires_grad=requires_grad)
+        with wp.Tape() as tape:
+            wp.launch(distances, dim=40, inputs=[mesh.id, arrays["place"], arrays["direction"], out])
+        return arrays, out, tape, mesh
+
+    arrays, out, tape, mesh = launch(given, True)
+    tape.backward(out)
+    gradient = arrays[of].grad.numpy()
+    checked = 0
+    for _ in range(12):
+        along = rng.standard_normal(given[of].shape)
+        h = 1e-6
+        values = [launch({**given, of: given[of] + k * h * along})[1].numpy()[0] for k in (-2, -1, 1, 2)]
+        near, far = (values[2] - values[1]) / (2 * h), (values[3] - values[0]) / (4 * h)
+        if abs(near - far) > 1e-5 * abs(near):
+            continue  # a face or a side has changed between them
+        checked += 1
+        assert abs((gradient * along).sum() - near) < 1e-5 * max(1.0, abs(near))
+    assert checked >= 5
+    tape.zero()
+    assert (arrays["points"].grad.numpy() == 0).all()
+
+
+def test_a_mesh_that_changes_before_the_tape_goes_back_is_an_error():
+    points, faces = sphere(6, 7)
+    p = wp.array(points, dtype=wp.vec3d, requires_grad=True)
+    mesh = wp.Mesh(p, wp.array(faces.reshape(-1), dtype=int))
+    place, direction = (wp.array(np.ones((3, 3)), dtype=wp.vec3d, requires_grad=True) for _ in range(2))
+    out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    for change in (mesh.refit, lambda: p.assign(points * 2.0)):
+        with wp.Tape() as tape:
+            wp.launch(distances, dim=3, inputs=[mesh.id, place, direction, out])
+        change()
+        with pytest.raises(RuntimeError, match="refitted since"):
+            tape.backward(out)
+
+
+def test_a_grid_that_is_built_again_keeps_its_gradient():
+    @wp.kernel(module="unique")
+    def count(grid: wp.uint64, p: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+        i = wp.tid()
+        for j in wp.hash_grid_query(grid, p[i], 0.5):
+            d = wp.length_sq(p[i] - p[j])
+            if d < 0.25:
+                out[i] += d
+
+    rng = np.random.default_rng(0)
+    p = wp.array(rng.random((50, 3)).astype(np.float32), dtype=wp.vec3, requires_grad=True)
+    gradients = []
+    for again in (False, True):
+        grid = wp.HashGrid(8, 8, 8)
+        grid.build(p, 0.5)
+        out = wp.zeros(50, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(count, dim=50, inputs=[grid.id, p, out])
+        if again:
+            grid.build(wp.zeros(3, dtype=wp.vec3), 0.5)
+            del grid
+        tape.backward(grads={out: wp.ones(50)})
+        gradients.append(p.grad.numpy().copy())
+        tape.zero()
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
+    assert np.abs(gradients[0]).max() > 0.1
+
+
+def test_bvh_queries():
+    @wp.kernel(module="unique")
+    def all_of_them(
+        bvh: wp.uint64,
+        low: wp.array(dtype=wp.vec3),
+        high: wp.array(dtype=wp.vec3),
+        group: wp.array(dtype=int),
+        found: wp.array3d(dtype=int),
+    ):
+        i = wp.tid()
+        query = wp.bvh_query_aabb(bvh, low[i], high[i])
+        item = int(-1)
+        while wp.bvh_query_next(query, item):
+            found[0, i, item] += 1
+        for k in wp.bvh_query_sphere(bvh, low[i], 0.2):
+            found[1, i, k] += 1
+        for k in wp.bvh_query_ray(bvh, low[i], high[i] - low[i]):
+            found[2, i, k] += 1
+        for k in wp.bvh_query_aabb(bvh, low[i], high[i], wp.bvh_get_group_root(bvh, group[i])):
+            found[3, i, k] += 1
+
+    rng = np.random.default_rng(4)
+    n, m = 60, 400
+    lower = rng.random((m, 3)).astype(np.float32)
+    upper = lower + rng.random((m, 3)).astype(np.float32) * 0.1
+    groups = rng.integers(-2, 4, m).astype(np.int32)
+    low = rng.random((n, 3)).astype(np.float32)
+    high = low + rng.random((n, 3)).astype(np.float32) * 0.3
+    asked = np.arange(n).astype(np.int32) % 7 - 2  # 4 is no group: then everything is asked for
+    lo, up = wp.array(lower, dtype=wp.vec3), wp.array(upper, dtype=wp.vec3)
+    bvh = wp.Bvh(lo, up, groups=wp.array(groups))
+    for change in (lambda: None, bvh.refit, bvh.rebuild, lambda: bvh.rebuild("lbvh"), lambda: bvh.rebuild("median")):
+        change()
+        found = wp.zeros((4, n, m), dtype=int)
+        inputs = [bvh.id, wp.array(low, dtype=wp.vec3), wp.array(high, dtype=wp.vec3), wp.array(asked), found]
+        wp.launch(all_of_them, dim=n, inputs=inputs)
+        found = found.numpy()
+        meets = ((lower[None] <= high[:, None]) & (upper[None] >= low[:, None])).all(axis=2)
+        np.testing.assert_array_equal(found[0], meets)
+        np.testing.assert_array_equal(found[3], meets & ((groups[None] == asked[:, None]) | (asked[:, None] == 4)))
+        outside = np.maximum(np.maximum(lower[None] - low[:, None], low[:, None] - upper[None]), 0).astype(np.float64)
+        distance = np.linalg.norm(outside, axis=2)
+        sure = np.abs(distance - 0.2) > 1e-6
+        np.testing.assert_array_equal(found[1][sure], (distance <= 0.2)[sure])
+        d = (high - low)[:, None].astype(np.float64)
+        near = (lower[None] - low[:, None]) / d
+        far = (upper[None] - low[:, None]) / d
+        enter, leave = np.maximum(near.max(axis=2), 0), far.min(axis=2)
+        sure = np.abs(enter - leave) > 1e-5
+        np.testing.assert_array_equal(found[2][sure], (enter <= leave)[sure])
+
+
+def test_threads_that_make_query_and_free():
+    failures = []
+
+    def work(seed):
+        try:
+            rng = np.random.default_rng(seed)
+            for _ in range(6):
+                points, faces = soup(rng, 60)
+                mesh = make(points.astype(np.float32), faces)
+                place = wp.array(rng.standard_normal((40, 3)), dtype=wp.vec3)
+                face, out = wp.zeros(40, dtype=int), wp.zeros((40, 6))
+                wp.launch(nearest, dim=40, inputs=[mesh.id, place, 1e30], outputs=[face, out])
+                assert (face.numpy() >= 0).all()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_faces_of_a_group_and_crossings():
+    @wp.kernel(module="unique")
+    def look(mesh: wp.uint64, group: wp.array(dtype=int), out: wp.array2d(dtype=int)):
+        i = wp.tid()
+        root = wp.mesh_get_group_root(mesh, group[i])
+        start = wp.vec3(0.2, 0.2, -5.0)
+        up = wp.vec3(0.0, 0.0, 1.0)
+        q = wp.mesh_query_ray(mesh, start, up, 100.0, root)
+        out[i, 0] = wp.where(q.result, q.face, -1)
+        out[i, 1] = wp.mesh_query_ray_count_intersections(mesh, start, up, root)
+        out[i, 2] = wp.mesh_query_ray_count_intersections(mesh, start, up)
+        face = int(0)
+        query = wp.mesh_query_aabb(mesh, wp.vec3(-9.0, -9.0, -9.0), wp.vec3(9.0, 9.0, 2.5))
+        while wp.mesh_query_next(query, face):
+            out[i, 3] += 1
+
+    layer = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    points = np.concatenate([layer + [0, 0, z] for z in range(4)])
+    mesh = make(points, np.arange(12).reshape(-1, 3), groups=wp.array([5, 9, 5, 9], dtype=int))
+    out = wp.zeros((2, 4), dtype=int)
+    wp.launch(look, dim=2, inputs=[mesh.id, wp.array([5, 9], dtype=int), out])
+    assert out.numpy().tolist() == [[0, 2, 4, 3], [1, 2, 4, 3]]
+
+
+def test_boxes_near_a_ray():
+    @wp.kernel(module="unique")
+    def sweep(
+        bvh: wp.uint64, start: wp.array(dtype=wp.vec3), direction: wp.array(dtype=wp.vec3), found: wp.array2d(dtype=int)
+    ):
+        i = wp.tid()
+        for k in wp.bvh_query_capsule(bvh, start[i], direction[i], 0.1):
+            found[i, k] += 1
+        query = wp.bvh_query_ray(bvh, start[i], direction[i])
+        item = int(0)
+        while wp.bvh_query_next(query, item, 0.5):
+            found[i, item] += 100
+
+    rng = np.random.default_rng(8)
+    lower = rng.random((300, 3)).astype(np.float32)
+    upper = lower + np.float32(0.02)
+    start, direction = (rng.random((40, 3)).astype(np.float32) for _ in range(2))
+    bvh = wp.Bvh(wp.array(lower, dtype=wp.vec3), wp.array(upper, dtype=wp.vec3), leaf_size=2)
+    found = wp.zeros((40, 300), dtype=int)
+    inputs = [bvh.id, wp.array(start, dtype=wp.vec3), wp.array(direction, dtype=wp.vec3), found]
+    wp.launch(sweep, dim=40, inputs=inputs)
+    found = found.numpy()
+
+    def interval(grow):
+        d, s = direction[:, None].astype(np.float64), start[:, None].astype(np.float64)
+        near, far = (lower[None] - grow - s) / d, (upper[None] + grow - s) / d
+        return np.maximum(near.max(axis=2), 0), far.min(axis=2)
+
+    # What the ball may touch is among them, and nothing beyond boxes that are larger by the radius.
+    enter, leave = interval(0.1)
+    sure = np.abs(enter - leave) > 1e-5
+    assert (found[sure] % 100 <= (enter <= leave)[sure]).all()
+    touched = np.zeros((40, 300), bool)
+    for t in np.linspace(0, 3, 400):
+        at = start[:, None] + t * direction[:, None]
+        outside = np.maximum(np.maximum(lower[None] - at, at - upper[None]), 0)
+        touched |= np.linalg.norm(outside, axis=2) < 0.0999
+    assert (found % 100)[touched].all()
+    enter, leave = interval(0.0)
+    sure = (np.abs(enter - leave) > 1e-5) & (np.abs(enter - 0.5) > 1e-5)
+    np.testing.assert_array_equal((found // 100)[sure], ((enter <= leave) & (enter <= 0.5))[sure])
+
+
+def test_gradients_of_what_a_mesh_is_made_of():
+    @wp.kernel(module="unique")
+    def look(mesh: wp.uint64, u: wp.array(dtype=float), out: wp.array(dtype=float)):
+        v = wp.mesh_eval_velocity(mesh, 1, u[0], 0.5)
+        n = wp.mesh_eval_face_normal(mesh, 0)
+        p = wp.mesh_get_point(mesh, 4)
+        w = wp.mesh_get_velocity(mesh, 2)
+        m = wp.mesh_get(mesh)
+        out[0] = v[0] + 2.0 * n[0] + 3.0 * p[1] + 5.0 * w[2] + 7.0 * m.points[0][1] * m.velocities[1][2]
+
+    corners = np.array([[0.0, 0, 0], [1, 0, 0.5], [0, 1, 0.25], [1, 1, 1]], np.float32)
+    points = wp.array(corners, dtype=wp.vec3, requires_grad=True)
+    velocities = wp.array(np.arange(12.0).reshape(4, 3), dtype=wp.vec3, requires_grad=True)
+    u = wp.array([0.25], dtype=float, requires_grad=True)
+    out = wp.zeros(1, requires_grad=True)
+    mesh = wp.Mesh(points, wp.array([0, 1, 2, 1, 3, 2], dtype=int), velocities)
+    with wp.Tape() as tape:
+        wp.launch(look, dim=1, inputs=[mesh.id, u, out])
+    tape.backward(out)
+    expected = np.zeros((4, 3))
+    expected[[1, 3, 2], 0] = 0.25, 0.5, 0.25
+    expected[2, 2] += 5
+    np.testing.assert_allclose(velocities.grad.numpy(), expected, atol=1e-6)  # the point has no height
+    assert u.grad.numpy()[0] == 3.0 - 6.0
+    gradient = points.grad.numpy()
+    assert gradient[3, 1] == 3.0 and abs(gradient[0, 1] - 7.0 * 5.0) < 3.0
+
+    def normal(x):
+        n = np.cross(x[1] - x[0], x[2] - x[0])
+        return 2 * n[0] / np.linalg.norm(n)
+
+    for i, axis in ((1, 2), (0, 2), (2, 0)):
+        step = np.zeros((4, 3))
+        step[i, axis] = 1e-5
+        difference = (normal(corners + step) - normal(corners - step)) / 2e-5
+        assert abs(gradient[i, axis] - difference) < 1e-4
+
+
+def test_a_kernel_that_writes_to_its_mesh_has_no_gradient():
+    @wp.kernel(module="unique")
+    def push(mesh: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+        i = wp.tid()
+        q = wp.mesh_query_point(mesh, points[i], 10.0)
+        points[i] = wp.mesh_eval_position(mesh, q.face, q.u, q.v) * 2.0
+        out[i] = q.u
+
+    corners, faces = tetrahedron()
+    points = wp.array(corners, dtype=wp.vec3, requires_grad=True)
+    mesh = wp.Mesh(points, wp.array(faces.reshape(-1), dtype=int))
+    other, out = wp.clone(points, requires_grad=True), wp.zeros(4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="writes to an array of the mesh"), wp.Tape():
+        wp.launch(push, dim=4, inputs=[mesh.id, points, out])
+    with wp.Tape():
+        wp.launch(push, dim=4, inputs=[mesh.id, other, out])
