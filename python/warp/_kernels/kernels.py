@@ -11,13 +11,10 @@ from types import FunctionType
 from typing import Any
 
 from warp import _weft, config
-from warp._kernels.modules import Module, code_options, module_named, unique_module
+from warp._kernels.modules import CUDA_OPTIONS, Module, module_named, unique_module
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
 from warp.errors import NotThereError
-
-# Options of a kernel itself that are for CUDA devices: kept, and without effect on the CPU.
-_CUDA_OPTIONS = ("launch_bounds", "grid_stride", "cuda_max_registers", "enable_cuda_smem_spilling", "cluster_dim")
 
 
 def python_function(function: Any, api: str) -> Callable:
@@ -78,14 +75,8 @@ def plan_kernel(func: Any, key: Any, module: Any, options: Any, code_transformer
         raise _usage_error(f"{api}: options is {options!r}, expected a dict", TypeError)
     own = dict(options or {})
     _weft.keep_lines(function)
-    code = kernel_code_options(owner, own, config.enable_backward)
+    code = owner.code_options_of(own, config.enable_backward)
     return function, given or function.__name__, given or key_of(function), owner, code, own
-
-
-def kernel_code_options(owner: Module, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
-    """What C++ takes of a kernel's own options and those of its module; ``enable_backward`` where neither says."""
-    merged = {"enable_backward": bool(enable_backward), **owner.chosen, **own}
-    return code_options({name: value for name, value in merged.items() if name not in _CUDA_OPTIONS})
 
 
 def enter_kernel(kernel: Kernel, plan: tuple) -> None:
@@ -97,7 +88,7 @@ def enter_kernel(kernel: Kernel, plan: tuple) -> None:
     kernel.__wrapped__ = function
     kernel.options = own
     kernel.enable_backward_when_declared = config.enable_backward
-    for option in _CUDA_OPTIONS:
+    for option in CUDA_OPTIONS:
         setattr(kernel, option, own.get(option))
     owner._add(key, kernel)
 

@@ -37,6 +37,9 @@ __all__ = [
     "set_module_options",
 ]
 
+# Options of a kernel itself that are for CUDA devices: kept, and without effect on the CPU.
+CUDA_OPTIONS = ("launch_bounds", "grid_stride", "cuda_max_registers", "enable_cuda_smem_spilling", "cluster_dim")
+
 # Options that shape the machine code: the name that the C++ side has for it.
 _CODE_OPTIONS = {
     "enable_backward": "enable_backward",
@@ -229,14 +232,17 @@ class Module:
                 return kernel
         return None
 
-    def _forget(self) -> None:
-        from warp._kernels.kernels import kernel_code_options  # which imports this module
+    def code_options_of(self, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
+        """What C++ takes of a kernel's own options and those of the module; ``enable_backward`` where neither says."""
+        merged = {"enable_backward": bool(enable_backward), **self.chosen, **own}
+        return code_options({name: value for name, value in merged.items() if name not in CUDA_OPTIONS})
 
+    def _forget(self) -> None:
         for _, reference in self._kernels:
             kernel = reference()
             if kernel is not None:
                 declared = kernel.enable_backward_when_declared
-                kernel.set_options(kernel_code_options(self, kernel.options, declared))
+                kernel.set_options(self.code_options_of(kernel.options, declared))
 
     def _add(self, key: str, kernel: Kernel) -> None:
         kernels = self._kernels
