@@ -89,7 +89,8 @@ Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
                                          squared_distance(from_b, bc));
     const Block3<T> normal = cross(ab, ac);
     const Wide<T> area = dot(normal, normal);
-    const Wide<T> v = dot(cross(from_a, ac), normal) / area, w = dot(cross(ab, from_a), normal) / area;
+    const Wide<T> inverse = T(1) / area;
+    const Wide<T> v = dot(cross(from_a, ac), normal) * inverse, w = dot(cross(ab, from_a), normal) * inverse;
     const Block3<T> rest = from_a - v * ab - w * ac;
     const Wide<T> inside = dot(rest, rest);
     return ((v >= 0) & (w >= 0) & (v + w <= 1) & (inside < edges)) ? inside : edges;

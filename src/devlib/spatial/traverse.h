@@ -76,6 +76,7 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
                 }
                 size = last;
                 place = stack[last].place;
+                prefetch(tree, child_at(stack[last - 1].place));
                 current = child_at(place);
                 continue;
             }
