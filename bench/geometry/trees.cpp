@@ -359,6 +359,13 @@ int main(int argc, char** argv) {
         report(std::string("points, ") + what, least_time(3, [&] { ask(mesh, anywhere, function); }));
         report(std::string("points near the mesh, ") + what, least_time(3, [&] { ask(mesh, near, function); }));
     }
+    // Winding numbers take an accuracy where the others take a distance, and give floats.
+    TriangleTree<float> with_moments(points, shape.indices, {}, {}, true);
+    report("refit with moments", least_time(9, [&] { with_moments.refit(points); }));
+    mesh.tree = with_moments.tree();
+    std::ranges::fill(anywhere.limit, 2.0f);
+    auto* const winding = find<PointFunction>("weft_lib_mesh_winding_f32");
+    report("points, winding number", least_time(3, [&] { ask(mesh, anywhere, winding); }));
 #if defined(WEFT_EMBREE)
     run_embree(shape, coherent, incoherent, anywhere, near, cpu_threads());
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),

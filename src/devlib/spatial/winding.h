@@ -8,7 +8,7 @@
 //
 // Far is what is farther than `accuracy` times half the diagonal r of its box. Then the error of a child of area A at
 // the distance R is at most 3 A r^2 / (4 pi (R - r)^4): half the second derivative of x / |x|^3, which is at most 6 /
-// |x|^4, times r^2. Errors of neighbours have both signs; for the meshes of the tests the whole error was at most 0.05
+// |x|^4, times r^2. Errors of neighbours have both signs; for the meshes of the tests the whole error was at most 0.06
 // for accuracy 2 and 0.0003 for 6.
 #pragma once
 
