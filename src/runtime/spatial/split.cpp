@@ -176,14 +176,14 @@ T Box<T>::half_area() const {
 }
 
 template <typename T>
-Splitter<T>::Splitter(std::vector<BuildItem<T>> items, const TreeOptions& options)
+Splitter<T>::Splitter(TreeBuffer<BuildItem<T>> items, const TreeOptions& options)
     : count_(static_cast<std::int32_t>(items.size())),
       leaf_size_(std::clamp(options.leaf_size, 1, devlib::kWidth)),
       part_size_(std::max(kLeastPart, count_ / kMostParts)),
       method_(options.method) {
     lists_[0] = std::move(items);
-    if (method_ == TreeMethod::sah && count_ > part_size_) lists_[1].resize(lists_[0].size());
-    if (method_ == TreeMethod::linear) codes_.resize(lists_[0].size());
+    if (method_ == TreeMethod::sah && count_ > part_size_) lists_[1] = TreeBuffer<BuildItem<T>>(count_);
+    if (method_ == TreeMethod::linear) codes_.resize(static_cast<std::size_t>(count_));
 }
 
 template <typename T>
@@ -197,24 +197,22 @@ Range<T> Splitter<T>::everything() {
 
 template <typename T>
 std::vector<Range<T>> Splitter<T>::group_ranges(std::vector<std::int32_t>& groups) {
-    std::vector<std::int32_t> order(lists_[0].size());
+    std::vector<std::int32_t> order(static_cast<std::size_t>(count_));
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, {},
-                      [&](std::int32_t i) { return std::pair(lists_[0][static_cast<std::size_t>(i)].group, i); });
-    std::vector<BuildItem<T>> sorted(order.size());
+    std::ranges::sort(order, {}, [&](std::int32_t i) { return std::pair(lists_[0][i].group, i); });
+    TreeBuffer<BuildItem<T>> sorted(count_);
     for_ranges(count_, kChunk, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-            sorted[i] = lists_[0][static_cast<std::size_t>(order[i])];
+        for (std::int64_t i = begin; i < end; ++i) sorted[i] = lists_[0][order[static_cast<std::size_t>(i)]];
     });
-    lists_[0].swap(sorted);
+    lists_[0] = std::move(sorted);
     std::vector<Range<T>> ranges;
     for (std::int32_t begin = 0; begin < count_;) {
         Range<T> range;
         range.begin = begin;
-        const std::int32_t group = lists_[0][static_cast<std::size_t>(begin)].group;
-        const auto last =
-            std::ranges::upper_bound(lists_[0].begin() + begin, lists_[0].end(), group, {}, &BuildItem<T>::group);
-        begin = range.end = static_cast<std::int32_t>(last - lists_[0].begin());
+        const std::int32_t group = lists_[0][begin].group;
+        const std::span rest(lists_[0].data() + begin, static_cast<std::size_t>(count_ - begin));
+        begin = range.end = begin + static_cast<std::int32_t>(
+                                        std::ranges::upper_bound(rest, group, {}, &BuildItem<T>::group) - rest.begin());
         measure(range);
         if (method_ == TreeMethod::linear) sort_along_curve(range);
         ranges.push_back(range);
@@ -279,12 +277,11 @@ void Splitter<T>::sort_along_curve(const Range<T>& range) {
     radix_sort<std::uint64_t, std::int32_t>(codes.data(), order.data(), other_codes.data(), other_order.data(),
                                             range.count(), ~std::uint64_t{0} >> 1,
                                             std::clamp(range.count() / (1 << 15), 1, cpu_threads()));
-    std::vector<BuildItem<T>> sorted(count);
+    TreeBuffer<BuildItem<T>> sorted(range.count());
     for_ranges(range.count(), kChunk, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-            sorted[i] = list[order[i]];
+        for (std::int64_t i = begin; i < end; ++i) sorted[i] = list[order[static_cast<std::size_t>(i)]];
     });
-    std::ranges::copy(sorted, list);
+    std::copy_n(sorted.data(), range.count(), list);
     std::ranges::copy(codes, codes_.begin() + range.begin);
 }
 

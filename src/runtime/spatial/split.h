@@ -44,7 +44,7 @@ struct Range {
 template <typename T>
 class Splitter {
 public:
-    Splitter(std::vector<BuildItem<T>> items, const TreeOptions& options);
+    Splitter(TreeBuffer<BuildItem<T>> items, const TreeOptions& options);
 
     std::int32_t count() const { return count_; }
     std::int32_t leaf_size() const { return leaf_size_; }
@@ -59,9 +59,7 @@ public:
     // Precondition: more than one item.
     void split(const Range<T>& range, Range<T>& first, Range<T>& second);
 
-    std::int32_t item(const Range<T>& range, std::int32_t at) const {
-        return lists_[range.side][static_cast<std::size_t>(at)].item;
-    }
+    std::int32_t item(const Range<T>& range, std::int32_t at) const { return lists_[range.side][at].item; }
 
 private:
     void measure(Range<T>& range) const;
@@ -73,8 +71,8 @@ private:
 
     std::int32_t count_, leaf_size_, part_size_;
     TreeMethod method_;
-    std::vector<BuildItem<T>> lists_[2];  // the second is there while large ranges are split
-    std::vector<std::uint64_t> codes_;    // of the items, if they are split along the curve
+    TreeBuffer<BuildItem<T>> lists_[2];  // the second is there while large ranges are split
+    std::vector<std::uint64_t> codes_;   // of the items, if they are split along the curve
 };
 
 }  // namespace weft::runtime::spatial

@@ -31,7 +31,7 @@ struct TopNode {
 template <typename T>
 class Builder {
 public:
-    Builder(std::vector<BuildItem<T>> items, const TreeOptions& options)
+    Builder(TreeBuffer<BuildItem<T>> items, const TreeOptions& options)
         : splitter_(std::move(items), options), count_(splitter_.count()), leaf_size_(splitter_.leaf_size()) {}
 
     Topology build(bool has_groups) {
@@ -224,11 +224,11 @@ private:
 }  // namespace
 
 template <typename T>
-Topology build_topology(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
+Topology build_topology(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
     return Builder<T>(std::move(items), options).build(has_groups);
 }
 
-template Topology build_topology(std::vector<BuildItem<float>>, const TreeOptions&, bool);
-template Topology build_topology(std::vector<BuildItem<double>>, const TreeOptions&, bool);
+template Topology build_topology(TreeBuffer<BuildItem<float>>, const TreeOptions&, bool);
+template Topology build_topology(TreeBuffer<BuildItem<double>>, const TreeOptions&, bool);
 
 }  // namespace weft::runtime::spatial

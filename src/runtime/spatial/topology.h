@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "devlib/spatial/layout.h"
+#include "runtime/spatial/tree_buffer.h"
 
 namespace weft::runtime::spatial {
 
@@ -64,6 +65,6 @@ struct Topology {
 
 // `items` is used up. Groups are those of the items if `has_groups`.
 template <typename T>
-Topology build_topology(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
+Topology build_topology(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
 
 }  // namespace weft::runtime::spatial

@@ -49,13 +49,13 @@ void set_union(T (&bounds)[2][3][kWidth], int slot, const T (&of)[2][3][kWidth])
 // Items for the builder. box(i, lower, upper) gives the box of an item, or false where it is never found; these are put
 // to the middle of the others.
 template <typename T, typename BoxOf>
-std::vector<BuildItem<T>> make_items(std::int64_t count, std::span<const std::int32_t> groups, const BoxOf& box) {
-    std::vector<BuildItem<T>> items(static_cast<std::size_t>(count));
+TreeBuffer<BuildItem<T>> make_items(std::int64_t count, std::span<const std::int32_t> groups, const BoxOf& box) {
+    TreeBuffer<BuildItem<T>> items(count);
     std::vector<std::int32_t> lost;
     std::mutex mutex;
     for_ranges(count, kItemGrain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            BuildItem<T>& item = items[static_cast<std::size_t>(i)];
+            BuildItem<T>& item = items[i];
             item.item = static_cast<std::int32_t>(i);
             item.group = groups.empty() ? 0 : groups[static_cast<std::size_t>(i)];
             if (box(i, item.lower, item.upper)) {
@@ -74,13 +74,13 @@ std::vector<BuildItem<T>> make_items(std::int64_t count, std::span<const std::in
     if (lost.empty()) return items;
     for (int axis = 0; axis < 3; ++axis) {
         T lower = kInfinity<T>, upper = -kInfinity<T>;
-        for (const BuildItem<T>& item : items) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const BuildItem<T>& item = items[i];
             lower = std::min(lower, item.lower[axis]);
             upper = std::max(upper, item.upper[axis]);
         }
         const T middle = lower <= upper ? lower / 2 + upper / 2 : 0;
-        for (const std::int32_t i : lost)
-            items[static_cast<std::size_t>(i)].lower[axis] = items[static_cast<std::size_t>(i)].upper[axis] = middle;
+        for (const std::int32_t i : lost) items[i].lower[axis] = items[i].upper[axis] = middle;
     }
     return items;
 }
@@ -94,7 +94,7 @@ std::int64_t TreeMemory<T, Block>::size_bytes() const {
 }
 
 template <typename T, template <typename> typename Block>
-void TreeMemory<T, Block>::build(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
+void TreeMemory<T, Block>::build(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
     const auto item_count = static_cast<std::int32_t>(items.size());
     Topology topology = build_topology(std::move(items), options, has_groups);
     const auto node_count = static_cast<std::int64_t>(topology.nodes.size());
@@ -176,7 +176,7 @@ template <typename T>
 TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
                               std::span<const std::int32_t> groups, bool with_moments) {
     const auto count = static_cast<std::int64_t>(indices.size()) / 3;
-    std::vector<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t face, T* lower, T* upper) {
+    TreeBuffer<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t face, T* lower, T* upper) {
         const T* const a = points[indices[static_cast<std::size_t>(3 * face)]];
         const T* const b = points[indices[static_cast<std::size_t>(3 * face + 1)]];
         const T* const c = points[indices[static_cast<std::size_t>(3 * face + 2)]];
@@ -298,7 +298,7 @@ void TriangleTree<T>::sum_up(std::int32_t number) {
 template <typename T>
 BoxTree<T>::BoxTree(Points<T> lowers, Points<T> uppers, std::int64_t count, const TreeOptions& options,
                     std::span<const std::int32_t> groups) {
-    std::vector<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t i, T* lower, T* upper) {
+    TreeBuffer<BuildItem<T>> items = make_items<T>(count, groups, [&](std::int64_t i, T* lower, T* upper) {
         std::copy_n(lowers[i], 3, lower);
         std::copy_n(uppers[i], 3, upper);
         return lower[0] <= upper[0] && lower[1] <= upper[1] && lower[2] <= upper[2];

@@ -12,15 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "devlib/spatial/layout.h"
-#include "runtime/cpu/block_cache.h"
 #include "runtime/spatial/topology.h"
-#include "support/error.h"
+#include "runtime/spatial/tree_buffer.h"
 
 namespace weft::runtime::spatial {
 
@@ -33,48 +29,6 @@ struct Points {
     const T* operator[](std::int64_t i) const { return reinterpret_cast<const T*>(data + i * stride_bytes); }
 };
 
-// Memory of blocks (runtime/cpu/block_cache.h) that holds anything at first.
-template <typename E>
-class TreeBuffer {
-public:
-    TreeBuffer() = default;
-    explicit TreeBuffer(std::int64_t count) : data_(static_cast<E*>(take(count * kBytes))), count_(count) {}
-    ~TreeBuffer() {
-        if (data_ != nullptr) give_block(data_, count_ * kBytes);
-    }
-    TreeBuffer(TreeBuffer&& other) noexcept { swap(other); }
-    TreeBuffer& operator=(TreeBuffer&& other) noexcept {
-        swap(other);
-        return *this;
-    }
-
-    E* data() { return data_; }
-    const E* data() const { return data_; }
-    std::int64_t size() const { return count_; }
-    E& operator[](std::int64_t i) { return data_[i]; }
-    const E& operator[](std::int64_t i) const { return data_[i]; }
-
-private:
-    static_assert(std::is_trivially_destructible_v<E> && alignof(E) <= kArrayAlignment);
-    static constexpr std::int64_t kBytes = sizeof(E);
-
-    static void* take(std::int64_t size_bytes) {
-        if (size_bytes == 0) return nullptr;
-        void* const data = take_block(size_bytes).data;
-        if (data == nullptr)
-            throw UsageError("Bvh", "there is no memory for a tree of " + std::to_string(size_bytes) + " bytes",
-                             ErrorCategory::memory);
-        return data;
-    }
-    void swap(TreeBuffer& other) {
-        std::swap(data_, other.data_);
-        std::swap(count_, other.count_);
-    }
-
-    E* data_ = nullptr;
-    std::int64_t count_ = 0;
-};
-
 // What both kinds have in common. Block is devlib::BoxBlock or devlib::TriangleBlock.
 template <typename T, template <typename> typename Block>
 class TreeMemory {
@@ -83,7 +37,7 @@ public:
     std::int64_t size_bytes() const;
 
 protected:
-    void build(std::vector<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
+    void build(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
     // fill(block number, bounds, slot) writes a block and the box of it.
     template <typename Fill>
     void refit_with(const Fill& fill);
