@@ -72,7 +72,8 @@ SECTIONS = {
     "Geometry": (
         "What kernels search in. See [geometry](../guide/geometry.md).",
         """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQuerySphere
-        Bvh Bvh. BvhQueryAabb BvhQueryRay BvhQuerySphere BvhQueryCapsule HashGrid HashGrid. HashGridQuery""",
+        Bvh Bvh. BvhQueryAabb BvhQueryRay BvhQuerySphere BvhQueryCapsule HashGrid HashGrid. HashGridQuery
+        Volume Volume.""",
     ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md).",

@@ -169,6 +169,7 @@ _LATER = {
         "warp._gradients.tangents": "jvp",
         "warp._kernels.references": "ref",
         "warp._gradients.tape": "Tape",
+        "warp._spatial.volume": "Volume",
         "warp._support.timer": "TimingResult timing_begin timing_end timing_print",
         "warp.types": "Float Int Scalar",
     }.items()

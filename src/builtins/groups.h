@@ -19,6 +19,7 @@ std::span<const Entry> geometry_entries();
 std::span<const Entry> bvh_entries();
 std::span<const Entry> mesh_entries();
 std::span<const Entry> hash_grid_entries();
+std::span<const Entry> volume_entries();
 std::span<const Entry> atomic_entries();
 std::span<const Entry> utility_entries();
 std::span<const Entry> operator_entries();

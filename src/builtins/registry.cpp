@@ -38,23 +38,15 @@ const Index& table_index() {
 
 std::span<const Group> groups() {
     static const std::array table = {
-        Group{"Scalar math", scalar_entries()},
-        Group{"Vector and matrix math", vector_entries()},
-        Group{"Matrix inverses", matrix_entries()},
-        Group{"Matrix decompositions", decomposition_entries()},
-        Group{"Quaternions", quaternion_entries()},
-        Group{"Transforms", transform_entries()},
-        Group{"Spatial math", spatial_entries()},
-        Group{"Norms", norm_entries()},
-        Group{"Random numbers", random_entries()},
-        Group{"Noise", noise_entries()},
-        Group{"Geometry", geometry_entries()},
-        Group{"Meshes", mesh_entries(), true},
-        Group{"Bounding volumes", bvh_entries(), true},
-        Group{"Hash grids", hash_grid_entries(), true},
-        Group{"Atomics", atomic_entries(), /*kernels_only=*/true},
-        Group{"Utilities", utility_entries()},
-        Group{"Operators", operator_entries()},
+        Group{"Scalar math", scalar_entries()},         Group{"Vector and matrix math", vector_entries()},
+        Group{"Matrix inverses", matrix_entries()},     Group{"Matrix decompositions", decomposition_entries()},
+        Group{"Quaternions", quaternion_entries()},     Group{"Transforms", transform_entries()},
+        Group{"Spatial math", spatial_entries()},       Group{"Norms", norm_entries()},
+        Group{"Random numbers", random_entries()},      Group{"Noise", noise_entries()},
+        Group{"Geometry", geometry_entries()},          Group{"Meshes", mesh_entries(), true},
+        Group{"Bounding volumes", bvh_entries(), true}, Group{"Hash grids", hash_grid_entries(), true},
+        Group{"Volumes", volume_entries(), true},       Group{"Atomics", atomic_entries(), /*kernels_only=*/true},
+        Group{"Utilities", utility_entries()},          Group{"Operators", operator_entries()},
     };
     return table;
 }

@@ -1,4 +1,6 @@
 // What typing.h says of types alone: their parts, their components, whether they have derivatives.
+#include <algorithm>
+
 #include "ir/typing.h"
 #include "support/error.h"
 
@@ -63,6 +65,11 @@ bool is_smooth(Type type) {
             if (is_smooth(element)) return true;
     }
     return false;
+}
+
+bool has_constant_result(const Operation& call) {
+    return std::none_of(call.operands.begin(), call.operands.end(),
+                        [](const Value* operand) { return is_smooth(operand->type) || holds_array(operand->type); });
 }
 
 Type gradient_type(const Function& function) {

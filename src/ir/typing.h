@@ -27,6 +27,9 @@ bool holds_array(Type type);
 // True for types that have a derivative: floats and what has a float among its parts. Arrays have none: what they show
 // has.
 bool is_smooth(Type type);
+// Whether a call of a library function gives what no derivative reaches: it takes neither numbers that have one nor
+// arrays, but reads the values of a volume for example.
+bool has_constant_result(const Operation& call);
 // What the gradient of a function gives: the adjoints of the parameters that have a derivative, one by itself, several
 // as a tuple.
 Type gradient_type(const Function& function);

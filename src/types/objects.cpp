@@ -21,6 +21,20 @@ Type hash_grid_descriptor() {
     return type;
 }
 
+// The first fields of devlib/spatial/volume.h. From index space to the world: x -> matrix x + translation.
+Type volume_descriptor() {
+    const auto matrix = [](Scalar scalar) { return Type::matrix(scalar, 3, 3); };
+    const auto vector = [](Scalar scalar) { return Type::vector(scalar, 3); };
+    static const Type type = of_runtime("VolumeDescriptor", {{"matrix_f64", matrix(Scalar::f64)},
+                                                             {"inverse_f64", matrix(Scalar::f64)},
+                                                             {"translation_f64", vector(Scalar::f64)},
+                                                             {"matrix_f32", matrix(Scalar::f32)},
+                                                             {"inverse_f32", matrix(Scalar::f32)},
+                                                             {"translation_f32", vector(Scalar::f32)},
+                                                             {"voxel_count", i32_type()}});
+    return type;
+}
+
 // Rows of cells that lie one behind the other along x; one that goes around the end of the grid is two.
 Type hash_grid_query() {
     static const Type type =
@@ -147,6 +161,7 @@ const char* object_name(ObjectKind kind) {
 Type descriptor_type(ObjectKind kind, Scalar scalar) {
     if (kind == ObjectKind::hash_grid) return hash_grid_descriptor();
     if (kind == ObjectKind::mesh) return mesh_descriptor(scalar);
+    if (kind == ObjectKind::volume) return volume_descriptor();
     throw InternalError(std::string("kernels do not look into a ") + object_name(kind));
 }
 

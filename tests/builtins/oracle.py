@@ -1279,4 +1279,11 @@ elsewhere(
     mesh_get_group_root bvh_query_aabb bvh_query_ray bvh_query_sphere bvh_query_capsule bvh_query_next
     bvh_get_group_root""",
 )
+elsewhere(
+    "../geometry/test_volume.py",
+    "volume_sample volume_sample_grad volume_lookup volume_store volume_sample_f volume_sample_grad_f volume_lookup_f "
+    "volume_store_f volume_sample_v volume_lookup_v volume_store_v volume_sample_i volume_lookup_i volume_store_i "
+    "volume_sample_index volume_sample_grad_index volume_lookup_index volume_voxel_count volume_index_to_world "
+    "volume_world_to_index volume_index_to_world_dir volume_world_to_index_dir",
+)
 elsewhere("test_decompositions.py", "svd2 svd3 qr3 eig3")

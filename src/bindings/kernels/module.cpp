@@ -25,5 +25,6 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_bundles(m);
     weft::bindings::bind_hash_grid(m);
     weft::bindings::bind_mesh(m);
+    weft::bindings::bind_volume(m);
     weft::bindings::bind_settings(m);
 }

@@ -18,5 +18,6 @@ void bind_mesh(nb::module_& m);
 // The arrays of the mesh with this id that may have gradients, shown to kernels with those that they have now; none
 // where there is no such mesh. For callers with the GIL.
 std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id);
+void bind_volume(nb::module_& m);
 
 }  // namespace weft::bindings

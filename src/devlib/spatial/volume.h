@@ -17,6 +17,13 @@ struct VolumeTile {
     const unsigned char *upper, *value;  // one of them is null
 };
 
+// A dense table over a box of cells, of 8^3 voxels each: the address of a cell's leaf, or of one whose voxels all have
+// the value that the cell has. The cells at the box's ends stand for all that is beyond them.
+struct VolumeCells {
+    const unsigned char* const* leaves;  // null: there is no table
+    int low[3], count[3];
+};
+
 // What a volume's id leads to. Kernels read the fields before `grid` (types/objects.cpp); matrices lie row by row. One
 // of zeros describes a volume without voxels, where every lookup gives 0.
 struct VolumeDescriptor {
@@ -28,6 +35,7 @@ struct VolumeDescriptor {
     unsigned tile_count;
     nanovdb::GridType type;
     nanovdb::Size root, leaves;  // their offsets
+    VolumeCells cells;
 };
 
 namespace volume {
@@ -141,10 +149,12 @@ struct Cell {
         return load<V>(leaf + format::layout_of(type).leaf_table + n * sizeof(V));
     }
     static V constant(const unsigned char* at) { return load<V>(at); }
+    static constexpr bool kHasConstantLeaves = true;
 };
 
 template <int bits>
 struct Quantised {
+    static constexpr bool kHasConstantLeaves = bits != 0;
     using V = Value<float, 1>;
     static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         int log_bits = bits == 4 ? 2 : bits == 8 ? 3 : 4;
@@ -168,6 +178,7 @@ struct Cell<GridType::fpn, Value<float, 1>> : Quantised<0> {};
 
 template <>
 struct Cell<GridType::f16, Value<float, 1>> {
+    static constexpr bool kHasConstantLeaves = true;
     using V = Value<float, 1>;
     static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         return {{half(load<unsigned short>(leaf + format::layout_of(GridType::f16).leaf_table + n * 2))}};
@@ -177,6 +188,7 @@ struct Cell<GridType::f16, Value<float, 1>> {
 
 template <>
 struct Cell<GridType::boolean, Value<unsigned char, 1>> {
+    static constexpr bool kHasConstantLeaves = false;
     using V = Value<unsigned char, 1>;
     static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         return {
@@ -193,6 +205,7 @@ struct Place {
 };
 template <GridType type>
 struct Cell<type, Place> {
+    static constexpr bool kHasConstantLeaves = false;
     static Place in_leaf(const VolumeDescriptor& volume, const unsigned char* leaf, unsigned n) {
         const long number =
             (leaf - (volume.grid + volume.leaves)) / static_cast<long>(format::layout_of(type).leaf_bytes);
@@ -202,6 +215,7 @@ struct Cell<type, Place> {
 };
 template <>
 struct Cell<GridType::index, Place> {
+    static constexpr bool kHasConstantLeaves = false;
     static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         return {{static_cast<int>(load<Word>(leaf + format::leaf::kFirstIndex) + n - 1)}};
     }
@@ -209,6 +223,7 @@ struct Cell<GridType::index, Place> {
 };
 template <>
 struct Cell<GridType::on_index, Place> {
+    static constexpr bool kHasConstantLeaves = true;
     static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         const unsigned w = n / 64;
         const Word mask = load<Word>(leaf + format::leaf::kValueMask + w * 8), own = 1ul << (n % 64);
@@ -223,11 +238,42 @@ struct Cell<GridType::on_index, Place> {
 
 // ---- lanes ----
 
+inline int next(int x) { return static_cast<int>(static_cast<unsigned>(x) + 1); }
+
+// The cell of a coordinate along one axis.
+inline int cell(const VolumeCells& cells, int axis, int x) {
+    const int at = (x >> 3) - cells.low[axis], last = cells.count[axis] - 1;
+    return at < 0 ? 0 : at > last ? last : at;
+}
+
+// The eight voxels around a place as in stencil(), by the table of cells: whether they are in one leaf or in eight, the
+// same is done, so that a processor has nothing to guess.
+template <GridType type, typename V>
+void stencil_by_cells(const VolumeDescriptor& volume, int i, int j, int k, V (&corners)[8]) {
+    const VolumeCells& cells = volume.cells;
+    const int x[2] = {i, next(i)}, y[2] = {j, next(j)}, z[2] = {k, next(k)};
+    long plane[2], row[2], column[2];
+    unsigned ni[2], nj[2], nk[2];
+    for (int n = 0; n < 2; ++n) {
+        plane[n] = static_cast<long>(cell(cells, 0, x[n])) * cells.count[1] * cells.count[2];
+        row[n] = static_cast<long>(cell(cells, 1, y[n])) * cells.count[2];
+        column[n] = cell(cells, 2, z[n]);
+        ni[n] = (static_cast<unsigned>(x[n]) & 7) << 6;
+        nj[n] = (static_cast<unsigned>(y[n]) & 7) << 3;
+        nk[n] = static_cast<unsigned>(z[n]) & 7;
+    }
+    for (unsigned c = 0; c < 8; ++c) {
+        const unsigned char* leaf = cells.leaves[plane[c >> 2] + row[c >> 1 & 1] + column[c & 1]];
+        corners[c] = Cell<type, V>::in_leaf(volume, leaf, ni[c >> 2] | nj[c >> 1 & 1] | nk[c & 1]);
+    }
+}
+
 // The eight voxels with the lowest corner (i, j, k): that of (i + x, j + y, k + z) has the number 4 x + 2 y + z.
 template <GridType type, typename V>
 void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k, V (&corners)[8]) {
     using C = Cell<type, V>;
-    const auto next = [](int x) { return static_cast<int>(static_cast<unsigned>(x) + 1); };
+    if constexpr (C::kHasConstantLeaves)
+        if (volume.cells.leaves) return stencil_by_cells<type>(volume, i, j, k, corners);
     if ((i & 7) != 7 && (j & 7) != 7 && (k & 7) != 7) {
         const Found found = finder.find(i, j, k);
         const unsigned n = format::kLeaf.entry(i, j, k);
@@ -251,6 +297,14 @@ void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j,
 template <typename V, GridType type>
 V lookup(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k) {
     using C = Cell<type, V>;
+    if constexpr (C::kHasConstantLeaves) {
+        const VolumeCells& cells = volume.cells;
+        if (cells.leaves) {
+            const long row = static_cast<long>(cell(cells, 0, i)) * cells.count[1] + cell(cells, 1, j);
+            const unsigned char* leaf = cells.leaves[row * cells.count[2] + cell(cells, 2, k)];
+            return C::in_leaf(volume, leaf, format::kLeaf.entry(i, j, k));
+        }
+    }
     const Found found = finder.find(i, j, k);
     return found.leaf ? C::in_leaf(volume, found.leaf, format::kLeaf.entry(i, j, k)) : C::constant(found.constant);
 }

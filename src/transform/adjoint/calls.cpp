@@ -55,6 +55,7 @@ void Reverser::reverse_call(const Operation& call) {
 // The library has the adjoint of a function of its own.
 void Reverser::reverse_library_call(const Operation& call, Value* d) {
     const ir::LibraryFunction& function = *call.library;
+    if (ir::has_constant_result(call)) return;
     if (function.adjoint.empty()) fail(call, "it calls " + ir::named(function) + ", whose derivative is not known");
     std::vector<Value*> arguments;
     std::vector<Type> types;

@@ -187,7 +187,7 @@ private:
     // The library has the tangent of a function of its own.
     Value* of_library(const Operation& operation) {
         const ir::LibraryFunction& function = *operation.library;
-        if (!has_tangent(operation.result()->type)) return nullptr;
+        if (!has_tangent(operation.result()->type) || ir::has_constant_result(operation)) return nullptr;
         if (function.tangent.empty())
             fail(operation, "it calls " + ir::named(function) + ", whose derivative is not known");
         std::vector<Value*> arguments = copies(operation.operands);

@@ -1,22 +1,34 @@
 #include "runtime/spatial/volume/volume.h"
 
 #include <algorithm>
+#include <cstddef>
 
-namespace weft::runtime {
+#include "runtime/bytes.h"
+#include "support/error.h"
+#include "types/objects.h"
+
+namespace weft::runtime::spatial {
+
+using namespace nanovdb;
+
+// As kernels read it: types/objects.cpp has these fields in this order.
+static_assert(offsetof(devlib::VolumeDescriptor, grid) == 256 &&
+              offsetof(devlib::VolumeDescriptor, voxel_count) == 252);
 
 namespace {
 
-// How many voxels have a place in an array outside.
-std::uint64_t places_of(const nanovdb::GridDescription& grid) {
-    const bool is_index = grid.type == nanovdb::GridType::index || grid.type == nanovdb::GridType::on_index;
+std::span<std::byte> span_of(const Array& bytes) { return {host_data(bytes), static_cast<std::size_t>(bytes.size())}; }
+
+std::uint64_t places_of(const GridDescription& grid) {
+    const bool is_index = grid.type == GridType::index || grid.type == GridType::on_index;
     if (is_index) return grid.value_count == 0 ? 0 : grid.value_count - 1;
-    return std::uint64_t{grid.nodes[0]} * nanovdb::kLeafVoxels;
+    return std::uint64_t{grid.nodes[0]} * kLeafVoxels;
 }
 
 }  // namespace
 
-VolumeView::VolumeView(nanovdb::Bytes bytes, const nanovdb::GridDescription& grid, void* address) {
-    using namespace nanovdb;
+VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, void* address, BufferPtr memory)
+    : memory_(std::move(memory)) {
     devlib::VolumeDescriptor& d = descriptor_;
     for (int n = 0; n < 9; ++n) {
         d.matrix[n] = grid.matrix[n], d.matrix_f32[n] = static_cast<float>(grid.matrix[n]);
@@ -45,6 +57,122 @@ VolumeView::VolumeView(nanovdb::Bytes bytes, const nanovdb::GridDescription& gri
     tiles_.erase(std::unique(tiles_.begin(), tiles_.end(), same), tiles_.end());
     d.tiles = tiles_.data();
     d.tile_count = static_cast<unsigned>(tiles_.size());
+    cells_ = CellTable::make(bytes.first(grid.size_bytes), grid, d.grid);
+    if (cells_) d.cells = cells_->view();
 }
 
-}  // namespace weft::runtime
+Type value_type(GridType type) {
+    switch (type) {
+        case GridType::f32:
+        case GridType::fp4:
+        case GridType::fp8:
+        case GridType::fp16:
+        case GridType::fpn:
+            return Type::scalar(Scalar::f32);
+        case GridType::f64:
+            return Type::scalar(Scalar::f64);
+        case GridType::f16:
+            return Type::scalar(Scalar::f16);
+        case GridType::i16:
+            return Type::scalar(Scalar::i16);
+        case GridType::i32:
+            return Type::scalar(Scalar::i32);
+        case GridType::i64:
+            return Type::scalar(Scalar::i64);
+        case GridType::u8:
+            return Type::scalar(Scalar::u8);
+        case GridType::u32:
+            return Type::scalar(Scalar::u32);
+        case GridType::boolean:
+            return Type::scalar(Scalar::boolean);
+        case GridType::rgba8:
+            return Type::vector(Scalar::u8, 4);
+        case GridType::vec3f:
+            return Type::vector(Scalar::f32, 3);
+        case GridType::vec3d:
+            return Type::vector(Scalar::f64, 3);
+        case GridType::vec4f:
+            return Type::vector(Scalar::f32, 4);
+        case GridType::vec4d:
+            return Type::vector(Scalar::f64, 4);
+        case GridType::unknown:
+        case GridType::mask:
+        case GridType::index:
+        case GridType::on_index:
+        case GridType::point_index:
+            break;
+    }
+    return Type::none();
+}
+
+Volume::Volume(Array bytes, std::string_view api) : bytes_(std::move(bytes)) {
+    if (!bytes_.device->is_cpu)
+        throw UsageError(api, "volumes are on the CPU, and these bytes are on '" + bytes_.device->alias + "'");
+    check(span_of(on_host(bytes_)), api);
+    id_ = publish(ObjectKind::volume, {&view_->descriptor(), view_});
+}
+
+Volume::~Volume() { withdraw(id_); }
+
+void Volume::check(Bytes grid, std::string_view api) {
+    if (bytes_.address() % kAlignment != 0)
+        throw UsageError(api, "a grid begins at a multiple of " + std::to_string(kAlignment) +
+                                  " bytes, and this array at " + std::to_string(bytes_.address()) +
+                                  ". help: copy it (copy=True)");
+    grid_ = check_grid(grid, api);
+    view_ = std::make_shared<VolumeView>(grid, grid_, bytes_.view.data, bytes_.buffer);
+}
+
+std::uint64_t Volume::voxel_count() const { return places_of(grid_); }
+
+Array Volume::host_bytes() const {
+    return on_host(slice(bytes_, 0, 0, static_cast<std::int64_t>(grid_.size_bytes), 1));
+}
+
+std::vector<Coordinate> Volume::tiles() const {
+    std::vector<Coordinate> result;
+    const Array bytes = host_bytes();
+    for (const LeafPlace& leaf : leaves_of(span_of(bytes))) result.push_back(leaf.origin);
+    return result;
+}
+
+std::vector<Coordinate> Volume::voxels() const {
+    std::vector<Coordinate> result;
+    result.reserve(voxel_count());
+    const Array bytes = host_bytes();
+    const std::span<std::byte> grid = span_of(bytes);
+    for (const LeafPlace& leaf : leaves_of(grid)) {
+        const std::byte* mask = grid.data() + leaf.offset + leaf::kValueMask;
+        for (int n = 0; n < kLeafVoxels; ++n) {
+            const bool is_active = (static_cast<unsigned>(mask[n / 8]) >> (n % 8) & 1) != 0;
+            if (grid_.type == GridType::on_index && !is_active) continue;
+            result.push_back({leaf.origin.i + n / 64, leaf.origin.j + n / 8 % 8, leaf.origin.k + n % 8});
+        }
+    }
+    return result;
+}
+
+Array Volume::blind_data(std::size_t index) const {
+    const BlindData& data = grid_.blind_data[index];
+    const auto count = static_cast<std::int64_t>(data.value_count);
+    const Array bytes = slice(bytes_, 0, static_cast<std::int64_t>(data.offset), count * data.value_size, 1);
+    const Type type = value_type(data.type);
+    return type.is_none() || type.size_bytes() != data.value_size ? bytes : reinterpret(bytes, type);
+}
+
+void Volume::write_dense(Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first) {
+    HostWrite written(bytes_, /*keeps=*/true);
+    nanovdb::write_dense(span_of(written.array()), values, extent, first);
+    written.finish();
+}
+
+void Volume::replace(const Topology& topology, const Recipe& recipe, const Capacity& capacity) {
+    HostWrite written(bytes_);
+    build_grid(span_of(written.array()), topology, recipe, capacity);
+    view_->expire();
+    check(span_of(written.array()), "Volume.rebuild()");
+    written.finish();
+    spatial::replace(id_, {&view_->descriptor(), view_});
+}
+
+}  // namespace weft::runtime::spatial

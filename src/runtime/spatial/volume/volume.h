@@ -1,31 +1,85 @@
 // A volume: a NanoVDB grid that kernels sample, look up and write, by its id (runtime/spatial/handles.h).
 //
-// It keeps the grid's bytes, in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) which finds
-// them. The grid is checked when the volume is made; nobody else may change other bytes of it than values afterwards.
+// It keeps the grid's bytes, in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) that finds
+// them. The grid is checked when the volume is made. Afterwards kernels write values; whoever writes other bytes of it
+// gets what he wrote.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "devlib/spatial/volume.h"
 #include "runtime/array.h"
+#include "runtime/spatial/handles.h"
+#include "runtime/spatial/volume/build.h"
+#include "runtime/spatial/volume/cells.h"
 #include "runtime/spatial/volume/grid.h"
 
-namespace weft::runtime {
+namespace weft::runtime::spatial {
 
-// How kernels see a checked grid whose bytes lie at `address`; `grid` are the same in the host's memory.
-class VolumeView {
+// How kernels see a checked grid whose bytes lie at `address`, in `memory`; `grid` are the same in the host's memory.
+class VolumeView : public Object {
 public:
-    VolumeView(nanovdb::Bytes grid, const nanovdb::GridDescription& description, void* address);
+    VolumeView(nanovdb::Bytes grid, const nanovdb::GridDescription& description, void* address,
+               BufferPtr memory = nullptr);
     VolumeView(const VolumeView&) = delete;
     VolumeView& operator=(const VolumeView&) = delete;
 
     const devlib::VolumeDescriptor& descriptor() const { return descriptor_; }
+    // Another one when the grid in this memory is no more this one.
+    std::uint64_t version() const override { return version_; }
+    void expire() { ++version_; }
 
 private:
     devlib::VolumeDescriptor descriptor_{};
     std::vector<devlib::VolumeTile> tiles_;
+    std::unique_ptr<nanovdb::CellTable> cells_;
+    BufferPtr memory_;
+    std::atomic<std::uint64_t> version_{0};
 };
 
-}  // namespace weft::runtime
+// The type of a grid's values as kernels read them; none where they do not, and of index grids.
+Type value_type(nanovdb::GridType type);
+
+class Volume {
+public:
+    // Of the first grid in these bytes (uint8, contiguous), which are shared. Throws UsageError in the name of `api`
+    // where they are no grid, or not on the CPU.
+    Volume(Array bytes, std::string_view api);
+    ~Volume();
+    Volume(const Volume&) = delete;
+    Volume& operator=(const Volume&) = delete;
+
+    std::uint64_t id() const { return id_; }
+    Device& device() const { return *bytes_.device; }
+    const Array& bytes() const { return bytes_; }  // from the grid's first one on, with the grids that follow
+    const nanovdb::GridDescription& grid() const { return grid_; }
+    // Of index grids the voxels that have a place in an array outside, of others those of all leaves.
+    std::uint64_t voxel_count() const;
+
+    // Coordinates, three int32 each, in the order of the tree: of the first voxels of leaves, and of the voxels that
+    // voxel_count() counts.
+    std::vector<nanovdb::Coordinate> tiles() const;
+    std::vector<nanovdb::Coordinate> voxels() const;
+    // The values of one of the grid's blind data, a view of its bytes.
+    Array blind_data(std::size_t index) const;
+    // The grid as a file (nanovdb::write_grid) is the caller's: its bytes in the host's memory.
+    Array host_bytes() const;
+
+    // A dense box of values in C order, whose first voxel is `first`; others stay as they are.
+    void write_dense(nanovdb::Bytes values, const std::array<std::int64_t, 3>& extent, nanovdb::Coordinate first);
+    // Another grid of the same size in the same memory, under the same id.
+    void replace(const nanovdb::Topology& topology, const nanovdb::Recipe& recipe, const nanovdb::Capacity& capacity);
+
+private:
+    void check(nanovdb::Bytes grid, std::string_view api);
+
+    Array bytes_;
+    nanovdb::GridDescription grid_;
+    std::shared_ptr<VolumeView> view_;
+    std::uint64_t id_ = 0;
+};
+
+}  // namespace weft::runtime::spatial

@@ -202,7 +202,7 @@ void use(const Array& bytes, std::mt19937& random) {
     std::span<std::byte> rest = span_of(bytes);
     while (!rest.empty()) {
         const GridDescription grid = check_grid(rest, "test()");
-        const VolumeView view(rest, grid, rest.data());
+        const spatial::VolumeView view(rest, grid, rest.data());
         const devlib::VolumeDescriptor& volume = view.descriptor();
         std::vector<theirs::Coord> at = places(20);
         for (const LeafPlace& leaf : leaves_of(rest)) {

@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/nanovdb_samples.h"
+#include "runtime/spatial/volume/build.h"
 #include "runtime/spatial/volume/volume.h"
 #include "support/error.h"
 
@@ -108,7 +109,7 @@ void expect_values(const std::string& name, T background, const char* type_text,
     EXPECT_EQ(description.nodes[0], grid->tree().nodeCount(0));
     EXPECT_EQ(description.nodes[2], grid->tree().nodeCount(2));
     const auto accessor = grid->getAccessor();
-    const VolumeView view(span_of(bytes), description, host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), description, host_data(bytes));
     const devlib::VolumeDescriptor& volume = view.descriptor();
 
     using Number = typename decltype(numbers_of(background))::value_type;
@@ -155,7 +156,7 @@ TEST(VolumeGrid, reads_tiles_inside_of_a_level_set) {
     const Array bytes = bytes_of(made);
     const GridDescription description = check_grid(span_of(bytes), "test()");
     const auto accessor = made.grid<float>()->getAccessor();
-    const VolumeView view(span_of(bytes), description, host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), description, host_data(bytes));
     const devlib::VolumeDescriptor& volume = view.descriptor();
     std::vector<theirs::Coord> at;
     for (int n = -310; n < 310; n += 3) at.emplace_back(n, n / 3, -n / 2);
@@ -168,9 +169,65 @@ TEST(VolumeGrid, reads_tiles_inside_of_a_level_set) {
     EXPECT_GT(inside, 50);
 }
 
+// The table of cells and the way down the tree give the same.
+template <typename Number>
+void expect_same_by_cells(const std::string& name, int numbers, const Array& bytes, int reach) {
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const devlib::VolumeDescriptor& with = view.descriptor();
+    ASSERT_NE(with.cells.leaves, nullptr) << name;
+    devlib::VolumeDescriptor without = with;
+    without.cells = {};
+    std::mt19937 random(9);
+    std::uniform_int_distribution<int> any(-reach, reach);
+    std::vector<theirs::Coord> at = places(0);
+    for (int n = 0; n < 4000; ++n) at.emplace_back(any(random), any(random), any(random));
+    EXPECT_EQ(read_all<Number>("stencil_" + name, with, at, 8 * numbers),
+              read_all<Number>("stencil_" + name, without, at, 8 * numbers));
+    EXPECT_EQ(read_all<Number>("lookup_" + name, with, at, numbers),
+              read_all<Number>("lookup_" + name, without, at, numbers));
+}
+
+// A sphere of ones in zeros. NanoVDB's own has the background of the distance that it is made from.
+Array fog_sphere(float radius, float centre) {
+    const Array bytes = bytes_of(theirs::createFogVolumeSphere<float>(radius, theirs::Vec3f(centre)));
+    const Size root = grid::kBytes + tree::kBytes;
+    nanovdb::write(host_data(bytes) + root + layout_of(GridType::f32).background, 0.0f);
+    return bytes;
+}
+
+TEST(VolumeGrid, gives_the_same_by_its_table_of_cells) {
+    // Values of tiles inside and outside; of inner nodes too.
+    expect_same_by_cells<float>("f32", 1, bytes_of(theirs::createLevelSetSphere<float>(20.0f, theirs::Vec3f(0))), 30);
+    expect_same_by_cells<float>("f32", 1, fog_sphere(100.0f, 0.0f), 120);
+    expect_same_by_cells<float>("f32", 1, fog_sphere(300.0f, 7.0f), 320);
+    theirs::GridBuilder<float, theirs::Fp8> quantised(-1.0f);
+    theirs::GridBuilder<theirs::Vec3d> vectors(theirs::Vec3d(1, 2, 3));
+    auto some = quantised.getAccessor();
+    auto more = vectors.getAccessor();
+    std::vector<Coordinate> active;
+    for (const theirs::Coord& c : voxels()) {
+        if (std::abs(c[0]) > 100 || std::abs(c[1]) > 100) continue;
+        some.setValue(c, value_at<float>(c[0], c[1], c[2]));
+        more.setValue(c, value_at<theirs::Vec3d>(c[0], c[1], c[2]));
+        active.push_back({c[0], c[1], c[2]});
+    }
+    expect_same_by_cells<float>("f32", 1, bytes_of(quantised.getHandle(1.0)), 20);
+    expect_same_by_cells<double>("vec3d", 3, bytes_of(vectors.getHandle(1.0)), 20);
+    const Topology topology = voxels_of(active);
+    std::vector<std::byte> grid(grid_bytes(GridType::on_index, capacity_of(topology)));
+    build_grid(grid, topology, {GridType::on_index, {}, {}, ""}, capacity_of(topology));
+    expect_same_by_cells<std::int32_t>("index", 1, bytes_of(grid.data(), grid.size()), 20);
+}
+
+TEST(VolumeGrid, has_no_table_of_cells_where_that_would_be_large) {
+    const Array bytes = bytes_of(sample<float>("", -1.0f));
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    EXPECT_EQ(view.descriptor().cells.leaves, nullptr);
+}
+
 TEST(VolumeGrid, of_another_type_is_zero_and_has_no_place) {
     const Array bytes = bytes_of(sample<std::int32_t>("", 3));
-    const VolumeView whole(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView whole(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
     for (const devlib::VolumeDescriptor& volume : {whole.descriptor(), devlib::VolumeDescriptor{}}) {
         for (const auto& around : read_all<float>("stencil_f32", volume, places(20), 8))
             EXPECT_EQ(around, std::vector<float>(8));
@@ -181,7 +238,7 @@ TEST(VolumeGrid, of_another_type_is_zero_and_has_no_place) {
 
 TEST(VolumeGrid, writes_voxels_of_leaves_alone) {
     const Array bytes = bytes_of(sample<theirs::Vec3f>("", theirs::Vec3f(0)));
-    const VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
     const devlib::VolumeDescriptor& volume = view.descriptor();
     const std::vector<std::byte> before(span_of(bytes).begin(), span_of(bytes).end());
     using Write = void(const std::uint64_t*, const std::int32_t*, const float*, std::uint64_t, std::int32_t);

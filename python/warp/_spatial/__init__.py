@@ -1,0 +1,1 @@
+"""What is better said in Python of the objects that kernels reach by ids."""

@@ -1,0 +1,312 @@
+// What Volume (python/warp/_spatial/volume.py) is made of. Arguments have been read there: here they are numbers,
+// arrays and bytes.
+#include "runtime/spatial/volume/volume.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
+#include "bindings/spatial/spatial.h"
+#include "runtime/spatial/volume/file.h"
+#include "runtime/spatial/volume/points.h"
+
+namespace weft::bindings {
+
+namespace {
+
+using namespace runtime::nanovdb;
+using runtime::spatial::Volume;
+
+constexpr std::array<std::pair<const char*, Codec>, 3> kCodecs{
+    {{"none", Codec::none}, {"zip", Codec::zip}, {"blosc", Codec::blosc}}};
+
+// What a rebuild can lack, as bits: Volume.REBUILD_...
+enum Status : std::uint32_t { kLeaves = 1, kLower = 2, kUpper = 4, kVoxels = 8, kInvalid = 16 };
+
+nb::object array_of(const std::vector<Coordinate>& coordinates, runtime::Device& device) {
+    const std::int64_t shape[] = {static_cast<std::int64_t>(coordinates.size()), 3};
+    const runtime::Array result = runtime::empty(i32_type(), shape, device);
+    runtime::write_bytes(device, result.view.data, coordinates.data(),
+                         static_cast<std::int64_t>(coordinates.size() * sizeof(Coordinate)));
+    return wrap_array(result);
+}
+
+nb::object dtype_object(GridType type) {
+    const Type value = runtime::spatial::value_type(type);
+    return value.is_none() ? nb::none() : dtype_to_python(value);
+}
+
+GridType grid_type(Type type) {
+    for (unsigned n = 1; n < kGridTypes; ++n) {
+        const auto candidate = static_cast<GridType>(n);
+        // Kernels write no other types.
+        const bool is_stored = shape_of(candidate).leaf_kind == LeafKind::values && candidate != GridType::rgba8 &&
+                               candidate != GridType::f16;
+        if (is_stored && runtime::spatial::value_type(candidate) == type) return candidate;
+    }
+    return GridType::unknown;
+}
+
+Map map_of(const std::array<double, 9>& matrix, const std::array<double, 3>& translation, const char* api) {
+    const std::optional<Map> map = make_map(matrix, translation);
+    if (!map) throw UsageError(api, "the transform is not finite or has no inverse", ErrorCategory::value);
+    return *map;
+}
+
+// ---- building ----
+
+// What a grid is built for, kept for rebuilds.
+struct Plan {
+    bool by_voxels = false;
+    Recipe recipe;
+    Capacity capacity;
+    std::array<std::optional<std::uint64_t>, 4> limits;  // voxels, leaves, lower, upper nodes; empty: as many as points
+    bool has_limits = false;
+
+    Topology topology(const std::vector<Coordinate>& points) const {
+        return by_voxels ? voxels_of(points) : tiles_of(points);
+    }
+    void set_capacity(std::uint64_t points, const Topology& topology) {
+        capacity = capacity_of(topology);
+        if (!has_limits) return;
+        const auto limit = [&](std::size_t n, std::uint64_t otherwise) { return limits[n].value_or(otherwise); };
+        const std::uint64_t leaves = limit(1, by_voxels ? limit(0, points) : points);
+        capacity = {by_voxels ? limit(0, points) : leaves * kLeafVoxels, leaves, limit(2, leaves), limit(3, leaves)};
+    }
+    std::uint32_t status(const Topology& topology) const {
+        std::uint32_t result = 0;
+        if (topology.leaves.size() > capacity.leaves) result |= kLeaves;
+        if (topology.lower_nodes > capacity.lower) result |= kLower;
+        if (topology.corners.size() > capacity.upper) result |= kUpper;
+        if (topology.active_voxels > capacity.voxels) result |= kVoxels;
+        return result;
+    }
+};
+
+class VolumeObject {
+public:
+    VolumeObject(runtime::Array bytes, const char* api) : volume_(std::move(bytes), api) {}
+    VolumeObject(runtime::Array bytes, Plan plan)
+        : volume_(std::move(bytes), "Volume.allocate()"), plan_(std::move(plan)) {}
+
+    Volume& volume() { return volume_; }
+    const std::optional<Plan>& plan() const { return plan_; }
+
+private:
+    Volume volume_;
+    std::optional<Plan> plan_;
+};
+
+void write_status(nb::handle status, std::uint32_t value, const char* api) {
+    const runtime::Array& to = array_argument(status.ptr(), api, "status").array;
+    if (to.dtype != Type::scalar(Scalar::u32) || to.ndim != 1 || to.view.shape[0] < 1)
+        throw UsageError(api,
+                         "status is an array of " + to.dtype.python_name() + " with shape " +
+                             runtime::shape_text(to.shape()) + "; expected uint32 with one element",
+                         ErrorCategory::type);
+    runtime::write_bytes(*to.device, to.view.data, &value, sizeof value);
+}
+
+// Throws, or writes to `status` if there is one, what keeps a grid from being built. Whether it can be built.
+bool report(std::uint32_t status, const Points& points, const Topology& topology, const Plan& plan, nb::handle to,
+            const char* api) {
+    if (!to.is_none()) write_status(to, status, api);
+    if (status == 0 || !to.is_none()) return status == 0;
+    if (points.invalid >= 0)
+        throw UsageError(
+            api,
+            "point " + std::to_string(points.invalid) + " is no voxel: it is not finite, or not in the range of int32",
+            ErrorCategory::value);
+    if (status & kInvalid) throw UsageError(api, "there are no points, and a volume has one tile at least");
+    const auto text = [](const char* what, std::uint64_t has, std::uint64_t most) {
+        return std::to_string(has) + " " + what + " of " + std::to_string(most);
+    };
+    throw UsageError(api, "the points need " + text("voxels", topology.active_voxels, plan.capacity.voxels) + ", " +
+                              text("leaves", topology.leaves.size(), plan.capacity.leaves) + ", " +
+                              text("lower nodes", topology.lower_nodes, plan.capacity.lower) + " and " +
+                              text("upper nodes", topology.corners.size(), plan.capacity.upper) +
+                              " that the volume has room for");
+}
+
+Points points_of(nb::handle points, nb::handle mask, const Map& map, const char* api, const char* name) {
+    const runtime::Array& from = array_argument(points.ptr(), api, name).array;
+    const runtime::Array* chosen = mask.is_none() ? nullptr : &array_argument(mask.ptr(), api, "point_mask").array;
+    return read_points(from, chosen, map, api, name);
+}
+
+VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::handle background,
+                    const std::array<double, 9>& matrix, const std::array<double, 3>& translation, nb::object limits,
+                    nb::handle status, nb::handle device, const char* api, const char* name) {
+    Plan plan;
+    plan.by_voxels = by_voxels;
+    plan.recipe.map = map_of(matrix, translation, api);
+    plan.recipe.type = by_voxels ? GridType::on_index : GridType::index;
+    if (!background.is_none()) {
+        const Type type = dtype_argument(background[nb::int_(0)].ptr(), api);
+        plan.recipe.type = grid_type(type);
+        const std::optional<std::vector<std::byte>> bytes =
+            element_bytes(nb::object(background[nb::int_(1)]).ptr(), type);
+        if (plan.recipe.type == GridType::unknown || !bytes)
+            throw UsageError(api, "bg_value is " + type.python_name() + ", of which there are no volumes",
+                             ErrorCategory::type);
+        plan.recipe.background = *bytes;
+    }
+    plan.has_limits = !limits.is_none();
+    if (plan.has_limits)
+        for (std::size_t n = 0; n < 4; ++n)
+            if (const nb::object limit = limits[nb::int_(n)]; !limit.is_none())
+                plan.limits[n] = nb::cast<std::uint64_t>(limit);
+    runtime::Device& on = device_from_python(device, api);
+    const Points chosen = points_of(points, mask, plan.recipe.map, api, name);
+    Topology topology;
+    if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
+    plan.set_capacity(chosen.given, topology);
+    const bool is_invalid = chosen.invalid >= 0 || topology.leaves.empty();
+    const std::uint32_t problems = is_invalid ? kInvalid : plan.status(topology);
+    if (!report(problems, chosen, topology, plan, status, api)) topology = {};
+    const std::int64_t shape[] = {static_cast<std::int64_t>(grid_bytes(plan.recipe.type, plan.capacity))};
+    runtime::Array bytes = runtime::empty(Type::scalar(Scalar::u8), shape, on);
+    without_gil(shape[0], [&] {
+        runtime::HostWrite written(bytes);
+        build_grid({runtime::host_data(written.array()), static_cast<std::size_t>(shape[0])}, topology, plan.recipe,
+                   plan.capacity);
+        written.finish();
+    });
+    return plan.has_limits ? new VolumeObject(std::move(bytes), std::move(plan))
+                           : new VolumeObject(std::move(bytes), api);
+}
+
+void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle status) {
+    const char* const api = "Volume.rebuild()";
+    if (!self.plan()) throw UsageError(api, "the volume was not allocated with rebuildable=True");
+    const Plan& plan = *self.plan();
+    const Points chosen = points_of(points, mask, plan.recipe.map, api, "points");
+    Topology topology;
+    if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
+    const bool is_invalid = chosen.invalid >= 0 || topology.leaves.empty();
+    if (!report(is_invalid ? kInvalid : plan.status(topology), chosen, topology, plan, status, api)) return;
+    self.volume().replace(topology, plan.recipe, plan.capacity);
+}
+
+// ---- files ----
+
+nb::object read_file(nb::bytes file, nb::handle device) {
+    const char* const api = "Volume.load_from_nvdb()";
+    runtime::Device& on = device_from_python(device, api);
+    runtime::Array grids;
+    without_gil(static_cast<std::int64_t>(file.size()), [&] {
+        grids = read_grids({reinterpret_cast<const std::byte*>(file.c_str()), file.size()}, api);
+        if (&on != grids.device) grids = runtime::clone(grids, on);
+    });
+    return wrap_array(std::move(grids));
+}
+
+nb::bytes file_of(VolumeObject& self, const std::string& codec) {
+    const char* const api = "Volume.save_to_nvdb()";
+    for (const auto& [name, number] : kCodecs) {
+        if (codec != name) continue;
+        std::vector<std::byte> file;
+        const runtime::Array bytes = self.volume().host_bytes();
+        without_gil(bytes.size(), [&] {
+            file = write_grid({runtime::host_data(bytes), static_cast<std::size_t>(bytes.size())}, self.volume().grid(),
+                              number, api);
+        });
+        return nb::bytes(reinterpret_cast<const char*>(file.data()), file.size());
+    }
+    throw UsageError(api, "there is no codec '" + codec + "'; there are 'none', 'zip' and 'blosc'",
+                     ErrorCategory::value);
+}
+
+// ---- asking ----
+
+VolumeObject* from_array(nb::handle bytes, const char* api) {
+    const runtime::Array& array = array_argument(bytes.ptr(), api, "data").array;
+    if (array.dtype != Type::scalar(Scalar::u8) || array.ndim != 1 || !array.is_contiguous())
+        throw UsageError(api, "the bytes of a grid are a contiguous array (n,) of uint8, and this is one of " +
+                                  array.dtype.python_name() + " with shape " + runtime::shape_text(array.shape()));
+    return new VolumeObject(array, api);
+}
+
+nb::object next_grid(VolumeObject& self) {
+    const Volume& volume = self.volume();
+    const auto from = static_cast<std::int64_t>(volume.grid().size_bytes);
+    if (volume.grid().index + 1 >= volume.grid().count || from >= volume.bytes().size()) return nb::none();
+    return wrap_array(runtime::slice(volume.bytes(), 0, from, volume.bytes().size() - from, 1));
+}
+
+void write_values(VolumeObject& self, nb::bytes values, const std::array<std::int64_t, 3>& extent,
+                  const std::array<std::int32_t, 3>& first) {
+    self.volume().write_dense({reinterpret_cast<const std::byte*>(values.c_str()), values.size()}, extent,
+                              {first[0], first[1], first[2]});
+}
+
+const BlindData& blind_data(VolumeObject& self, std::size_t index) {
+    const std::vector<BlindData>& all = self.volume().grid().blind_data;
+    if (index >= all.size())
+        throw UsageError("Volume.feature_array()", "the volume has " + std::to_string(all.size()) +
+                                                       " feature arrays, and none with the number " +
+                                                       std::to_string(index));
+    return all[index];
+}
+
+}  // namespace
+
+void bind_volume(nb::module_& m) {
+    m.def("_read_nvdb", &read_file, nb::arg("file"), nb::arg("device").none());
+    m.def("_is_volume_type", [](nb::handle dtype) {
+        const std::optional<Type> type = dtype_from_python(dtype);
+        return type && grid_type(*type) != GridType::unknown;
+    });
+    m.def("_build_volume", &build, nb::arg("points"), nb::arg("mask").none(), nb::arg("by_voxels"),
+          nb::arg("background").none(), nb::arg("matrix"), nb::arg("translation"), nb::arg("limits").none(),
+          nb::arg("status").none(), nb::arg("device").none(), nb::arg("api"), nb::arg("name"),
+          nb::rv_policy::take_ownership);
+    nb::class_<VolumeObject>(m, "_Volume", "The inside of a wp.Volume.")
+        .def(nb::new_(&from_array), nb::arg("bytes"), nb::arg("api"))
+        .def_prop_ro("id", [](VolumeObject& self) { return self.volume().id(); })
+        .def_prop_ro("device", [](VolumeObject& self) { return device_to_python(self.volume().device()); })
+        .def_prop_ro("bytes", [](VolumeObject& self) { return wrap_array(self.volume().bytes()); })
+        .def_prop_ro("name", [](VolumeObject& self) { return self.volume().grid().name; })
+        .def_prop_ro("size_bytes", [](VolumeObject& self) { return self.volume().grid().size_bytes; })
+        .def_prop_ro("index", [](VolumeObject& self) { return self.volume().grid().index; })
+        .def_prop_ro("count", [](VolumeObject& self) { return self.volume().grid().count; })
+        .def_prop_ro("type", [](VolumeObject& self) { return std::string(type_name(self.volume().grid().type)); })
+        .def_prop_ro("dtype", [](VolumeObject& self) { return dtype_object(self.volume().grid().type); })
+        .def_prop_ro("matrix", [](VolumeObject& self) { return self.volume().grid().matrix; })
+        .def_prop_ro("translation", [](VolumeObject& self) { return self.volume().grid().translation; })
+        .def_prop_ro("voxel_size", [](VolumeObject& self) { return self.volume().grid().voxel_size; })
+        .def_prop_ro("nodes", [](VolumeObject& self) { return self.volume().grid().nodes; })
+        .def_prop_ro("voxel_count", [](VolumeObject& self) { return self.volume().voxel_count(); })
+        .def_prop_ro("tiles",
+                     [](VolumeObject& self) { return array_of(self.volume().tiles(), self.volume().device()); })
+        .def_prop_ro("voxels",
+                     [](VolumeObject& self) { return array_of(self.volume().voxels(), self.volume().device()); })
+        // Whether it was built by voxels, and for how many voxels, leaves, lower and upper nodes there is room.
+        .def_prop_ro("room",
+                     [](VolumeObject& self) -> nb::object {
+                         if (!self.plan()) return nb::none();
+                         const Capacity& c = self.plan()->capacity;
+                         return nb::make_tuple(self.plan()->by_voxels, c.voxels, c.leaves, c.lower, c.upper);
+                     })
+        .def_prop_ro("feature_count", [](VolumeObject& self) { return self.volume().grid().blind_data.size(); })
+        .def("feature_info",
+             [](VolumeObject& self, std::size_t index) {
+                 const BlindData& data = blind_data(self, index);
+                 return nb::make_tuple(data.name, self.volume().bytes().address() + data.offset, data.value_size,
+                                       data.value_count, std::string(type_name(data.type)));
+             })
+        .def("feature_array",
+             [](VolumeObject& self, std::size_t index) {
+                 blind_data(self, index);
+                 return wrap_array(self.volume().blind_data(index));
+             })
+        .def("next_grid", &next_grid)
+        .def("write_values", &write_values, nb::arg("values"), nb::arg("extent"), nb::arg("first"))
+        .def("rebuild", &rebuild, nb::arg("points"), nb::arg("mask").none(), nb::arg("status").none())
+        .def("file", &file_of, nb::arg("codec"));
+}
+
+}  // namespace weft::bindings
