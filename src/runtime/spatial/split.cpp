@@ -14,9 +14,9 @@ namespace weft::runtime::spatial {
 namespace {
 
 constexpr int kBins = 16;
-constexpr std::int32_t kChunk = 4096;  // items that are worth another thread
+constexpr std::int32_t kSplitChunk = 4096;  // items that are worth another thread
 // There have to be enough parts for all threads, and parts have to be large enough.
-constexpr std::int32_t kLeastPart = 2 * kChunk;
+constexpr std::int32_t kLeastPart = 2 * kSplitChunk;
 constexpr std::int32_t kMostParts = 512;
 
 template <typename T>
@@ -201,7 +201,7 @@ std::vector<Range<T>> Splitter<T>::group_ranges(std::vector<std::int32_t>& group
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {}, [&](std::int32_t i) { return std::pair(lists_[0][i].group, i); });
     TreeBuffer<BuildItem<T>> sorted(count_);
-    for_ranges(count_, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(count_, kSplitChunk, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) sorted[i] = lists_[0][order[static_cast<std::size_t>(i)]];
     });
     lists_[0] = std::move(sorted);
@@ -239,7 +239,7 @@ void Splitter<T>::measure(Range<T>& range) const {
     const BuildItem<T>* const list = lists_[range.side].data() + range.begin;
     range.bounds = range.centres = Box<T>::empty();
     std::mutex mutex;
-    for_ranges(range.count(), range.count() > part_size_ ? kChunk : part_size_,
+    for_ranges(range.count(), range.count() > part_size_ ? kSplitChunk : part_size_,
                [&](std::int64_t begin, std::int64_t end) {
                    Box<T> bounds = Box<T>::empty(), centres = Box<T>::empty();
                    for (std::int64_t i = begin; i < end; ++i) {
@@ -264,7 +264,7 @@ void Splitter<T>::sort_along_curve(const Range<T>& range) {
     for (int axis = 0; axis < 4; ++axis)
         scale[axis] =
             axis < 3 && size[axis] > std::numeric_limits<T>::min() ? static_cast<T>(0x1FFFFF) / size[axis] : 0;
-    for_ranges(range.count(), kChunk, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(range.count(), kSplitChunk, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const Four<T> place = (centre_of(list[i]) - range.centres.lower) * scale;
             std::uint64_t code = 0;
@@ -278,7 +278,7 @@ void Splitter<T>::sort_along_curve(const Range<T>& range) {
                                             range.count(), ~std::uint64_t{0} >> 1,
                                             std::clamp(range.count() / (1 << 15), 1, cpu_threads()));
     TreeBuffer<BuildItem<T>> sorted(range.count());
-    for_ranges(range.count(), kChunk, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(range.count(), kSplitChunk, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) sorted[i] = list[order[static_cast<std::size_t>(i)]];
     });
     std::copy_n(sorted.data(), range.count(), list);
@@ -309,7 +309,7 @@ bool Splitter<T>::split_by_bins(const Range<T>& range, Range<T>& first, Range<T>
     const bool in_parallel = range.count() > part_size_;
     if (in_parallel) {
         std::mutex mutex;
-        for_ranges(range.count(), kChunk, [&](std::int64_t begin, std::int64_t end) {
+        for_ranges(range.count(), kSplitChunk, [&](std::int64_t begin, std::int64_t end) {
             Bins<T> part(binning.count);
             part.add(binning, list + begin, static_cast<std::int32_t>(end - begin));
             const std::lock_guard lock(mutex);
@@ -341,15 +341,15 @@ bool Splitter<T>::split_by_bins(const Range<T>& range, Range<T>& first, Range<T>
     // Into the other list: each chunk of items knows where its first and second halves go.
     first.side = second.side = 1 - range.side;
     BuildItem<T>* const to = items(first) + range.begin;
-    const std::int32_t chunks = (range.count() + kChunk - 1) / kChunk;
+    const std::int32_t chunks = (range.count() + kSplitChunk - 1) / kSplitChunk;
     std::vector<std::int32_t> places(static_cast<std::size_t>(chunks));
     const auto chunk_end = [&](std::int64_t chunk) {
-        return static_cast<std::int32_t>(std::min<std::int64_t>(range.count(), (chunk + 1) * kChunk));
+        return static_cast<std::int32_t>(std::min<std::int64_t>(range.count(), (chunk + 1) * kSplitChunk));
     };
     for_ranges(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t chunk = begin; chunk < end; ++chunk) {
             std::int32_t count = 0;
-            for (auto i = static_cast<std::int32_t>(chunk * kChunk); i < chunk_end(chunk); ++i)
+            for (auto i = static_cast<std::int32_t>(chunk * kSplitChunk); i < chunk_end(chunk); ++i)
                 count += is_first(list[i]);
             places[static_cast<std::size_t>(chunk)] = count;
         }
@@ -360,8 +360,8 @@ bool Splitter<T>::split_by_bins(const Range<T>& range, Range<T>& first, Range<T>
         Box<T> first_centres = Box<T>::empty(), second_centres = Box<T>::empty();
         for (std::int64_t chunk = begin; chunk < end; ++chunk) {
             std::int32_t left = places[static_cast<std::size_t>(chunk)];
-            std::int32_t right = plane.first_count + static_cast<std::int32_t>(chunk * kChunk) - left;
-            for (auto i = static_cast<std::int32_t>(chunk * kChunk); i < chunk_end(chunk); ++i) {
+            std::int32_t right = plane.first_count + static_cast<std::int32_t>(chunk * kSplitChunk) - left;
+            for (auto i = static_cast<std::int32_t>(chunk * kSplitChunk); i < chunk_end(chunk); ++i) {
                 const bool goes_left = is_first(list[i]);
                 add_point(goes_left ? first_centres : second_centres, centre_of(list[i]));
                 to[goes_left ? left++ : right++] = list[i];

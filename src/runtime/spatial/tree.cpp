@@ -18,7 +18,7 @@ constexpr std::int64_t kItemGrain = 4096;
 
 // Coordinates beyond this count as this when items are put in order, so that areas stay finite.
 template <typename T>
-constexpr T kFarthest = std::is_same_v<T, float> ? T(1e18) : T(1e150);
+constexpr T kMostCoordinate = std::is_same_v<T, float> ? T(1e18) : T(1e150);
 
 template <typename T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -60,8 +60,8 @@ TreeBuffer<BuildItem<T>> make_items(std::int64_t count, std::span<const std::int
             item.group = groups.empty() ? 0 : groups[static_cast<std::size_t>(i)];
             if (box(i, item.lower, item.upper)) {
                 for (int axis = 0; axis < 3; ++axis) {
-                    item.lower[axis] = std::clamp(item.lower[axis], -kFarthest<T>, kFarthest<T>);
-                    item.upper[axis] = std::clamp(item.upper[axis], -kFarthest<T>, kFarthest<T>);
+                    item.lower[axis] = std::clamp(item.lower[axis], -kMostCoordinate<T>, kMostCoordinate<T>);
+                    item.upper[axis] = std::clamp(item.upper[axis], -kMostCoordinate<T>, kMostCoordinate<T>);
                 }
                 continue;
             }
