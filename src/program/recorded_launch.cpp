@@ -212,8 +212,9 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
         if (!object.is_current())
             throw UsageError("Tape.backward()",
                              "kernel '" + kernel_->name() +
-                                 "' looked into a mesh or a BVH that was refitted since, or whose points were "
-                                 "overwritten. help: go back before that, or make a mesh for each launch");
+                                 "' looked into a mesh, a BVH or a volume that has changed since: it was refitted, its "
+                                 "points were overwritten, or a kernel stored into volumes. help: go back before "
+                                 "that, or make one for each launch");
     if (object_changes_ && *object_changes_ != runtime::spatial::changes())
         throw UsageError("Tape.backward()",
                          "kernel '" + kernel_->name() +

@@ -512,3 +512,26 @@ def test_types_that_volumes_do_not_have_are_refused():
 
     with pytest.raises(wp.CompileError, match="argument 'grad' is vec3d, expected vec3f"):
         wp.launch(wrong_slope, dim=1, inputs=[wp.uint64(0), wp.zeros(1, dtype=float)])
+
+
+def test_a_store_before_the_tape_goes_back_is_an_error():
+    @wp.kernel(module="unique")
+    def sample(volume: wp.uint64, place: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+        out[0] = wp.volume_sample_f(volume, place[0], wp.Volume.LINEAR)
+
+    @wp.kernel(module="unique")
+    def store(volume: wp.uint64, value: float):
+        i, j, k = wp.tid()
+        wp.volume_store_f(volume, i, j, k, value * float(i))
+
+    volume = wp.Volume.allocate([0, 0, 0], [7, 7, 7], 1.0, 0.0)
+    wp.launch(store, dim=(8, 8, 8), inputs=[volume.id, 2.0])
+    place = wp.array([[2.5, 3.0, 3.0]], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(sample, dim=1, inputs=[volume.id, place, out])
+    tape.backward(out)
+    assert out.numpy()[0] == 5.0 and place.grad.numpy()[0].tolist() == [2.0, 0.0, 0.0]
+    wp.launch(store, dim=(8, 8, 8), inputs=[volume.id, 3.0])
+    with pytest.raises(RuntimeError, match="stored into volumes"):
+        tape.backward(out)

@@ -15,7 +15,11 @@
 namespace weft::runtime {
 
 CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
-    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered), entry_(entry) {}
+    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered),
+      entry_(entry),
+      writes_objects_(std::ranges::any_of(description.effects, [](const ParameterEffects& effects) {
+          return effects.names_objects && effects.writes;
+      })) {}
 
 // An exclusive launch has one thread. That is no loss where others would not be asked, and a gain where they could
 // not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
@@ -66,7 +70,10 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     context.not_finite = options.not_finite;
     const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
-    if (code.finds_objects) reading.emplace();
+    if (code.finds_objects) {
+        reading.emplace();
+        if (writes_objects_) spatial::count_write();
+    }
     std::optional<AtomicsLock> lock;
     // The same code each time, where order is kept: whether a launch gets the lock depends on what others do.
     if (code.has_atomics) lock.emplace(!options.keeps_order && is_quicker_exclusive(grid.count));

@@ -25,6 +25,7 @@ private:
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
 
     KernelEntryPoint entry_;
+    bool writes_objects_;  // volumes
     // How long one thread takes where the launch is exclusive, in nanoseconds, as launches measure it; 0 before the
     // first.
     mutable std::atomic<double> cost_exclusive_ns_{0.0};

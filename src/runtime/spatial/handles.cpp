@@ -62,7 +62,7 @@ std::vector<Retired>& retired() {
     return list;
 }
 std::atomic<bool> any_retired{false};
-std::atomic<std::uint64_t> change_count{0};
+std::atomic<std::uint64_t> change_count{0}, write_count{0};
 
 // What nobody can be reading any more.
 std::vector<Retired> take_unread() {
@@ -154,6 +154,7 @@ Snapshot::Snapshot(std::uint64_t of) {
     }
     object_ = now.object;
     version_ = object_->version();
+    writes_ = write_count;
     id_ = publish(static_cast<ObjectKind>(of >> 56), std::move(now));
 }
 
@@ -164,7 +165,15 @@ Snapshot::~Snapshot() {
     --change_count;
 }
 
-std::uint64_t changes() { return change_count; }
+bool Snapshot::is_current() const {
+    if (!object_) return true;
+    const bool may_be_written = id_ >> 56 == static_cast<std::uint64_t>(ObjectKind::volume);
+    return object_->version() == version_ && (!may_be_written || write_count == writes_);
+}
+
+void count_write() { ++write_count; }
+
+std::uint64_t changes() { return change_count + write_count; }
 
 bool is_object(std::uint64_t id, ObjectKind kind) {
     return id >> 56 == static_cast<std::uint64_t>(kind) && slot_of(id) < kSlots && slots[slot_of(id)].id == id;

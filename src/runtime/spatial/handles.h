@@ -41,17 +41,22 @@ public:
     explicit Snapshot(std::uint64_t of);
     ~Snapshot();
     Snapshot(Snapshot&& other) noexcept
-        : id_(std::exchange(other.id_, 0)), object_(std::move(other.object_)), version_(other.version_) {}
+        : id_(std::exchange(other.id_, 0)),
+          object_(std::move(other.object_)),
+          version_(other.version_),
+          writes_(other.writes_) {}
     Snapshot& operator=(Snapshot&&) = delete;
 
     std::uint64_t id() const { return id_; }  // 0: nothing
-    bool is_current() const { return !object_ || object_->version() == version_; }
+    bool is_current() const;
 
 private:
     std::uint64_t id_ = 0;
     std::shared_ptr<const Object> object_;
-    std::uint64_t version_ = 0;
+    std::uint64_t version_ = 0, writes_ = 0;
 };
+// A launch begins that writes into volumes. Which ones is not known: all count as changed.
+void count_write();
 // Counts what has happened to objects: that one was replaced or withdrawn.
 std::uint64_t changes();
 
