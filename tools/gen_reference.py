@@ -163,6 +163,8 @@ def signature(name, value):
 
 def sentences(name, value):
     """The docstring, without the signature that nanobind puts first."""
+    if isinstance(value, int):
+        return f"The number {value}."
     lines = (inspect.getdoc(value) or "").splitlines()
     if lines and lines[0].startswith("(self) -> "):
         lines.pop(0)

@@ -75,7 +75,7 @@ def plan_kernel(func: Any, key: Any, module: Any, options: Any, code_transformer
         raise _usage_error(f"{api}: options is {options!r}, expected a dict", TypeError)
     own = dict(options or {})
     _weft.keep_lines(function)
-    code = owner.code_options_of(own, config.enable_backward)
+    code = owner._code_options_of(own, config.enable_backward)
     return function, given or function.__name__, given or key_of(function), owner, code, own
 
 

@@ -232,7 +232,7 @@ class Module:
                 return kernel
         return None
 
-    def code_options_of(self, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
+    def _code_options_of(self, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
         """What C++ takes of a kernel's own options and those of the module; ``enable_backward`` where neither says."""
         merged = {"enable_backward": bool(enable_backward), **self.chosen, **own}
         return code_options({name: value for name, value in merged.items() if name not in CUDA_OPTIONS})
@@ -242,7 +242,7 @@ class Module:
             kernel = reference()
             if kernel is not None:
                 declared = kernel.enable_backward_when_declared
-                kernel.set_options(self.code_options_of(kernel.options, declared))
+                kernel.set_options(self._code_options_of(kernel.options, declared))
 
     def _add(self, key: str, kernel: Kernel) -> None:
         kernels = self._kernels
