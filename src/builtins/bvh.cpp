@@ -2,8 +2,6 @@
 //
 // The walk over the tree is a function of the device library (devlib/spatial/overlap.h), which goes on from where the
 // query is to the next item. Where that is are four numbers in the query.
-#include <memory>
-
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 
@@ -46,17 +44,14 @@ ir::Value* expand_mesh_sphere(Call& call) {
 ir::Value* next(Call& call, const char* function, bool has_limit) {
     ir::Builder& b = call.builder;
     const E query = argument(call, 0), index = argument(call, 1);
-    auto library = std::make_shared<ir::LibraryFunction>();
-    library->symbol = std::string("weft_lib_") + function + "_f32";
-    library->form = ir::LibraryFunction::Form::masked;
-    library->reads = {0};
-    std::vector<ir::Value*> arguments = {query[kObject]};
+    std::vector<ir::Value*> arguments;
     for (std::size_t i = kShape; i < query.type().fields().size(); ++i)
         arguments.push_back(query[static_cast<std::int64_t>(i)]);
     if (has_limit) arguments.push_back(call.arguments[2]);
     arguments.push_back(query[kRoot]);
     arguments.push_back(query[kWalk]);
-    const E found = query.wrap(b.call_library(library, Type::vector(Scalar::i32, 5), std::move(arguments)));
+    const E found = query.wrap(call_library(query[kObject], std::string(function) + "_f32",
+                                            Type::vector(Scalar::i32, 5), std::move(arguments)));
     const E has_item = found[0] >= 0;
     const E walk = make_vector({found[1], found[2], found[3], found[4]});
     call.inout = {b.insert(query, walk, {kWalk}), select(has_item, found[0], index)};
@@ -74,11 +69,8 @@ ir::Value* expand_mesh_sphere_next(Call& call) { return next(call, "mesh_next_sp
 
 // Groups stand in ascending order, each with the node that it is below.
 ir::Value* group_root(Call& call, ObjectKind kind) {
-    auto library = std::make_shared<ir::LibraryFunction>();
-    library->symbol = kind == ObjectKind::bvh ? "weft_lib_bvh_group_root" : "weft_lib_mesh_group_root";
-    library->form = ir::LibraryFunction::Form::masked;
-    library->reads = {0};
-    return call.builder.call_library(library, i32_type(), {object(kind, argument(call, 0)), call.arguments[1]});
+    const char* const name = kind == ObjectKind::bvh ? "bvh_group_root" : "mesh_group_root";
+    return call_library(object(kind, argument(call, 0)), name, i32_type(), {call.arguments[1]});
 }
 ir::Value* expand_bvh_group_root(Call& call) { return group_root(call, ObjectKind::bvh); }
 ir::Value* expand_mesh_group_root(Call& call) { return group_root(call, ObjectKind::mesh); }

@@ -4,8 +4,6 @@
 //
 // A mesh of float32 is queried in float32, one of float64 in float64; a query of the other type finds nothing. In
 // float32 the numbers of the face that was found are computed in float64 and rounded.
-#include <memory>
-
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 
@@ -70,13 +68,9 @@ private:
     Descriptor descriptor_;
 };
 
-E find(Call& call, const Mesh& mesh, const std::string& name, Type result, std::vector<ir::Value*> arguments) {
-    auto library = std::make_shared<ir::LibraryFunction>();
-    library->symbol = "weft_lib_" + name + (mesh.scalar() == Scalar::f64 ? "_f64" : "_f32");
-    library->form = ir::LibraryFunction::Form::masked;
-    library->reads = {0};
-    arguments.insert(arguments.begin(), mesh.address());
-    return mesh.address().wrap(call.builder.call_library(std::move(library), result, std::move(arguments)));
+E find(const Mesh& mesh, const std::string& name, Type result, std::vector<ir::Value*> arguments) {
+    const char* const scalar = mesh.scalar() == Scalar::f64 ? "_f64" : "_f32";
+    return mesh.address().wrap(call_library(mesh.address(), name + scalar, result, std::move(arguments)));
 }
 
 // ---- the closest point of a triangle ----
@@ -177,13 +171,13 @@ PointResult query_point(Call& call, Side side, std::size_t first_option) {
     const char* const function = side == Side::normal ? "mesh_point_side" : "mesh_point_closest";
     const Type found = side == Side::normal ? Type::vector(Scalar::i32, 2) : i32_type();
     PointResult result =
-        point_result(mesh, point, find(call, mesh, function, found, {point, call.arguments[2]}), closest_weights);
+        point_result(mesh, point, find(mesh, function, found, {point, call.arguments[2]}), closest_weights);
     if (side == Side::winding) {
-        const E number = find(call, mesh, "mesh_winding", scalar, {point, call.arguments[first_option]});
+        const E number = find(mesh, "mesh_winding", scalar, {point, call.arguments[first_option]});
         const E sign = select(number > argument(call, first_option + 1), number.number(-1), number.number(1));
         result.sign = select(result.result, sign, number.zero());
     } else if (side == Side::parity) {
-        const E sign = find(call, mesh, "mesh_parity", i32_type(),
+        const E sign = find(mesh, "mesh_parity", i32_type(),
                             {point, call.arguments[first_option], call.arguments[first_option + 1]});
         result.sign = select(result.result, cast(sign, mesh.scalar()), result.sign);
     }
@@ -203,7 +197,7 @@ ir::Value* expand_point_outputs(Call& call) {
 PointResult query_furthest(Call& call) {
     const E point = argument(call, 1);
     const Mesh mesh(argument(call, 0), point.type().scalar());
-    const E face = find(call, mesh, "mesh_point_furthest", i32_type(), {point, call.arguments[2]});
+    const E face = find(mesh, "mesh_point_furthest", i32_type(), {point, call.arguments[2]});
     return point_result(mesh, point, face, furthest_weights);
 }
 ir::Value* expand_furthest(Call& call) { return as_struct(query_furthest(call)); }
@@ -219,7 +213,7 @@ RayResult query_ray(Call& call, ir::Value* root) {
     const E start = argument(call, 1), direction = argument(call, 2);
     const Scalar scalar = start.type().scalar();
     const Mesh mesh(argument(call, 0), scalar);
-    const E face = find(call, mesh, "mesh_ray_nearest", i32_type(), {start, direction, call.arguments[3], root});
+    const E face = find(mesh, "mesh_ray_nearest", i32_type(), {start, direction, call.arguments[3], root});
     const E is_hit = face >= 0;
     const Type number = Type::scalar(scalar), vector = Type::vector(scalar, 3);
     // Cramer's rule, for start + t direction = u a + v b + (1 - u - v) c.
@@ -256,13 +250,13 @@ ir::Value* expand_ray_outputs(Call& call) {
 }
 ir::Value* expand_ray_any(Call& call) {
     const Mesh mesh(argument(call, 0), argument(call, 1).type().scalar());
-    const E face = find(call, mesh, "mesh_ray_any", i32_type(),
+    const E face = find(mesh, "mesh_ray_any", i32_type(),
                         {call.arguments[1], call.arguments[2], call.arguments[3], call.arguments[4]});
     return face >= 0;
 }
 ir::Value* expand_ray_count(Call& call) {
     const Mesh mesh(argument(call, 0), argument(call, 1).type().scalar());
-    return find(call, mesh, "mesh_ray_count", i32_type(), {call.arguments[1], call.arguments[2], call.arguments[3]});
+    return find(mesh, "mesh_ray_count", i32_type(), {call.arguments[1], call.arguments[2], call.arguments[3]});
 }
 
 // ---- evaluation ----

@@ -1,6 +1,10 @@
 // How builtin functions reach objects of the runtime (types/objects.h): by their descriptors.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "builtins/expression.h"
 #include "types/objects.h"
 
@@ -26,5 +30,18 @@ private:
 };
 
 inline E object(ObjectKind kind, E id) { return id.wrap(id.builder().object(kind, id)); }
+
+// Calls "weft_lib_" + name of the device library, for all lanes together, on the object at an address and these
+// arguments. Null where the result is none.
+inline ir::Value* call_library(E address, const std::string& name, Type result, std::vector<ir::Value*> arguments,
+                               bool writes = false) {
+    auto function = std::make_shared<ir::LibraryFunction>();
+    function->symbol = "weft_lib_" + name;
+    function->form = ir::LibraryFunction::Form::masked;
+    function->pure = !writes;
+    (writes ? function->writes : function->reads) = {0};
+    arguments.insert(arguments.begin(), address);
+    return address.builder().call_library(std::move(function), result, std::move(arguments));
+}
 
 }  // namespace weft::builtins

@@ -48,17 +48,6 @@ const char* suffix_of(Type type) {
 
 bool is_smooth(Type type) { return info(type.scalar()).is_float(); }
 
-ir::Value* call_library(E volume, const std::string& name, Type result, std::vector<ir::Value*> arguments,
-                        bool writes = false) {
-    auto function = std::make_shared<ir::LibraryFunction>();
-    function->symbol = "weft_lib_volume_" + name;
-    function->form = ir::LibraryFunction::Form::masked;
-    function->pure = !writes;
-    (writes ? function->writes : function->reads) = {0};
-    arguments.insert(arguments.begin(), volume);
-    return volume.builder().call_library(std::move(function), result, std::move(arguments));
-}
-
 E open(const Call& call) { return object(ObjectKind::volume, argument(call, 0)); }
 
 E voxel_of(E place) { return cast(place, Scalar::i32); }
@@ -115,7 +104,7 @@ struct Source {
 
 Source values_of(E volume, Type type) {
     const auto find = [=](const std::string& name, Type result, E voxel) {
-        return volume.wrap(call_library(volume, name + suffix_of(type), result, {voxel}));
+        return volume.wrap(call_library(volume, "volume_" + name + suffix_of(type), result, {voxel}));
     };
     const auto around = [=](E voxel) {
         const bool is_scalar = type.is_scalar();
@@ -142,13 +131,14 @@ Source values_in(E volume, E data, E background) {
             [&] { return background; });
     };
     const auto around = [=](E voxel) {
-        const E places = volume.wrap(call_library(volume, "stencil_index", Type::vector(Scalar::i32, 8), {voxel}));
+        const E places =
+            volume.wrap(call_library(volume, "volume_stencil_index", Type::vector(Scalar::i32, 8), {voxel}));
         Corners corners;
         for (int c = 0; c < 8; ++c) corners.push_back(value(places[c]));
         return corners;
     };
     const auto at = [=](E voxel) {
-        return value(volume.wrap(call_library(volume, "lookup_index", i32_type(), {voxel})));
+        return value(volume.wrap(call_library(volume, "volume_lookup_index", i32_type(), {voxel})));
     };
     return {type, around, at};
 }
@@ -236,11 +226,11 @@ ir::Value* expand_lookup(Call& call) {
 }
 ir::Value* expand_lookup_any(Call& call) { return values_of(open(call), value_type(call)).at(voxel_argument(call)); }
 ir::Value* expand_lookup_index(Call& call) {
-    return call_library(open(call), "lookup_index", i32_type(), {voxel_argument(call)});
+    return call_library(open(call), "volume_lookup_index", i32_type(), {voxel_argument(call)});
 }
 ir::Value* expand_store(Call& call) {
     const E value = argument(call, 4);
-    call_library(open(call), std::string("store_") + suffix_of(value.type()), Type::none(),
+    call_library(open(call), std::string("volume_store_") + suffix_of(value.type()), Type::none(),
                  {voxel_argument(call), value},
                  /*writes=*/true);
     return nullptr;

@@ -92,6 +92,23 @@ void retire(std::shared_ptr<const Object> object) {
 
 std::size_t slot_of(std::uint64_t id) { return id & 0xffffffff; }
 
+// False where the id finds nothing.
+bool remove(std::uint64_t id) {
+    Slots& own = owners();
+    std::shared_ptr<const Object> former;
+    {
+        const std::lock_guard lock(own.mutex);
+        Slot& slot = slots[slot_of(id)];
+        if (slot.id != id) return false;
+        slot.id = 0;
+        slot.descriptor = kEmpty;
+        former = std::move(own.uses[slot_of(id)].object);
+        own.free.push_back(static_cast<std::uint32_t>(slot_of(id)));
+    }
+    retire(std::move(former));
+    return true;
+}
+
 }  // namespace
 
 std::uint64_t publish(ObjectKind kind, Contents contents) {
@@ -130,19 +147,7 @@ void replace(std::uint64_t id, Contents contents) {
 }
 
 void withdraw(std::uint64_t id) {
-    Slots& own = owners();
-    std::shared_ptr<const Object> former;
-    {
-        const std::lock_guard lock(own.mutex);
-        Slot& slot = slots[slot_of(id)];
-        if (slot.id != id) return;
-        slot.id = 0;
-        slot.descriptor = kEmpty;
-        former = std::move(own.uses[slot_of(id)].object);
-        own.free.push_back(static_cast<std::uint32_t>(slot_of(id)));
-    }
-    ++change_count;
-    retire(std::move(former));
+    if (remove(id)) ++change_count;
 }
 
 Snapshot::Snapshot(std::uint64_t of) {
@@ -158,11 +163,9 @@ Snapshot::Snapshot(std::uint64_t of) {
     id_ = publish(static_cast<ObjectKind>(of >> 56), std::move(now));
 }
 
-// Nobody but the tape knew it.
+// Nobody but the tape knew it: for others nothing changes.
 Snapshot::~Snapshot() {
-    if (!id_) return;
-    withdraw(id_);
-    --change_count;
+    if (id_) remove(id_);
 }
 
 bool Snapshot::is_current() const {
