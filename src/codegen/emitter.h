@@ -222,7 +222,8 @@ protected:
         std::int64_t unit = 1;
         llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` where the array itself is varying
         MemoryRoot root;
-        llvm::SmallVector<llvm::Value*, 16> singles = {};  // a pointer for each lane, where single_pointers() made them
+        // A pointer for each lane, to load from and to store to, where single_pointers() made them.
+        llvm::SmallVector<llvm::Value*, 16> singles[2] = {};
         bool uniform() const { return base && !step && !offsets; }
     };
     // `data` is kDataLeaf or kGradLeaf; fewer indices than dimensions name the start of the rest.

@@ -42,12 +42,13 @@ llvm::Value* Emitter::place_for_idle_lanes(bool for_store) {
 }
 
 llvm::ArrayRef<llvm::Value*> Emitter::single_pointers(Address& address, bool for_store) {
-    if (!address.singles.empty()) return address.singles;
+    llvm::SmallVector<llvm::Value*, 16>& singles = address.singles[for_store];
+    if (!singles.empty()) return singles;
     llvm::Value* all = pointers(address, 0);
     if (mask_) all = builder_.CreateSelect(here(mask_), all, splat(place_for_idle_lanes(for_store)));
     for (int lane = 0; lane < lanes_; ++lane)
-        address.singles.push_back(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)));
-    return address.singles;
+        singles.push_back(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)));
+    return singles;
 }
 
 llvm::Value* Emitter::load_singly(Address& address, const LeafType& type) {
