@@ -1,0 +1,60 @@
+#pragma once
+// The CUDA driver's interface, declared here because NVIDIA's cuda.h may not be shipped.
+// tests/cpp/emulator/test_driver_abi.cpp compares all of it with cuda.h where that is installed.
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::emulator {
+
+enum CUresult : int {
+#define WEFT_RESULT(name, number, text) name = number,
+#include "emulator/driver/codes.def"
+};
+enum CUdevice_attribute : int {
+#define WEFT_ATTRIBUTE(name, number, value) name = number,
+#include "emulator/driver/codes.def"
+};
+enum DriverConstant : int {
+#define WEFT_CONSTANT(name, number) name = number,
+#include "emulator/driver/codes.def"
+};
+
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using cuuint64_t = uint64_t;
+using CUjit_option = int;
+using CUfunction_attribute = int;
+using CUpointer_attribute = int;
+using CUmemPool_attribute = int;
+using CUmoduleLoadingMode = int;
+using CUdriverProcAddressQueryResult = int;
+using CUmemorytype = int;
+using CUhostFn = void (*)(void*);
+
+struct Context;
+struct Module;
+struct Kernel;
+struct Stream;
+struct Event;
+struct Pool;
+using CUcontext = Context*;
+using CUmodule = Module*;
+using CUfunction = Kernel*;
+using CUstream = Stream*;
+using CUevent = Event*;
+using CUmemoryPool = Pool*;
+using CUarray = void*;
+
+#include "emulator/driver/abi_structs.h"
+
+extern "C" {
+#define WEFT_DRIVER(name, parameters) __attribute__((visibility("default"))) CUresult name parameters;
+#include "emulator/driver/driver.def"
+#undef WEFT_DRIVER
+
+// What no driver has: the text of the last fault of a kernel of this process, "" if there was none; its end is a NUL.
+// The pointer is valid until the calling thread asks again.
+__attribute__((visibility("default"))) const char* weftEmulatedLastFault();
+}
+
+}  // namespace weft::emulator

@@ -1,0 +1,32 @@
+// Structs of the driver's interface, included into a namespace that has their types (abi.h; a test puts it beside
+// cuda.h).
+
+struct CUuuid {
+    char bytes[16];
+};
+struct CUmemAccessDesc {
+    int location_type, location_id, flags;
+};
+struct CUDA_MEMCPY2D {
+    size_t srcXInBytes, srcY;
+    CUmemorytype srcMemoryType;
+    const void* srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    CUmemorytype dstMemoryType;
+    void* dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+};
+struct CUlaunchConfig {
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    void* attrs;
+    unsigned int numAttrs;
+};

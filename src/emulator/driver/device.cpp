@@ -1,0 +1,253 @@
+// Devices and contexts.
+#include <cstdio>
+#include <cstring>
+
+#include "emulator/driver/state.h"
+#include "emulator/engine/system.h"
+
+namespace weft::emulator {
+
+namespace {
+
+Device& device_of(CUdevice device) {
+    require(device >= 0 && device < AddressSpace::kDevices, CUDA_ERROR_INVALID_DEVICE);
+    return State::instance().devices[device];
+}
+
+Context* known_context(CUcontext context) {
+    require(State::instance().contexts.contains(context), CUDA_ERROR_INVALID_CONTEXT);
+    return context;
+}
+
+// Runs the body with the state locked.
+template <class F>
+CUresult locked(F body) {
+    return entry([&] {
+        const std::lock_guard lock(State::instance().mutex);
+        body(State::instance());
+    });
+}
+
+void drop_primary(State& state, Device& device) {
+    if (!device.primary) return;
+    state.destroy(*device.primary);
+    device.primary.reset();
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+    return entry([&] {
+        require(device);
+        device_of(ordinal);
+        *device = ordinal;
+    });
+}
+
+CUresult cuDeviceGetCount(int* count) {
+    return entry([&] {
+        require(count);
+        *count = AddressSpace::kDevices;
+    });
+}
+
+CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+    return entry([&] {
+        require(name && length > 0);
+        device_of(device);
+        std::snprintf(name, size_t(length), "Weft emulated device sm_%d", State::instance().architecture());
+    });
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+    return entry([&] {
+        require(uuid);
+        device_of(device);
+        std::memcpy(uuid->bytes, "weft-emulated-0", 16);
+        uuid->bytes[15] = char('0' + device);
+    });
+}
+
+CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+    return entry([&] {
+        require(bytes);
+        device_of(device);
+        *bytes = AddressSpace::instance().total();
+    });
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+    return entry([&] {
+        require(value);
+        device_of(device);
+        switch (attribute) {
+#define WEFT_ATTRIBUTE(name, number, given) \
+    case name:                              \
+        *value = given;                     \
+        break;
+#include "emulator/driver/codes.def"
+            default:
+                fail(CUDA_ERROR_INVALID_VALUE);
+        }
+        const int architecture = State::instance().architecture();
+        if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = architecture / 10;
+        if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = architecture % 10;
+        if (attribute == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) *value = device;
+    });
+}
+
+CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
+    return entry([&] {
+        require(text && length >= 13);
+        device_of(device);
+        std::snprintf(text, size_t(length), "0000:00:%02d.0", device);
+    });
+}
+
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+    return entry([&] {
+        require(can);
+        device_of(device);
+        device_of(peer);
+        *can = device != peer;
+    });
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+    return locked([&](State& state) {
+        require(context);
+        Device& owner = device_of(device);
+        if (!owner.primary) {
+            owner.primary = std::make_unique<Context>();
+            owner.primary->device = device;
+            owner.primary->primary = true;
+            owner.primary->default_stream.context = owner.primary->thread_stream.context = owner.primary.get();
+            state.contexts.insert(owner.primary.get());
+        }
+        ++owner.primary_uses;
+        *context = owner.primary.get();
+    });
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+    return locked([&](State& state) {
+        Device& owner = device_of(device);
+        require(owner.primary_uses > 0, CUDA_ERROR_INVALID_CONTEXT);
+        if (--owner.primary_uses == 0) drop_primary(state, owner);
+    });
+}
+
+// Everything of the context is gone, a fault too; who retained it keeps a context.
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    return locked([&](State& state) {
+        Device& owner = device_of(device);
+        if (!owner.primary) return;
+        Context& context = *owner.primary;
+        state.destroy(context);
+        context.streams.clear();
+        context.events.clear();
+        context.peers.clear();
+        context.failed = CUDA_SUCCESS;
+        state.contexts.insert(&context);
+    });
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
+    return locked([&](State&) {
+        require(flags && active);
+        *flags = device_of(device).primary_flags;
+        *active = device_of(device).primary != nullptr;
+    });
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
+    return locked([&](State&) { device_of(device).primary_flags = flags; });
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+    return locked([&](State&) {
+        // contexts are primary ones, which are released
+        known_context(context);
+        fail(CUDA_ERROR_INVALID_CONTEXT);
+    });
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+    return entry([&] {
+        require(context);
+        *context = State::instance().current();
+    });
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+    return locked([&](State& state) { state.make_current(context ? known_context(context) : nullptr); });
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+    return locked([&](State& state) { state.stack().push_back(known_context(context)); });
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+    return locked([&](State& state) {
+        require(!state.stack().empty(), CUDA_ERROR_INVALID_CONTEXT);
+        if (context) *context = state.stack().back();
+        state.stack().pop_back();
+    });
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+    return locked([&](State& state) {
+        require(device);
+        require(state.current() && state.contexts.contains(state.current()), CUDA_ERROR_INVALID_CONTEXT);
+        *device = state.current()->device;
+    });
+}
+
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
+    return locked([&](State&) {
+        require(version);
+        if (context) known_context(context);
+        *version = kDriverVersion;
+    });
+}
+
+CUresult cuCtxSynchronize() {
+    const CUresult result = locked([&](State&) { current_context(); });
+    const std::string printed = take_printed();
+    if (!printed.empty()) {
+        std::fwrite(printed.data(), 1, printed.size(), stdout);
+        std::fflush(stdout);
+    }
+    return result;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+    return locked([&](State&) {
+        current_context();
+        if (least) *least = 0;
+        if (greatest) *greatest = -5;
+    });
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
+    return locked([&](State&) {
+        Context& context = current_context();
+        known_context(peer);
+        require(flags == 0);
+        require(peer->device != context.device, CUDA_ERROR_INVALID_DEVICE);
+        require(context.peers.insert(peer).second, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    });
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+    return locked([&](State&) {
+        Context& context = current_context();
+        require(context.peers.erase(known_context(peer)), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    });
+}
+
+}  // extern "C"
+
+}  // namespace weft::emulator

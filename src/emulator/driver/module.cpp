@@ -1,0 +1,311 @@
+// Modules, kernels and launches.
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/driver/state.h"
+#include "emulator/ptx/token.h"
+
+namespace weft::emulator {
+
+namespace {
+
+// The driver's options come as numbers and pointers side by side.
+struct LogBuffer {
+    char* text = nullptr;
+    size_t size = 0;
+    void** written = nullptr;  // where the length goes
+
+    void set(const std::string& message) const {
+        if (!text || size == 0) return;
+        const size_t length = std::min(size - 1, message.size());
+        std::memcpy(text, message.data(), length);
+        text[length] = 0;
+        if (written) *reinterpret_cast<uintptr_t*>(written) = length + 1;
+    }
+};
+
+LogBuffer error_log(unsigned int count, const CUjit_option* options, void** values) {
+    LogBuffer log;
+    for (unsigned int i = 0; i < count; ++i) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log.text = static_cast<char*>(values[i]);
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+            log.size = reinterpret_cast<uintptr_t>(values[i]);
+            log.written = &values[i];
+        }
+    }
+    return log;
+}
+
+void check_target(const Program& program, const LogBuffer& log) {
+    const int architecture = State::instance().architecture();
+    if (program.module.version > kPtxVersion) {
+        log.set("PTX version " + std::to_string(program.module.version / 10) + "." +
+                std::to_string(program.module.version % 10) + " is newer than this driver's, 9.0");
+        fail(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    }
+    if (program.module.architecture > architecture) {
+        log.set("the target " + program.module.target + " is newer than this device, sm_" +
+                std::to_string(architecture));
+        fail(CUDA_ERROR_INVALID_PTX);
+    }
+}
+
+void load(CUmodule* module, const void* image, const LogBuffer& log) {
+    require(module && image);
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    Context& context = current_context();
+    const char* text = static_cast<const char*>(image);
+    // cubins and fat binaries begin with bytes that no text has
+    require(std::memcmp(text,
+                        "\x7f"
+                        "ELF",
+                        4) != 0 &&
+                std::memcmp(text, "\x50\xed\x55\xba", 4) != 0,
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    auto made = std::make_unique<Module>();
+    made->context = &context;
+    try {
+        made->program = load_program(text, context.device);
+    } catch (const ptx::Error& error) {
+        log.set(error.what());
+        fail(CUDA_ERROR_INVALID_PTX);
+    }
+    check_target(*made->program, log);
+    for (const auto& [name, index] : made->program->function_index) {
+        const CodeFunction& code = made->program->functions[size_t(index)];
+        if (!code.source->entry || code.shared_size <= 49152) continue;
+        log.set("the kernel '" + name + "' has " + std::to_string(code.shared_size) +
+                " bytes of shared memory; 49152 is the most");
+        fail(CUDA_ERROR_INVALID_PTX);
+    }
+    for (const auto& [name, index] : made->program->function_index) {
+        const CodeFunction& code = made->program->functions[size_t(index)];
+        if (code.source->entry && code.source->defined)
+            made->kernels[name] = {made.get(), &code, 49152 - std::min(code.shared_size, 49152u)};
+    }
+    *module = made.get();
+    context.modules[*module] = std::move(made);
+}
+
+int most_threads(const CodeFunction& code) {
+    uint64_t most = 1024;
+    for (const uint32_t* limits : {code.source->max_threads, code.source->required_threads}) {
+        if (limits[0]) most = std::min(most, uint64_t(limits[0]) * limits[1] * limits[2]);
+    }
+    return int(most);
+}
+
+std::vector<std::byte> parameters_of(const CodeFunction& code, void** parameters, void** extra) {
+    std::vector<std::byte> bytes(code.parameter_bytes);
+    if (extra) {
+        const void* buffer = nullptr;
+        size_t size = 0;
+        // pairs of a number and a value, until 0
+        for (size_t i = 0; extra[i]; i += 2) {
+            if (reinterpret_cast<uintptr_t>(extra[i]) == 1) buffer = extra[i + 1];
+            if (reinterpret_cast<uintptr_t>(extra[i]) == 2) size = *static_cast<const size_t*>(extra[i + 1]);
+        }
+        require(!parameters && (buffer || bytes.empty()) && size >= bytes.size());
+        if (!bytes.empty()) std::memcpy(bytes.data(), buffer, bytes.size());
+        return bytes;
+    }
+    require(parameters || code.parameter_offsets.empty());
+    for (size_t i = 0; i < code.parameter_offsets.size(); ++i) {
+        require(parameters[i]);
+        std::memcpy(bytes.data() + code.parameter_offsets[i], parameters[i], code.parameter_sizes[i]);
+    }
+    return bytes;
+}
+
+void launch(CUfunction function, const CUlaunchConfig& config, void** parameters, void** extra) {
+    State& state = State::instance();
+    auto made = std::make_shared<Launch>();
+    std::shared_ptr<Program> program;  // the module may be unloaded meanwhile
+    Context* context;
+    {
+        const std::lock_guard lock(state.mutex);
+        context = &current_context();
+        const Kernel& kernel = *state.kernel(function);
+        require(kernel.module->context == context, CUDA_ERROR_INVALID_HANDLE);
+        const Stream& stream = *state.stream(config.hStream);
+        require(stream.context == context, CUDA_ERROR_INVALID_HANDLE);
+        require(config.gridDimX && config.gridDimY && config.gridDimZ && config.blockDimX && config.blockDimY &&
+                config.blockDimZ);
+        require(config.gridDimX <= 2147483647u && config.gridDimY <= 65535 && config.gridDimZ <= 65535);
+        require(config.blockDimX <= 1024 && config.blockDimY <= 1024 && config.blockDimZ <= 64);
+        const uint64_t threads = uint64_t(config.blockDimX) * config.blockDimY * config.blockDimZ;
+        require(threads <= 1024);
+        require(threads <= uint64_t(most_threads(*kernel.code)), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+        const uint32_t* exactly = kernel.code->source->required_threads;
+        require(!exactly[0] ||
+                (exactly[0] == config.blockDimX && exactly[1] == config.blockDimY && exactly[2] == config.blockDimZ));
+        require(config.sharedMemBytes <= kernel.dynamic_shared);
+        program = kernel.module->program;
+        made->program = kernel.module->program.get();
+        made->kernel = kernel.code;
+        made->parameters = parameters_of(*kernel.code, parameters, extra);
+    }
+    made->grid[0] = config.gridDimX, made->grid[1] = config.gridDimY, made->grid[2] = config.gridDimZ;
+    made->threads[0] = config.blockDimX, made->threads[1] = config.blockDimY, made->threads[2] = config.blockDimZ;
+    made->dynamic_shared = config.sharedMemBytes;
+    made->number = AddressSpace::instance().next_launch();
+    made->seed = made->number * uint64_t(0x9e3779b97f4a7c15);
+    submit(config.hStream, [made, program, context] {
+        if (const std::optional<Report> report = run_launch(*made)) note_fault(*context, *report);
+    });
+}
+
+template <class F>
+CUresult locked(F body) {
+    return entry([&] {
+        const std::lock_guard lock(State::instance().mutex);
+        body(State::instance());
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+    return entry([&] { load(module, image, {}); });
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
+                            void** values) {
+    return entry([&] {
+        require(count == 0 || (options && values));
+        load(module, image, error_log(count, options, values));
+    });
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+    return locked([&](State& state) {
+        current_context();
+        Module* found = state.module(module);
+        found->context->modules.erase(found);
+    });
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+    return locked([&](State& state) {
+        require(function && name);
+        current_context();
+        std::map<std::string, Kernel>& kernels = state.module(module)->kernels;
+        const auto found = kernels.find(name);
+        require(found != kernels.end(), CUDA_ERROR_NOT_FOUND);
+        *function = &found->second;
+    });
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+    return locked([&](State& state) {
+        require(name);
+        current_context();
+        const auto& variables = state.module(module)->program->variables;
+        const auto found = variables.find(name);
+        require(found != variables.end(), CUDA_ERROR_NOT_FOUND);
+        if (address) *address = found->second->address;
+        if (bytes) *bytes = found->second->size;
+    });
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+    return entry([&] {
+        require(mode);
+        *mode = CU_MODULE_EAGER_LOADING;
+    });
+}
+
+CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
+    return locked([&](State& state) {
+        require(module);
+        *module = state.kernel(function)->module;
+    });
+}
+
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+    return locked([&](State& state) {
+        require(value);
+        const Kernel& kernel = *state.kernel(function);
+        const Program& program = *kernel.module->program;
+        switch (attribute) {
+            case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+                *value = most_threads(*kernel.code);
+                break;
+            case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+                *value = int(kernel.code->shared_size);
+                break;
+            case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+                *value = int(kernel.code->parameter_bytes);
+                break;
+            case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+                *value = int(kernel.code->local_stored);
+                break;
+            // virtual registers: what hardware would need is not known here
+            case CU_FUNC_ATTRIBUTE_NUM_REGS:
+                *value = int(std::min<size_t>(kernel.code->source->registers.size(), 64));
+                break;
+            case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+                *value = program.module.version;
+                break;
+            case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+                *value = state.architecture();
+                break;
+            case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+                *value = 0;
+                break;
+            case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+                *value = int(kernel.dynamic_shared);
+                break;
+            case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+                *value = -1;
+                break;
+            default:
+                fail(CUDA_ERROR_INVALID_VALUE);
+        }
+    });
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    return locked([&](State& state) {
+        Kernel& kernel = *state.kernel(function);
+        if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return;
+        require(attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+        require(value >= 0 && uint64_t(value) + kernel.code->shared_size <= 232448);
+        kernel.dynamic_shared = uint32_t(value);
+    });
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
+                                                     size_t dynamic_shared) {
+    return locked([&](State& state) {
+        require(blocks && threads > 0 && threads <= 1024);
+        const size_t shared = state.kernel(function)->code->shared_size + dynamic_shared;
+        *blocks = std::min(32, 2048 / ((threads + 31) / 32 * 32));
+        if (shared) *blocks = int(std::min<size_t>(size_t(*blocks), 233472 / shared));
+    });
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                        CUstream stream, void** parameters, void** extra) {
+    return entry([&] {
+        launch(function, {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, nullptr, 0}, parameters,
+               extra);
+    });
+}
+
+// Attributes of a launch ask for clusters and the like, which are not there.
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
+    return entry([&] {
+        require(config);
+        require(config->numAttrs == 0, CUDA_ERROR_NOT_SUPPORTED);
+        launch(function, *config, parameters, extra);
+    });
+}
+
+}  // extern "C"
+
+}  // namespace weft::emulator

@@ -1,0 +1,152 @@
+#include "emulator/driver/state.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "emulator/engine/system.h"
+
+namespace weft::emulator {
+
+State::State() {
+    if (const char* text = std::getenv("WEFT_EMULATED_ARCH")) architecture_ = std::atoi(text);
+    if (architecture_ < 50 || architecture_ > 200) architecture_ = 90;
+    if (const char* text = std::getenv("WEFT_EMULATED_RACES"))
+        AddressSpace::instance().set_race_checks(std::string(text) != "0");
+    for (int i = 0; i < AddressSpace::kDevices; ++i) {
+        devices[i].pool.device = i;
+        devices[i].current_pool = &devices[i].pool;
+    }
+}
+
+State& State::instance() {
+    static State* state = new State;  // never destroyed: threads may call while the process ends
+    return *state;
+}
+
+std::vector<Context*>& State::stack() {
+    thread_local std::vector<Context*> contexts;
+    return contexts;
+}
+
+Context* State::current() const {
+    return const_cast<State*>(this)->stack().empty() ? nullptr : const_cast<State*>(this)->stack().back();
+}
+
+void State::make_current(Context* context) {
+    std::vector<Context*>& all = stack();
+    if (!all.empty()) all.pop_back();
+    if (context) all.push_back(context);
+}
+
+// Handles of what the context has are unknown from here on.
+void State::destroy(Context& context) {
+    context.modules.clear();
+    for (Context* other : contexts) other->peers.erase(&context);
+    contexts.erase(&context);
+    bool last = true;
+    for (const Context* other : contexts) last &= other->device != context.device;
+    if (last) AddressSpace::instance().release_all(context.device);
+}
+
+Context& current_context() {
+    State& state = State::instance();
+    Context* context = state.current();
+    require(context, CUDA_ERROR_INVALID_CONTEXT);
+    require(state.contexts.contains(context), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    require(context->failed == CUDA_SUCCESS, context->failed);
+    return *context;
+}
+
+// 0 and 1 are the legacy stream, 2 that of the thread.
+Stream* State::stream(CUstream handle) {
+    Context& context = current_context();
+    const auto number = reinterpret_cast<uintptr_t>(handle);
+    if (number < 2) return &context.default_stream;
+    if (number == 2) return &context.thread_stream;
+    for (Context* owner : contexts) {
+        if (owner->streams.contains(handle)) return handle;
+    }
+    fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+Event* State::event(CUevent handle) {
+    for (Context* owner : contexts) {
+        if (owner->events.contains(handle)) return handle;
+    }
+    fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+Module* State::module(CUmodule handle) {
+    for (Context* owner : contexts) {
+        if (owner->modules.contains(handle)) return handle;
+    }
+    fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+Kernel* State::kernel(CUfunction handle) {
+    for (Context* owner : contexts) {
+        for (const auto& [address, module] : owner->modules) {
+            for (auto& [name, kernel] : module->kernels) {
+                if (&kernel == handle) return handle;
+            }
+        }
+    }
+    fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+void submit(CUstream handle, const std::function<void()>& work) {
+    State& state = State::instance();
+    Stream* stream;
+    {
+        const std::lock_guard lock(state.mutex);
+        stream = state.stream(handle);
+    }
+    const std::lock_guard in_order(stream->turn);
+    work();
+}
+
+namespace {
+
+CUresult result_of(FaultKind kind) {
+    switch (kind) {
+        case FaultKind::OutOfBounds:
+        case FaultKind::UseAfterFree:
+        case FaultKind::HostAddress:
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        case FaultKind::Misaligned:
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
+        case FaultKind::WrongSpace:
+            return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+        case FaultKind::StackOverflow:
+            return CUDA_ERROR_HARDWARE_STACK_ERROR;
+        case FaultKind::BadCall:
+            return CUDA_ERROR_INVALID_PC;
+        case FaultKind::Assertion:
+            return CUDA_ERROR_ASSERT;
+        case FaultKind::Timeout:
+            return CUDA_ERROR_LAUNCH_TIMEOUT;
+        case FaultKind::Unsupported:
+            return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+        default:
+            return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+}  // namespace
+
+void note_fault(Context& context, const Report& report) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    context.failed = result_of(report.kind);
+    state.last_fault = report.text;
+}
+
+extern "C" const char* weftEmulatedLastFault() {
+    thread_local std::string text;
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    text = state.last_fault;
+    return text.c_str();
+}
+
+}  // namespace weft::emulator

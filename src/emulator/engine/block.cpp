@@ -1,0 +1,142 @@
+#include "emulator/engine/block.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft::emulator {
+
+Block::Block(Launch& launch) : launch_(launch) {
+    const uint32_t count = (launch.block_threads() + kLanes - 1) / kLanes;
+    for (uint32_t i = 0; i < count; ++i) warps_.push_back(std::make_unique<Warp>(*this));
+    for (uint32_t thread = 0; thread < launch.block_threads(); ++thread) {
+        Warp& warp = *warps_[thread / kLanes];
+        warp.thread_index[0][thread % kLanes] = thread % launch.threads[0];
+        warp.thread_index[1][thread % kLanes] = thread / launch.threads[0] % launch.threads[1];
+        warp.thread_index[2][thread % kLanes] = thread / launch.threads[0] / launch.threads[1];
+    }
+    const uint64_t own = launch.kernel->shared_size;
+    const uint64_t size = launch.dynamic_shared ? (own + 127) / 128 * 128 + launch.dynamic_shared : own;
+    shared_data_.resize((size + 127) / 64 * 64);
+    shared_written_.resize(size + 1);
+    if (AddressSpace::instance().race_checks()) shared_words_ = std::make_unique<ShadowWord[]>(size / 4 + 1);
+    shared_.size = size;
+    shared_.data = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(shared_data_.data()) + 63) / 64 * 64);
+    shared_.written = shared_written_.data();
+    shared_.words = shared_words_.get();
+}
+
+Block::~Block() {
+    uint64_t executed = 0;
+    for (const auto& warp : warps_) executed += warp->executed();
+    launch_.executed += executed;
+}
+
+void Block::arrive(uint32_t barrier, uint32_t threads) { arrived_[barrier] += threads; }
+
+// The result of the reduction of all that came to a barrier.
+uint32_t Block::reduced(uint32_t barrier) const {
+    uint32_t count = 0, flags = 0;
+    bool every = true;
+    for (const auto& warp : warps_) {
+        if (!warp->waits() || warp->barrier_split().barrier != barrier) continue;
+        const Split& split = warp->barrier_split();
+        flags = split.frame->function->instructions[split.counter].flags;
+        count += uint32_t(__builtin_popcount(warp->barrier_predicate()));
+        every &= warp->barrier_predicate() == warp->alive();
+    }
+    return flags == 0 ? count : flags == 1 ? every : count != 0;
+}
+
+void Block::release(uint32_t barrier, uint32_t value) {
+    ++barriers_;
+    arrived_[barrier] = 0;
+    for (const auto& warp : warps_) {
+        if (warp->waits() && warp->barrier_split().barrier == barrier) warp->pass_barrier(value);
+    }
+}
+
+// All warps wait: lets those go whose barrier is complete. Without a number of threads a barrier is that of all that
+// have not ended.
+bool Block::release_barriers() {
+    std::array<uint32_t, 16> waiting = {}, wanted = {};
+    uint32_t alive = 0;
+    for (const auto& warp : warps_) {
+        if (warp->done()) continue;
+        alive += kLanes;
+        if (!warp->waits()) continue;
+        const Split& split = warp->barrier_split();
+        waiting[split.barrier] += kLanes;
+        wanted[split.barrier] = std::max(wanted[split.barrier], split.threads);
+    }
+    bool any = false;
+    for (uint32_t i = 0; i < waiting.size(); ++i) {
+        if (!waiting[i]) continue;
+        const uint32_t here = waiting[i] + arrived_[i];
+        if (wanted[i] ? here < wanted[i] : here < alive) continue;
+        release(i, reduced(i));
+        any = true;
+    }
+    return any;
+}
+
+void Block::deadlock() {
+    const Warp* first = nullptr;
+    for (const auto& warp : warps_) {
+        if (warp->done()) continue;
+        if (!first) first = warp.get();
+        const Split& split = warp->barrier_split();
+        if (split.barrier == first->barrier_split().barrier) continue;
+        running_ = first;
+        throw Fault(FaultKind::BarrierDeadlock, __builtin_ctz(split.mask),
+                    "warp " + std::to_string(first->number()) + " waits at barrier " +
+                        std::to_string(first->barrier_split().barrier) + ", warp " + std::to_string(warp->number()) +
+                        " at barrier " + std::to_string(split.barrier));
+    }
+    running_ = first;
+    throw Fault(FaultKind::BarrierDeadlock, __builtin_ctz(first->barrier_split().mask),
+                "barrier " + std::to_string(first->barrier_split().barrier) + " waits for " +
+                    std::to_string(first->barrier_split().threads) + " threads, and no others will come");
+}
+
+void Block::run(uint64_t index) {
+    linear_ = index;
+    index_[0] = uint32_t(index % launch_.grid[0]);
+    index_[1] = uint32_t(index / launch_.grid[0] % launch_.grid[1]);
+    index_[2] = uint32_t(index / launch_.grid[0] / launch_.grid[1]);
+    barriers_ = 0;
+    arrived_.fill(0);
+    std::fill(shared_written_.begin(), shared_written_.end(), uint8_t(0));
+    if (shared_words_)
+        std::memset(static_cast<void*>(shared_words_.get()), 0, (shared_.size / 4 + 1) * sizeof(ShadowWord));
+    const uint32_t threads = launch_.block_threads();
+    for (uint32_t i = 0; i < warps_.size(); ++i) {
+        const uint32_t count = std::min<uint32_t>(kLanes, threads - i * kLanes);
+        warps_[i]->start(*launch_.kernel, i, count == kLanes ? kAllLanes : (Mask(1) << count) - 1);
+    }
+    uint64_t random = launch_.seed ^ (index * 0x9e3779b97f4a7c15);
+    std::vector<Warp*> waiting(warps_.size());
+    for (size_t i = 0; i < waiting.size(); ++i) waiting[i] = warps_[i].get();
+    for (;;) {
+        // every warp once, in another order each time
+        bool tired = false;
+        for (size_t left = waiting.size(); left > 0;) {
+            random = random * 6364136223846793005 + 1442695040888963407;
+            const size_t pick = size_t((random >> 33) % left);
+            std::swap(waiting[pick], waiting[--left]);
+            Warp& warp = *waiting[left];
+            if (warp.done() || warp.waits()) continue;
+            running_ = &warp;
+            tired |= warp.run() == Warp::Stop::Tired;
+            if (launch_.stopped.load(std::memory_order_relaxed)) return;
+        }
+        if (tired) {
+            release_barriers();
+            continue;
+        }
+        const bool done = std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done(); });
+        if (done) return;
+        if (!release_barriers()) deadlock();
+    }
+}
+
+}  // namespace weft::emulator

@@ -1,0 +1,231 @@
+#include "emulator/memory/address_space.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace weft::emulator {
+
+std::string Allocation::describe() const {
+    const std::string range = std::to_string(size) + " bytes at " + hexadecimal(address);
+    switch (kind) {
+        case Kind::Device:
+            return "an allocation of " + range;
+        case Kind::Variable:
+            return "the variable '" + name + "' of " + range;
+        case Kind::Constant:
+            return "the constant '" + name + "' of " + range;
+        case Kind::Pinned:
+            return "pinned host memory of " + range;
+        case Kind::Registered:
+            return "registered host memory of " + range;
+        case Kind::Heap:
+            return "an allocation by malloc() in a kernel of " + range;
+    }
+    return range;
+}
+
+AddressSpace& AddressSpace::instance() {
+    // never destroyed: threads may still run kernels while the process ends
+    static AddressSpace* space = new AddressSpace;
+    return *space;
+}
+
+AddressSpace::AddressSpace() {
+    const char* total = std::getenv("WEFT_EMULATED_MEMORY");
+    total_ = total ? std::strtoull(total, nullptr, 0) : uint64_t(8) << 30;
+    for (uint64_t size = uint64_t(256) << 30; size >= uint64_t(1) << 30 && !reserve(size); size /= 2) continue;
+}
+
+bool AddressSpace::reserve(uint64_t size) {
+    void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return false;
+    const size_t table = size / kGranule * sizeof *granules_;
+    void* granules = mmap(nullptr, table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (granules == MAP_FAILED) {
+        munmap(range, size);
+        return false;
+    }
+    base_ = reinterpret_cast<uint64_t>(range);
+    size_ = size;
+    // zero pages are null pointers; the first granule stays free
+    granules_ = static_cast<std::atomic<Allocation*>*>(granules);
+    next_ = kGranule;
+    return true;
+}
+
+// The next free addresses for an allocation with as much again behind it, 64 MiB at most. 0: there are none.
+uint64_t AddressSpace::place(uint64_t size) {
+    const uint64_t rounded = (size + kGranule - 1) / kGranule * kGranule;
+    const uint64_t needed = rounded + std::min<uint64_t>(rounded, uint64_t(64) << 20);
+    for (int round = 0; round < 2; ++round) {
+        while (needed < size_ && next_ <= size_ - needed) {
+            // the first live allocation that is in the way
+            auto live = live_.lower_bound(base_ + next_);
+            if (live != live_.begin() && std::prev(live)->second->end() > base_ + next_) --live;
+            if (live == live_.end() || live->first >= base_ + next_ + needed) {
+                const uint64_t address = base_ + next_;
+                next_ += needed;
+                return address;
+            }
+            next_ = (live->second->end() - base_ + 2 * kGranule - 1) / kGranule * kGranule;
+        }
+        next_ = kGranule;
+    }
+    return 0;
+}
+
+Allocation* AddressSpace::allocate(int device, uint64_t size, Allocation::Kind kind, bool zeroed) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t stored = std::max<uint64_t>(size, 1);
+    if (size > total_ || used_[device] > total_ - size) return nullptr;
+    const uint64_t address = place(stored);
+    if (!address) return nullptr;
+    auto made = std::make_unique<Allocation>();
+    made->kind = kind;
+    made->device = device;
+    made->address = address;
+    made->size = size;
+    const uint64_t words = (stored + 7) / 4;
+    made->data = static_cast<std::byte*>(std::calloc(words, 4));
+    if (!zeroed) made->written = static_cast<uint8_t*>(std::calloc(words, 4));
+    if (race_checks_) made->words = static_cast<ShadowWord*>(std::calloc(words, sizeof(ShadowWord)));
+    made->complete = zeroed;
+    if (!made->data || (!zeroed && !made->written) || (race_checks_ && !made->words)) {
+        free_storage(*made);
+        return nullptr;
+    }
+    used_[device] += size;
+    Allocation* result = made.get();
+    set_granules(*result, result);
+    live_.emplace(address, std::move(made));
+    return result;
+}
+
+Allocation* AddressSpace::add_host(void* memory, uint64_t size, Allocation::Kind kind, int device) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t address = reinterpret_cast<uint64_t>(memory);
+    const std::unique_lock host(host_mutex_);
+    const auto next = host_.lower_bound(address);
+    if (next != host_.end() && next->first < address + size) return nullptr;
+    if (next != host_.begin() && std::prev(next)->second->end() > address) return nullptr;
+    auto made = std::make_unique<Allocation>();
+    made->kind = kind;
+    made->device = device;
+    made->address = address;
+    made->size = size;
+    made->data = static_cast<std::byte*>(memory);
+    made->complete = true;
+    return host_[address] = (live_[address] = std::move(made)).get();
+}
+
+Allocation* AddressSpace::find_host(uint64_t address) const {
+    const std::shared_lock lock(host_mutex_);
+    auto next = host_.upper_bound(address);
+    if (next == host_.begin()) return nullptr;
+    Allocation* found = std::prev(next)->second;
+    return address < found->end() ? found : nullptr;
+}
+
+void AddressSpace::set_granules(const Allocation& allocation, Allocation* value) {
+    const uint64_t first = (allocation.address - base_) / kGranule;
+    const uint64_t count = (std::max<uint64_t>(allocation.size, 1) + kGranule - 1) / kGranule;
+    for (uint64_t i = 0; i < count; ++i) {
+        // what is forgotten may have lost addresses to another
+        if (value || granules_[first + i].load(std::memory_order_relaxed) == &allocation) {
+            granules_[first + i].store(value, std::memory_order_release);
+        }
+    }
+}
+
+void AddressSpace::free_storage(Allocation& allocation) {
+    if (allocation.kind == Allocation::Kind::Registered) allocation.data = nullptr;
+    std::free(allocation.data);
+    std::free(allocation.written);
+    std::free(allocation.words);
+    allocation.data = nullptr;
+    allocation.written = nullptr;
+    allocation.words = nullptr;
+}
+
+// Freed allocations are remembered, so that a use after free can name them.
+void AddressSpace::retire(std::unique_ptr<Allocation> allocation) {
+    allocation->freed = true;
+    free_storage(*allocation);
+    retired_.push_back(std::move(allocation));
+    if (retired_.size() <= kRemembered) return;
+    set_granules(*retired_.front(), nullptr);
+    retired_.pop_front();
+}
+
+bool AddressSpace::release(uint64_t address, Allocation::Kind kind, int device) {
+    // a kernel frees its own memory while it runs
+    std::unique_lock<std::shared_mutex> alone(running, std::defer_lock);
+    if (kind != Allocation::Kind::Heap) alone.lock();
+    const std::lock_guard lock(mutex_);
+    const auto found = live_.find(address);
+    if (found == live_.end() || found->second->kind != kind) return false;
+    Allocation& allocation = *found->second;
+    if (device >= 0 && allocation.device != device) return false;
+    if (kind == Allocation::Kind::Pinned || kind == Allocation::Kind::Registered) {
+        const std::unique_lock host(host_mutex_);
+        host_.erase(address);
+        free_storage(allocation);
+    } else {
+        used_[allocation.device] -= allocation.size;
+        retire(std::move(found->second));
+    }
+    live_.erase(found);
+    return true;
+}
+
+void AddressSpace::release_all(int device) {
+    std::map<uint64_t, Allocation::Kind> all;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [address, allocation] : live_) {
+            if (allocation->device == device) all[address] = allocation->kind;
+        }
+    }
+    for (const auto& [address, kind] : all) release(address, kind);
+}
+
+std::string AddressSpace::describe_near(uint64_t address) const {
+    const std::lock_guard lock(mutex_);
+    const auto after = live_.upper_bound(address);
+    std::string text;
+    if (after != live_.begin()) {
+        const Allocation& before = *std::prev(after)->second;
+        if (address >= before.end())
+            text = std::to_string(address - before.end()) + " bytes behind " + before.describe();
+    }
+    if (after != live_.end() && (text.empty() || after->first - address < address - std::prev(after)->second->end())) {
+        text = std::to_string(after->first - address) + " bytes before " + after->second->describe();
+    }
+    return text.empty() ? "there are no allocations" : text;
+}
+
+uint32_t AddressSpace::next_launch() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (launch_ < Actor::kLaunches) return ++launch_;
+    }
+    // in the order in which release() takes them
+    const std::unique_lock alone(running);
+    const std::lock_guard lock(mutex_);
+    if (launch_ < Actor::kLaunches) return ++launch_;
+    for (const auto& [address, allocation] : live_) {
+        if (!allocation->words) continue;
+        std::memset(static_cast<void*>(allocation->words), 0, (allocation->size + 7) / 4 * sizeof(ShadowWord));
+    }
+    return launch_ = 1;
+}
+
+void mark_written(Allocation& allocation, uint64_t address, uint64_t size) {
+    if (!allocation.written || allocation.complete.load(std::memory_order_relaxed)) return;
+    std::memset(allocation.written + (address - allocation.address), 1, size);
+    if (size == allocation.size) allocation.complete = true;
+}
+
+}  // namespace weft::emulator

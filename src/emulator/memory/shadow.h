@@ -1,0 +1,78 @@
+#pragma once
+// Who accessed a word of memory last, to find races: two plain accesses of one word by different threads of a launch,
+// one of them a store, with no barrier between.
+//
+// For each four bytes there are two words, the last writer and the last reader. An actor is a thread at a time: the
+// launch, the block, the thread, how many barriers its block has passed and how many synchronisations its warp.
+// Accesses of one block are ordered if a barrier lies between, of one warp also if a synchronisation of the warp does.
+// Of several readers only that there were several is kept. So a race may be missed, and none is invented: a thread that
+// has passed a fence, or used an atomic with acquire or release, is left out from then on, since flags and locks order
+// its accesses in a way that is not followed here; equal stores of several threads count as no race.
+#include <atomic>
+#include <cstdint>
+
+namespace weft::emulator {
+
+struct Actor {
+    // low to high: synchronisations of the warp 8, barriers 12, thread 10, block 18, launch 14, two marks
+    uint64_t bits = 0;
+
+    static constexpr uint64_t kSeveralThreads = uint64_t(1) << 62, kSeveralBlocks = uint64_t(1) << 63;
+    static constexpr uint32_t kMostSyncs = 0xff, kMostBarriers = 0xfff, kLaunches = 0x3fff;
+
+    static Actor make(uint32_t launch, uint32_t block, uint32_t thread, uint32_t barriers, uint32_t syncs) {
+        const auto least = [](uint64_t a, uint64_t b) { return a < b ? a : b; };
+        return {least(syncs, kMostSyncs) | least(barriers, kMostBarriers) << 8 | uint64_t(thread & 0x3ff) << 20 |
+                uint64_t(block & 0x3ffff) << 30 | uint64_t(launch & kLaunches) << 48};
+    }
+    uint32_t syncs() const { return bits & 0xff; }
+    uint32_t barriers() const { return bits >> 8 & 0xfff; }
+    uint32_t thread() const { return bits >> 20 & 0x3ff; }
+    uint32_t block() const { return bits >> 30 & 0x3ffff; }
+    uint32_t launch() const { return bits >> 48 & kLaunches; }
+    bool several_threads() const { return bits & kSeveralThreads; }
+    bool several_blocks() const { return bits & kSeveralBlocks; }
+};
+
+struct ShadowWord {
+    std::atomic<uint64_t> writer, reader;
+};
+
+// Whether an access of `then` is not ordered before one of `now`.
+inline bool conflicts(Actor then, Actor now) {
+    if (then.launch() != now.launch()) return false;
+    if (then.several_blocks() || then.block() != now.block()) return true;
+    if (then.barriers() != now.barriers() || now.barriers() == Actor::kMostBarriers) return false;
+    if (then.thread() / 32 == now.thread() / 32 && (then.syncs() != now.syncs() || now.syncs() == Actor::kMostSyncs))
+        return false;
+    return then.several_threads() || then.thread() != now.thread();
+}
+
+inline Actor writer_of(const ShadowWord& word) { return {word.writer.load(std::memory_order_relaxed)}; }
+inline Actor reader_of(const ShadowWord& word) { return {word.reader.load(std::memory_order_relaxed)}; }
+
+// A read; false where it races with a store.
+inline bool note_read(ShadowWord& word, Actor now) {
+    const Actor old = reader_of(word);
+    Actor next = now;
+    if (old.launch() == now.launch()) {
+        if (old.several_blocks())
+            next = old;
+        else if (old.block() != now.block())
+            next.bits |= Actor::kSeveralBlocks;
+        else if (old.barriers() == now.barriers() && (old.thread() != now.thread() || old.several_threads())) {
+            next.bits |= Actor::kSeveralThreads;
+        }
+    }
+    if (next.bits != old.bits) word.reader.store(next.bits, std::memory_order_relaxed);
+    return !conflicts(writer_of(word), now);
+}
+
+// Whether a store races with no access. It is asked before the store, and noted behind it: whoever finds the note finds
+// the number too, so that of equal stores each sees that it changes nothing.
+inline bool may_write(const ShadowWord& word, Actor now) {
+    return !conflicts({word.writer.load(std::memory_order_acquire)}, now) && !conflicts(reader_of(word), now);
+}
+inline void note_write(ShadowWord& word, Actor now) { word.writer.store(now.bits, std::memory_order_release); }
+
+}  // namespace weft::emulator

@@ -1,0 +1,313 @@
+// The library as a program meets it: loaded by name, used through the driver's functions.
+#include <dlfcn.h>
+
+#include <numeric>
+
+#include "emulator/driver/abi.h"
+#include "emulator/harness.h"
+
+namespace weft::emulator {
+
+namespace {
+
+struct Driver {
+#define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;
+#include "emulator/driver/driver.def"
+#undef WEFT_DRIVER
+    const char* (*last_fault)() = nullptr;
+
+    Driver() {
+        void* library = dlopen(WEFT_EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL);
+        EXPECT_TRUE(library) << dlerror();
+#define WEFT_DRIVER(function, parameters) \
+    function = reinterpret_cast<CUresult(*) parameters>(dlsym(library, #function));
+#include "emulator/driver/driver.def"
+#undef WEFT_DRIVER
+        last_fault = reinterpret_cast<const char* (*)()>(dlsym(library, "weftEmulatedLastFault"));
+    }
+};
+
+const Driver& driver() {
+    static const Driver loaded;
+    return loaded;
+}
+
+#define EXPECT_OK(...) EXPECT_EQ(driver().__VA_ARGS__, CUDA_SUCCESS)
+
+// A primary context, current while the test runs, and fresh.
+class EmulatedDriverTest : public testing::Test {
+protected:
+    void SetUp() override {
+        EXPECT_OK(cuInit(0));
+        EXPECT_OK(cuDevicePrimaryCtxRetain(&context, 0));
+        EXPECT_OK(cuCtxSetCurrent(context));
+    }
+    void TearDown() override {
+        EXPECT_OK(cuCtxSetCurrent(nullptr));
+        EXPECT_OK(cuDevicePrimaryCtxRelease_v2(0));
+    }
+    CUfunction function(const std::string& text, const char* name = "kernel") {
+        CUmodule module = nullptr;
+        CUfunction made = nullptr;
+        EXPECT_OK(cuModuleLoadData(&module, text.c_str()));
+        EXPECT_OK(cuModuleGetFunction(&made, module, name));
+        return made;
+    }
+    template <class... T>
+    CUresult launch(CUfunction kernel, unsigned blocks, unsigned threads, T... values) {
+        void* parameters[] = {&values..., nullptr};
+        return driver().cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, nullptr, parameters, nullptr);
+    }
+    CUdeviceptr allocated(size_t bytes) {
+        CUdeviceptr address = 0;
+        EXPECT_OK(cuMemAlloc_v2(&address, bytes));
+        return address;
+    }
+    CUcontext context = nullptr;
+};
+
+TEST_F(EmulatedDriverTest, LoadsAllocatesCopiesLaunchesAndCopiesBack) {
+    std::vector<float> x(1000), y(1000, 1.0f);
+    std::iota(x.begin(), x.end(), 0.0f);
+    const CUdeviceptr dx = allocated(4000), dy = allocated(4000);
+    EXPECT_OK(cuMemcpyHtoD_v2(dx, x.data(), 4000));
+    EXPECT_OK(cuMemcpyHtoD_v2(dy, y.data(), 4000));
+    CUfunction saxpy = function(ptx_file("saxpy.ptx"), "saxpy");
+    EXPECT_EQ(launch(saxpy, 8, 128, 2.0f, dx, dy, 1000), CUDA_SUCCESS);
+    EXPECT_OK(cuCtxSynchronize());
+    EXPECT_OK(cuMemcpyDtoH_v2(y.data(), dy, 4000));
+    for (size_t i = 0; i < 1000; ++i) EXPECT_EQ(y[i], 2 * x[i] + 1);
+    EXPECT_OK(cuMemFree_v2(dx));
+    EXPECT_OK(cuMemFree_v2(dy));
+    EXPECT_EQ(driver().cuMemFree_v2(dy), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(EmulatedDriverTest, AFaultStaysUntilTheContextIsReset) {
+    const std::string text = kernel_text("ld.param.b64 %d0, [a]; ld.global.b32 %r0, [%d0]; ret;");
+    EXPECT_EQ(launch(function(text), 1, 32, uint64_t(0), uint64_t(0), uint64_t(0), uint64_t(0)), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_NE(std::string(driver().last_fault()).find("a null pointer"), std::string::npos) << driver().last_fault();
+    CUdeviceptr address;
+    EXPECT_EQ(driver().cuMemAlloc_v2(&address, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_OK(cuDevicePrimaryCtxReset_v2(0));
+    EXPECT_OK(cuMemAlloc_v2(&address, 4));
+}
+
+TEST_F(EmulatedDriverTest, TextsThatCannotBeCompiledHaveALog) {
+    char log[256] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    CUmodule module = nullptr;
+    const std::string unknown = kernel_text("tcgen05.magic.b32 %r0, %r1; ret;");
+    EXPECT_EQ(driver().cuModuleLoadDataEx(&module, unknown.c_str(), 2, options, values), CUDA_ERROR_INVALID_PTX);
+    EXPECT_NE(std::string(log).find("line 8: unknown instruction 'tcgen05.magic.b32'"), std::string::npos) << log;
+    std::string later = kernel_text("ret;");
+    later.replace(later.find("8.7"), 3, "9.9");
+    EXPECT_EQ(driver().cuModuleLoadData(&module, later.c_str()), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    later = kernel_text("ret;");
+    later.replace(later.find("sm_90"), 5, "sm_120");
+    EXPECT_EQ(driver().cuModuleLoadData(&module, later.c_str()), CUDA_ERROR_INVALID_PTX);
+    EXPECT_EQ(driver().cuModuleLoadData(&module,
+                                        "\x7f"
+                                        "ELF"),
+              CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+TEST_F(EmulatedDriverTest, WrongArgumentsAreErrors) {
+    CUdeviceptr address = 0;
+    int host = 0;
+    EXPECT_EQ(driver().cuMemAlloc_v2(&address, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemAlloc_v2(nullptr, 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemAlloc_v2(&address, size_t(1) << 60), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_OK(cuMemAlloc_v2(&address, 16));
+    EXPECT_EQ(driver().cuMemcpyHtoD_v2(address + 14, &host, 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemcpyHtoD_v2(reinterpret_cast<CUdeviceptr>(&host), &host, 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemcpyHtoD_v2(address, reinterpret_cast<void*>(address), 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemcpyDtoH_v2(nullptr, address, 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuDeviceGetCount(nullptr), CUDA_ERROR_INVALID_VALUE);
+    CUdevice device;
+    EXPECT_EQ(driver().cuDeviceGet(&device, 2), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT_EQ(driver().cuStreamSynchronize(reinterpret_cast<CUstream>(&host)), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(driver().cuModuleUnload(reinterpret_cast<CUmodule>(&host)), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(driver().cuCtxSetCurrent(reinterpret_cast<CUcontext>(&host)), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_OK(cuCtxSetCurrent(nullptr));
+    EXPECT_EQ(driver().cuMemAlloc_v2(&address, 4), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_OK(cuCtxSetCurrent(context));
+}
+
+TEST_F(EmulatedDriverTest, LaunchesBeyondTheLimitsAreErrors) {
+    CUfunction kernel = function(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.entry kernel() .maxntid 64, 1, 1 { .shared .b8 own[1024]; "
+        "ret; }");
+    EXPECT_EQ(launch(kernel, 1, 64), CUDA_SUCCESS);
+    EXPECT_EQ(launch(kernel, 1, 65), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    EXPECT_EQ(launch(kernel, 0, 32), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(launch(kernel, 1, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(launch(kernel, 1, 2048), CUDA_ERROR_INVALID_VALUE);
+    const auto with_shared = [&](unsigned bytes) {
+        return driver().cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, bytes, nullptr, nullptr, nullptr);
+    };
+    EXPECT_EQ(with_shared(49152 - 1024), CUDA_SUCCESS);
+    EXPECT_EQ(with_shared(49152 - 1023), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_OK(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000));
+    EXPECT_EQ(with_shared(100000), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 232448),
+              CUDA_ERROR_INVALID_VALUE);
+    int value = 0;
+    EXPECT_OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel));
+    EXPECT_EQ(value, 64);
+    EXPECT_OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel));
+    EXPECT_EQ(value, 1024);
+}
+
+TEST_F(EmulatedDriverTest, ParametersInOneBuffer) {
+    CUfunction kernel =
+        function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [c]; st.global.b64 [%d0], %d1; ret;"));
+    const CUdeviceptr out = allocated(8);
+    uint64_t block[] = {out, 0, 77, 0};
+    size_t size = sizeof block;
+    void* extra[] = {reinterpret_cast<void*>(1), block, reinterpret_cast<void*>(2), &size, nullptr};
+    const auto go = [&] { return driver().cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra); };
+    EXPECT_EQ(go(), CUDA_SUCCESS);
+    uint64_t found = 0;
+    EXPECT_OK(cuMemcpyDtoH_v2(&found, out, 8));
+    EXPECT_EQ(found, 77u);
+    size = 24;
+    EXPECT_EQ(go(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+              CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(EmulatedDriverTest, CopiesInRowsAndFills) {
+    const CUdeviceptr a = allocated(64);
+    EXPECT_OK(cuMemsetD32_v2(a, 0x01020304, 16));
+    EXPECT_OK(cuMemsetD2D8_v2(a + 1, 16, 9, 2, 3));
+    uint8_t rows[12] = {};
+    CUDA_MEMCPY2D copied{};
+    copied.srcMemoryType = CU_MEMORYTYPE_DEVICE, copied.srcDevice = a, copied.srcPitch = 16, copied.srcY = 1;
+    copied.dstMemoryType = CU_MEMORYTYPE_HOST, copied.dstHost = rows, copied.dstPitch = 4;
+    copied.WidthInBytes = 4, copied.Height = 3;
+    EXPECT_OK(cuMemcpy2D_v2(&copied));
+    EXPECT_EQ(std::vector<uint8_t>(rows, rows + 12), (std::vector<uint8_t>{4, 9, 9, 1, 4, 9, 9, 1, 4, 3, 2, 1}));
+    EXPECT_EQ(driver().cuMemsetD32_v2(a + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuMemsetD8_v2(a, 0, 65), CUDA_ERROR_INVALID_VALUE);
+    uint16_t words[4] = {};
+    EXPECT_OK(cuMemsetD16_v2(a, 0x1234, 4));
+    EXPECT_OK(cuMemcpy(reinterpret_cast<CUdeviceptr>(words), a, 8));
+    EXPECT_EQ(words[3], 0x1234);
+}
+
+TEST_F(EmulatedDriverTest, WhatWasNeverWrittenIsNotWrittenByACopy) {
+    const CUdeviceptr a = allocated(64), b = allocated(64);
+    EXPECT_OK(cuMemcpyDtoD_v2(b, a, 64));
+    const std::string text = kernel_text("ld.param.b64 %d0, [a]; ld.global.b32 %r0, [%d0]; ret;");
+    EXPECT_EQ(launch(function(text), 1, 1, b, b, b, b), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_NE(std::string(driver().last_fault()).find("uninitialised read"), std::string::npos);
+}
+
+TEST_F(EmulatedDriverTest, PinnedMemoryIsSeenByKernels) {
+    void* memory = nullptr;
+    EXPECT_OK(cuMemHostAlloc(&memory, 64, 0));
+    CUdeviceptr address = 0;
+    EXPECT_OK(cuMemHostGetDevicePointer_v2(&address, memory, 0));
+    CUfunction kernel = function(kernel_text("ld.param.b64 %d0, [a]; mov.b32 %r0, 5; st.global.b32 [%d0], %r0; ret;"));
+    EXPECT_EQ(launch(kernel, 1, 1, address, address, address, address), CUDA_SUCCESS);
+    EXPECT_OK(cuCtxSynchronize());
+    EXPECT_EQ(*static_cast<int*>(memory), 5);
+    int type = 0;
+    EXPECT_OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address));
+    EXPECT_EQ(type, CU_MEMORYTYPE_HOST);
+    EXPECT_OK(cuMemFreeHost(memory));
+    EXPECT_EQ(driver().cuMemFreeHost(memory), CUDA_ERROR_INVALID_VALUE);
+    int registered = 0;
+    EXPECT_OK(cuMemHostRegister_v2(&registered, 4, 0));
+    EXPECT_EQ(driver().cuMemHostRegister_v2(&registered, 4, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    EXPECT_OK(cuMemHostUnregister(&registered));
+    EXPECT_EQ(driver().cuMemHostUnregister(&registered), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+TEST_F(EmulatedDriverTest, StreamsEventsAndPools) {
+    CUstream stream = nullptr;
+    CUevent begin = nullptr, end = nullptr;
+    EXPECT_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT_OK(cuEventCreate(&begin, 0));
+    EXPECT_OK(cuEventCreate(&end, 0));
+    float milliseconds = -1;
+    EXPECT_EQ(driver().cuEventElapsedTime_v2(&milliseconds, begin, end), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_OK(cuEventRecord(begin, stream));
+    CUdeviceptr address = 0;
+    EXPECT_OK(cuMemAllocAsync(&address, 1 << 20, stream));
+    CUmemoryPool pool = nullptr;
+    uint64_t used = 0;
+    EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    EXPECT_EQ(used, uint64_t(1) << 20);
+    EXPECT_OK(cuMemFreeAsync(address, stream));
+    EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    EXPECT_EQ(used, 0u);
+    EXPECT_OK(cuEventRecord(end, stream));
+    EXPECT_OK(cuStreamWaitEvent(nullptr, end, 0));
+    EXPECT_OK(cuEventSynchronize(end));
+    EXPECT_OK(cuEventElapsedTime_v2(&milliseconds, begin, end));
+    EXPECT_GE(milliseconds, 0);
+    EXPECT_OK(cuEventDestroy_v2(begin));
+    EXPECT_EQ(driver().cuEventDestroy_v2(begin), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_OK(cuStreamDestroy_v2(stream));
+    EXPECT_EQ(driver().cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(EmulatedDriverTest, TwoDevicesHaveMemoryOfTheirOwn) {
+    CUcontext other = nullptr;
+    EXPECT_OK(cuDevicePrimaryCtxRetain(&other, 1));
+    const CUdeviceptr here = allocated(4);
+    EXPECT_OK(cuMemsetD32_v2(here, 42, 1));
+    EXPECT_OK(cuCtxPushCurrent_v2(other));
+    const CUdeviceptr there = allocated(4);
+    int device = -1, found = 0;
+    EXPECT_OK(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, there));
+    EXPECT_EQ(device, 1);
+    EXPECT_OK(cuMemcpyPeer(there, other, here, context, 4));
+    EXPECT_OK(cuMemcpyDtoH_v2(&found, there, 4));
+    EXPECT_EQ(found, 42);
+    CUcontext popped = nullptr;
+    EXPECT_OK(cuCtxPopCurrent_v2(&popped));
+    EXPECT_EQ(popped, other);
+    EXPECT_OK(cuDevicePrimaryCtxRelease_v2(1));
+    EXPECT_EQ(driver().cuDevicePrimaryCtxRelease_v2(1), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST_F(EmulatedDriverTest, GlobalsErrorsAndAddressesOfFunctions) {
+    CUmodule module = nullptr;
+    EXPECT_OK(cuModuleLoadData(&module, ptx_file("kernels.ptx").c_str()));
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    EXPECT_OK(cuModuleGetGlobal_v2(&address, &bytes, module, "weights"));
+    EXPECT_EQ(bytes, 16u);
+    int weights[4];
+    EXPECT_OK(cuMemcpyDtoH_v2(weights, address, 16));
+    EXPECT_EQ(weights[3], 7);
+    EXPECT_EQ(driver().cuModuleGetGlobal_v2(&address, &bytes, module, "no_such_name"), CUDA_ERROR_NOT_FOUND);
+    CUfunction kernel = nullptr;
+    EXPECT_EQ(driver().cuModuleGetFunction(&kernel, module, "fibonacci"), CUDA_ERROR_NOT_FOUND);
+    EXPECT_OK(cuModuleUnload(module));
+    EXPECT_EQ(driver().cuMemcpyDtoH_v2(weights, address, 16), CUDA_ERROR_INVALID_VALUE);
+    const char* text = nullptr;
+    EXPECT_OK(cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
+    EXPECT_STREQ(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    EXPECT_EQ(driver().cuGetErrorName(CUresult(12345), &text), CUDA_ERROR_INVALID_VALUE);
+    void* found = nullptr;
+    int status = -1;
+    EXPECT_OK(cuGetProcAddress_v2("cuMemAlloc", &found, 13000, 0, &status));
+    EXPECT_EQ(found, reinterpret_cast<void*>(driver().cuMemAlloc_v2));
+    EXPECT_EQ(driver().cuGetProcAddress_v2("cuNoSuchFunction", &found, 13000, 0, nullptr), CUDA_ERROR_NOT_FOUND);
+}
+
+TEST_F(EmulatedDriverTest, TheHostCannotTouchDeviceMemory) {
+    const CUdeviceptr address = allocated(64);
+    EXPECT_DEATH(*reinterpret_cast<volatile int*>(address) = 1, "");
+}
+
+}  // namespace
+
+}  // namespace weft::emulator

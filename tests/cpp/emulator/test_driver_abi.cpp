@@ -1,0 +1,58 @@
+// The driver's interface as src/emulator declares it, against cuda.h where that is installed: compiling is most of the
+// test.
+#include <gtest/gtest.h>
+
+#ifdef WEFT_CUDA_HEADER
+#include WEFT_CUDA_HEADER
+
+#include <cstddef>
+#include <type_traits>
+
+#if CUDA_VERSION >= 13000
+#define WEFT_DRIVER(name, parameters) \
+    static_assert(std::is_same_v<decltype(&name), CUresult(*) parameters>, #name " has other parameters in cuda.h");
+#include "emulator/driver/driver.def"
+#undef WEFT_DRIVER
+#endif
+
+#define WEFT_RESULT(name, number, text) static_assert(int(name) == number, #name);
+#define WEFT_ATTRIBUTE(name, number, value) static_assert(int(name) == number, #name);
+#define WEFT_CONSTANT(name, number) static_assert(int(name) == number, #name);
+#include "emulator/driver/codes.def"
+
+// "ours" is the emulator's header with names of its own, so that both can be compared here.
+namespace ours {
+#include "emulator/driver/abi_structs.h"
+}
+
+template <class A, class B>
+constexpr bool same_size = sizeof(A) == sizeof(B) && alignof(A) == alignof(B);
+
+static_assert(same_size<ours::CUuuid, CUuuid>);
+static_assert(same_size<ours::CUmemAccessDesc, CUmemAccessDesc>);
+static_assert(same_size<ours::CUDA_MEMCPY2D, CUDA_MEMCPY2D>);
+static_assert(same_size<ours::CUlaunchConfig, CUlaunchConfig>);
+#define WEFT_SAME_PLACE(type, field) \
+    static_assert(offsetof(ours::type, field) == offsetof(type, field), #type "." #field);
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, srcMemoryType)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, srcHost)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, srcDevice)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, srcPitch)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstXInBytes)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstMemoryType)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstHost)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstDevice)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstPitch)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, WidthInBytes)
+WEFT_SAME_PLACE(CUDA_MEMCPY2D, Height)
+WEFT_SAME_PLACE(CUlaunchConfig, gridDimX)
+WEFT_SAME_PLACE(CUlaunchConfig, blockDimX)
+WEFT_SAME_PLACE(CUlaunchConfig, sharedMemBytes)
+WEFT_SAME_PLACE(CUlaunchConfig, hStream)
+WEFT_SAME_PLACE(CUlaunchConfig, attrs)
+WEFT_SAME_PLACE(CUlaunchConfig, numAttrs)
+
+TEST(EmulatedDriver, IsDeclaredAsInCudaH) { EXPECT_GE(CUDA_VERSION, 12000); }
+#else
+TEST(EmulatedDriver, IsDeclaredAsInCudaH) { GTEST_SKIP() << "cuda.h is not installed"; }
+#endif
