@@ -4,13 +4,14 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients clean
+.PHONY: setup setup-interop demo test test-long test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
-demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave
+demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave && .venv/bin/python -m warp.examples.mountain_lake --pixels 480 --samples 16
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
+test-long: setup ; @.venv/bin/python -m pytest -q --large -m large tests/geometry
 test-interop: setup ; @.venv/bin/python -m pytest -q tests/interop
 test-interop-old: setup ; @tools/test_interop_old.sh
 bench: setup   ; @.venv/bin/python bench/run.py

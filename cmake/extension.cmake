@@ -13,10 +13,15 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS src/frontend/*.cpp src/bindings/*.cpp)
 nanobind_add_module(_weft NB_STATIC NOMINSIZE ${extension_sources})
 target_link_libraries(_weft PRIVATE weft_program)
-set_target_properties(_weft PROPERTIES UNITY_BUILD ${WEFT_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)
-# Files of bindings call their own functions alike (refuse(), functions[], traverse()): each is compiled for itself.
-file(GLOB_RECURSE bindings CONFIGURE_DEPENDS src/bindings/*.cpp)
-set_source_files_properties(${bindings} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+if(WEFT_TOGETHER)
+    # Files of bindings call their own functions alike (refuse(), functions[], traverse()): each is compiled for itself, and
+    # what most of them include once.
+    file(GLOB_RECURSE bindings CONFIGURE_DEPENDS src/bindings/*.cpp)
+    set_source_files_properties(${bindings} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set_target_properties(_weft PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_precompile_headers(_weft PRIVATE cmake/headers/bindings.h)
+    set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+endif()
 target_compile_definitions(_weft PRIVATE WEFT_VERSION="${PROJECT_VERSION}" WEFT_LLVM_VERSION="${LLVM_PACKAGE_VERSION}")
 # Hidden symbols: torch, JAX and Triton carry an LLVM of their own into the same process.
 set(symbols ${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map)

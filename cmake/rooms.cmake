@@ -2,7 +2,8 @@
 #
 # weft_room(<name> [ALONE] [USES <rooms and LLVM>...] [LIBS <targets>...])
 #
-# ALONE: its files are compiled each for itself also with WEFT_TOGETHER, because they use one name for different things.
+# ALONE: its files are compiled each for itself also with WEFT_TOGETHER, because they use one name for different things;
+# then cmake/headers/<name>.h, the headers that most of them include, is compiled once.
 set(WEFT_ROOMS "" CACHE INTERNAL "")
 
 function(weft_room name)
@@ -24,8 +25,15 @@ function(weft_room name)
         endif()
     endforeach()
     target_link_libraries(weft_${name} ${scope} ${ROOM_LIBS})
-    if(sources AND NOT ROOM_ALONE)
-        set_target_properties(weft_${name} PROPERTIES UNITY_BUILD ${WEFT_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)
+    if(sources AND WEFT_TOGETHER)
+        if(ROOM_ALONE)
+            target_precompile_headers(weft_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/headers/${name}.h)
+        else()
+            set_target_properties(weft_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+        endif()
+    endif()
+    if(sources AND WEFT_QUICK AND NOT name MATCHES "^(runtime|program)$")
+        target_compile_options(weft_${name} PRIVATE -O1)
     endif()
     set(WEFT_ROOMS ${WEFT_ROOMS} ${name} CACHE INTERNAL "")
 endfunction()

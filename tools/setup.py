@@ -177,24 +177,28 @@ def install_requirements(purpose):
 # ---- the build ----
 
 
-def is_configured(has_tests):
-    """Whether the build folder is there, with the tests where they are asked for."""
+def is_configured(purpose):
+    """Whether the build folder is there, with all that this purpose asks for."""
     cache = BUILD / "CMakeCache.txt"
     if not (BUILD / "build.ninja").exists() or not cache.exists():
         return False
-    return not has_tests or "WEFT_BUILD_TESTS:BOOL=OFF" not in cache.read_text()
+    options = cache.read_text()
+    has_tests, is_quick = "WEFT_BUILD_TESTS:BOOL=OFF" not in options, "WEFT_QUICK:BOOL=ON" in options
+    return purpose == "demo" or (not is_quick and (has_tests or purpose != "tests"))
 
 
-def build(has_tests):
+def build(purpose):
     # By their full paths: elsewhere on PATH there may be an older cmake, or a wrapper for one that is not installed.
     ninja = VENV / "bin/ninja"
-    if not is_configured(has_tests):
+    has_tests = purpose == "tests"
+    if not is_configured(purpose):
         tests = "ON" if has_tests else "OFF"
         options = {
             "CMAKE_MAKE_PROGRAM": ninja,
             "Python_EXECUTABLE": VENV / "bin/python",
             "WEFT_BUILD_TESTS": tests,
             "WEFT_BUILD_LIBRARY": tests,
+            "WEFT_QUICK": "ON" if purpose == "demo" else "OFF",
         }
         settings = [f"-D{name}={value}" for name, value in options.items()]
         run(VENV / "bin/cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", *settings)
@@ -231,12 +235,11 @@ def main():
         purpose = purposes.get(tuple(sys.argv[1:]))
         if purpose is None:
             raise SetupError(f"expected no arguments, --for demo or --for interop; found {' '.join(sys.argv[1:])}")
-        has_tests = purpose == "tests"
         check_python()
-        install_system_packages(has_tests)
+        install_system_packages(has_tests=purpose == "tests")
         create_venv()
         install_requirements(purpose)
-        build(has_tests)
+        build(purpose)
         make_importable()
     except SetupError as error:
         print(f"\nsetup: {error}", file=sys.stderr)

@@ -48,14 +48,18 @@ def test_a_demo_needs_no_packages_of_the_tests(setup_tool, monkeypatch):
     assert "llvm-22-dev" in install and "libgtest-dev" not in install
 
 
-def test_a_build_folder_of_a_demo_is_configured_again_for_the_tests(setup_tool, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("tests", "quick", "purposes"),
+    [("OFF", "ON", ["demo"]), ("OFF", "OFF", ["demo", "interop"]), ("ON", "OFF", ["demo", "interop", "tests"])],
+)
+def test_a_build_folder_is_configured_again_for_what_it_lacks(
+    setup_tool, monkeypatch, tmp_path, tests, quick, purposes
+):
     monkeypatch.setattr(setup_tool, "BUILD", tmp_path)
-    assert not setup_tool.is_configured(has_tests=False)
+    assert not setup_tool.is_configured("demo")
     (tmp_path / "build.ninja").write_text("")
-    (tmp_path / "CMakeCache.txt").write_text("WEFT_BUILD_TESTS:BOOL=OFF\n")
-    assert setup_tool.is_configured(has_tests=False) and not setup_tool.is_configured(has_tests=True)
-    (tmp_path / "CMakeCache.txt").write_text("WEFT_BUILD_TESTS:BOOL=ON\n")
-    assert setup_tool.is_configured(has_tests=False) and setup_tool.is_configured(has_tests=True)
+    (tmp_path / "CMakeCache.txt").write_text(f"WEFT_BUILD_TESTS:BOOL={tests}\nWEFT_QUICK:BOOL={quick}\n")
+    assert [purpose for purpose in ("demo", "interop", "tests") if setup_tool.is_configured(purpose)] == purposes
 
 
 def test_a_demo_needs_a_part_of_the_python_packages(tool):

@@ -17,10 +17,10 @@ import sys
 import warnings
 from typing import Any, Protocol, runtime_checkable
 
-from warp import config
+from warp._weft import log_level as _log_level
 from warp._weft import usage_error as _usage_error
 
-__all__ = ["Logger", "ScopedLogLevel", "ScopedLogger", "get_logger", "set_logger"]
+__all__ = ["Logger", "ScopedLogger", "get_logger", "set_logger"]
 
 
 @runtime_checkable
@@ -125,26 +125,6 @@ class ScopedLogger:
         set_logger(self._outer.pop())
 
 
-class ScopedLogLevel:
-    """Another ``wp.config.log_level`` inside a ``with`` block.
-
-    Args:
-        log_level: ``wp.LOG_DEBUG``, ``wp.LOG_INFO``, ``wp.LOG_WARNING`` or ``wp.LOG_ERROR``.
-    """
-
-    def __init__(self, log_level: int):
-        self.log_level = log_level
-        self._outer: list[int] = []
-
-    def __enter__(self) -> ScopedLogLevel:
-        self._outer.append(config.log_level)
-        config.log_level = self.log_level
-        return self
-
-    def __exit__(self, *error) -> None:
-        config.log_level = self._outer.pop()
-
-
 def _say(level: str, message: str) -> None:
     """What machine code has to say: the name of a method of the logger, and a line."""
     getattr(_current, level)(message)
@@ -152,5 +132,5 @@ def _say(level: str, message: str) -> None:
 
 def log_warning(message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
     """Gives a warning to the logger where ``wp.config.log_level`` lets it through."""
-    if config.log_level <= 30:
+    if _log_level() <= 30:
         _current.warning(message, category, stacklevel + 1)
