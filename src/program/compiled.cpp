@@ -12,6 +12,7 @@
 
 #include "ir/walk.h"
 #include "jit/cache.h"
+#include "program/storing_kernel.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -140,6 +141,11 @@ CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, st
     kernel.tid_rank = kernel.description.tid_rank;
     kernel.uncontended_parameters.assign(kernel.description.uncontended_parameters.begin(),
                                          kernel.description.uncontended_parameters.end());
+    if (is_storing(kernel)) {
+        const auto storing = storing_kernel(executable, *kernel.loaded, kernel);
+        kernel.loaded = storing.get();
+        executable = {storing, executable.get()};
+    }
     kernel.executable = std::move(executable);
     return kernel;
 }

@@ -48,7 +48,9 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     };
 
     LaunchNeeds needs;
-    const bool any_leads_on = std::ranges::find(leads_on, true) != leads_on.end();
+    const bool any_leads_on =
+        std::ranges::find(leads_on, true) != leads_on.end() ||
+        std::ranges::any_of(key.arguments, [](std::uint8_t argument) { return argument & kLeadsToGradient; });
     std::vector<Gradient> gradients = present_gradients(key.arguments);
     const std::vector<Gradient> expected = expected_gradients(facts, key.arguments, gradients, any_leads_on);
     const KernelFacts* adjoint = nullptr;

@@ -12,8 +12,8 @@
 
 namespace weft::program {
 
-// Of one argument, as bits.
-enum : std::uint8_t { kIsArray = 1, kHasGradient = 2 };  // an array, and not None; it has a gradient
+// Of one argument, as bits: an array, and not None; it has a gradient; it leads to objects whose arrays have gradients.
+enum : std::uint8_t { kIsArray = 1, kHasGradient = 2, kLeadsToGradient = 4 };
 
 // The lists are by parameter.
 struct LaunchNeeds {

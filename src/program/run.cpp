@@ -11,6 +11,12 @@ void flush_prints() {
     if (runtime::has_prints()) host().print(runtime::take_prints());
 }
 
+bool runs_without_host(const CompiledKernel& kernel, const Grid& grid) {
+    // Shorter launches keep the lock: giving it up and taking it again costs more than others could do meanwhile.
+    constexpr double kShortNs = 5000.0;
+    return kernel.loaded->cost_ns() * static_cast<double>(grid.count) > kShortNs;
+}
+
 void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte* block, const Grid& grid,
          Fault* not_finite) {
     if (grid.count == 0) return;
@@ -21,10 +27,8 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
                                    .keeps_order = kernel.loaded->is_ordered() && settings().deterministic,
                                    .private_gradients = kernel.private_gradients};
     const std::span arguments(block, static_cast<std::size_t>(kernel.layout.size_bytes));
-    // Shorter launches keep the lock: giving it up and taking it again costs more than others could do meanwhile.
-    constexpr double kShortNs = 5000.0;
     bool finished = true;
-    if (kernel.loaded->cost_ns() * static_cast<double>(grid.count) > kShortNs) {
+    if (runs_without_host(kernel, grid)) {
         options.interrupted = host().interrupted;
         const WithoutHost without;
         finished = kernel.loaded->launch(arguments, grid, options, stream);

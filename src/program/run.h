@@ -16,6 +16,9 @@ namespace weft::program {
 void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte* block, const Grid& grid,
          Fault* not_finite = nullptr);
 
+// Whether run() gives up the host's lock meanwhile.
+bool runs_without_host(const CompiledKernel& kernel, const Grid& grid);
+
 // What machine code has printed goes to the host.
 void flush_prints();
 

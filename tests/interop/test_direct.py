@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
+import time
 import weakref
 
 import numpy as np
@@ -237,6 +239,66 @@ def test_ctypes_arrays_and_buffers_go_in():
     wp.launch(saxpy, dim=3, inputs=[1.0, numbers, y])
     wp.launch(saxpy, dim=3, inputs=[1.0, y, numbers])
     assert list(numbers) == [2, 4, 6]
+
+
+@wp.struct
+class Row:
+    numbers: wp.array(dtype=float)
+
+
+@wp.kernel
+def keep_row(numbers: wp.array(dtype=float), rows: wp.array(dtype=Row)):
+    row = Row()
+    row.numbers = numbers
+    rows[wp.tid()] = row
+
+
+@wp.kernel
+def sum_rows(rows: wp.array(dtype=Row), out: wp.array(dtype=float)):
+    i = wp.tid()
+    for k in range(rows[i].numbers.shape[0]):
+        out[i] += rows[i].numbers[k]
+
+
+def test_memory_that_a_kernel_keeps_stays(library):
+    numbers = library.array(np.arange(5, dtype=np.float32))
+    gone = weakref.ref(numbers)
+    rows, out = wp.zeros(2, dtype=Row), wp.zeros(2)
+    wp.launch(keep_row, dim=2, inputs=[numbers, rows])
+    del numbers
+    gc.collect()
+    assert gone() is not None or not library.is_writable  # those that are read through a buffer stay as a buffer
+    wp.launch(sum_rows, dim=2, inputs=[rows, out])
+    np.testing.assert_array_equal(out.numpy(), [10, 10])
+
+
+@wp.kernel
+def count_up(steps: int, x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    for _ in range(steps):
+        y[i] = wp.sin(y[i]) + x[i]
+
+
+def test_arguments_stay_when_their_list_is_emptied_meanwhile(writable_library):
+    n = 100_000
+    x, y = (writable_library.array(np.zeros(n, dtype=np.float32)) for _ in range(2))
+    gone = weakref.ref(x)
+    arguments = [2000, x, y]
+    seen = []
+
+    def empty():
+        time.sleep(0.02)
+        arguments.clear()
+        seen.append(gone() is not None)
+
+    wp.launch(count_up, dim=n, inputs=[1, x, y])  # compiled before
+    del x, y
+    thread = threading.Thread(target=empty)
+    thread.start()
+    wp.launch(count_up, dim=n, inputs=arguments)
+    thread.join()
+    gc.collect()
+    assert seen == [True] and arguments == [] and gone() is None
 
 
 def test_nothing_is_kept_after_a_launch(library):

@@ -136,25 +136,25 @@ ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const 
     return result;
 }
 
-std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& name) {
+std::optional<ForeignArray> read_in_place(nb::handle object, const ForeignName& name) {
     if (const numpy::NdArray* array = numpy::ndarray_pointer(object)) return read_ndarray(object, *array, name);
-    if (const dlpack::ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()))) {
-        dlpack::Tensor tensor;
-        if (api->view_of_object && api->view_of_object(object.ptr(), &tensor) == 0) {
-            ForeignArray result = read_tensor(tensor, object, name);
-            if (is_negated(object)) {
-                refuse(name, object,
-                       "it is a view that stands for the negated numbers of its memory (as x.conj().imag is). help: "
-                       ".resolve_neg()");
-            }
-            result.owner = nb::borrow(object);
-            return result;
-        }
-        if (api->view_of_object) {
-            refuse(name, object, taken_error());
-        }
-        return read_by_dlpack(object, name);
+    const dlpack::ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
+    if (!api || !api->view_of_object) return std::nullopt;
+    dlpack::Tensor tensor;
+    if (api->view_of_object(object.ptr(), &tensor) != 0) refuse(name, object, taken_error());
+    ForeignArray result = read_tensor(tensor, object, name);
+    if (is_negated(object)) {
+        refuse(name, object,
+               "it is a view that stands for the negated numbers of its memory (as x.conj().imag is). help: "
+               ".resolve_neg()");
     }
+    result.owner = nb::borrow(object);
+    return result;
+}
+
+std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& name) {
+    if (std::optional<ForeignArray> found = read_in_place(object, name)) return found;
+    if (exchange_api(Py_TYPE(object.ptr()))) return read_by_dlpack(object, name);
     if (PyObject_CheckBuffer(object.ptr()))
         if (std::optional<ForeignArray> found = read_buffer(object)) return found;
     if (has_attribute(object, "__array_interface__")) return read_as_ndarray(object, name);
@@ -172,8 +172,8 @@ std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& n
     return std::nullopt;
 }
 
-Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
-          ErrorCategory category) {
+ArrayView fit_view(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
+                   ErrorCategory category) {
     const auto misfit = [&](const std::string& why) {
         throw UsageError(name.api,
                          name.argument() + " is " + describe(object) + ", expected " +
@@ -207,13 +207,20 @@ Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, c
         }
         step *= inner[i];
     }
+    ArrayView view;
+    std::copy(from.shape, from.shape + ndim, view.shape);
+    std::copy(from.strides, from.strides + ndim, view.strides);
+    view.data = from.size() > 0 ? from.data : nullptr;
+    return view;
+}
+
+Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
+          ErrorCategory category) {
     Array result;
     result.dtype = element;
     result.ndim = ndim;
     result.device = from.device;
-    std::copy(from.shape, from.shape + ndim, result.view.shape);
-    std::copy(from.strides, from.strides + ndim, result.view.strides);
-    result.view.data = result.size() > 0 ? from.data : nullptr;
+    result.view = fit_view(from, object, element, ndim, name, category);
     result.buffer = borrowed_memory(result, from.owner, from.is_read_only);
     return result;
 }

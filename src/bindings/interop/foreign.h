@@ -77,12 +77,18 @@ std::string taken_error();
 // The memory of an object, or empty where it speaks no protocol. Throws UsageError where it does and its memory cannot
 // be used: a type that Weft has not, a device that is not there, too many dimensions.
 std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& name);
+// The same for NumPy's arrays and classes with DLPack's C functions, whose memory stays as long as the object; empty
+// for all others.
+std::optional<ForeignArray> read_in_place(nb::handle object, const ForeignName& name);
 // For an array that outlives the call, and may outlive the memory: a tensor of torch can get other memory meanwhile.
 void watch_memory(runtime::Array& array, nb::handle object);
 ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const ForeignName& name);
 
 // As an array of `element` and `ndim`: trailing dimensions become the components. Throws UsageError with what was
 // expected and found where dtype, dimensions or inner strides do not fit. `object` is what the message describes.
+ArrayView fit_view(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
+                   ErrorCategory category = ErrorCategory::type);
+// With a buffer that keeps the owner.
 runtime::Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
                    ErrorCategory category = ErrorCategory::type);
 // With the elements that `dtype` asks for, or the scalars that are there where it is Kind::none; without dimensions it

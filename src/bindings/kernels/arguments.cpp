@@ -60,7 +60,24 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         return;
     }
     const auto name = [&] { return subject(kernel, parameter, index); };
-    auto foreign = foreign_array(value, parameter.element, parameter.ndim, ForeignName("launch()", name), outlives);
+    const ForeignName foreign_name("launch()", name);
+    const auto check_device = [&](const runtime::Device* found) {
+        if (found == &device) return;
+        throw UsageError("launch()", name() + " is " + describe(value) + " in memory of '" + found->alias +
+                                         "', the launch is on '" + device.alias + "'. help: wp.array(" +
+                                         parameter.name + ", device='" + device.alias + "')");
+    };
+    // The list of arguments keeps the object for the time of the launch.
+    if (!outlives) {
+        const std::optional<ForeignArray> found = read_in_place(value, foreign_name);
+        if (found && !found->is_read_only) {
+            const ArrayView view = fit_view(*found, value, parameter.element, parameter.ndim, foreign_name);
+            check_device(found->device);
+            std::memcpy(to, &view, sizeof view);
+            return;
+        }
+    }
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, foreign_name, outlives);
     if (!foreign) {
         throw UsageError(
             "launch()",
@@ -69,11 +86,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
                 "__array_interface__",
             ErrorCategory::type);
     }
-    if (foreign->device != &device) {
-        throw UsageError("launch()", name() + " is " + describe(value) + " in memory of '" + foreign->device->alias +
-                                         "', the launch is on '" + device.alias + "'. help: wp.array(" +
-                                         parameter.name + ", device='" + device.alias + "')");
-    }
+    check_device(foreign->device);
     std::memcpy(to, &foreign->view, sizeof(ArrayView));
     holders.push_back(std::move(*foreign));
 }
@@ -132,6 +145,17 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
         throw_unfit("launch()", message, value, parameter.type);
     }
     if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
+}
+
+void hold_arguments(PyKernel& kernel, std::span<PyObject* const> values, std::vector<runtime::Array>& holders) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const ParameterPlan& parameter = kernel.parameters()[i];
+        if (parameter.filler != ParameterPlan::Filler::array || array_pointer(values[i])) continue;
+        const auto name = [&] { return subject(kernel, parameter, i); };
+        if (!read_in_place(values[i], ForeignName("launch()", name))) continue;  // the others are held already
+        holders.push_back(*foreign_array(values[i], parameter.element, parameter.ndim, ForeignName("launch()", name),
+                                         /*outlives=*/true));
+    }
 }
 
 namespace {

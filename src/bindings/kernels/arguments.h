@@ -11,11 +11,15 @@
 
 namespace weft::bindings {
 
-// Writes one argument to its place in the block. Views of foreign arrays are added to `holders`, which keep them alive;
-// `outlives`: longer than for one launch. Throws UsageError where the value does not fit the parameter.
+// Writes one argument to its place in the block. Views of foreign arrays that `value` alone would not keep alive are
+// added to `holders`; `outlives`: the block is used when `value` may be gone. Throws UsageError where the value does
+// not fit the parameter.
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
                    runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders,
                    bool outlives = false);
+
+// Adds the foreign arrays among the arguments that were packed for one launch, for memory that keeps them longer.
+void hold_arguments(PyKernel& kernel, std::span<PyObject* const> values, std::vector<runtime::Array>& holders);
 
 struct Dimensions {
     std::int64_t extents[8];

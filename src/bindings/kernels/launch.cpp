@@ -90,6 +90,12 @@ public:
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         return joined_[i] = array_in(joined_[i]);
     }
+    // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
+    void keep() {
+        if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
+        kept_.reserve(joined_.size());
+        for (PyObject* value : joined_) kept_.push_back(nb::borrow(value));
+    }
     PyObject* const* data() const { return joined_.empty() ? items(0) : joined_.data(); }
     std::size_t count() const { return joined_.empty() ? size(0) : joined_.size(); }
 
@@ -121,6 +127,7 @@ private:
 
     nb::object parts_[2];
     std::vector<PyObject*> joined_;
+    std::vector<nb::object> kept_;
 };
 
 // adjoint=True: python/warp/_gradients/adjoint_launch.py decides which gradients are worked on.
@@ -196,7 +203,11 @@ nb::object launch(const Slots& slots) {
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
     }
-    if (compiled.shows_gradients) show_arrays(compiled, values.data(), holders);
+    if (compiled.shows_gradients) {
+        if (compiled.keeps_arrays && !outlives) hold_arguments(*kernel, {values.data(), values.count()}, holders);
+        show_arrays(compiled, values.data(), holders);
+    }
+    if (program::runs_without_host(compiled, grid)) values.keep();
     run_on_tape(recorder, compiled,
                 {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();

@@ -52,7 +52,7 @@ Packed::Packed(nb::handle object, nb::list given, nb::handle device_object, cons
     check_count(kernel, nb::len(given));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         values.push_back(nb::handle(given[i]).ptr());
-        pack_argument(kernel, parameters[i], i, values.back(), device, block.data(), holders);
+        pack_argument(kernel, parameters[i], i, values.back(), device, block.data(), holders, /*outlives=*/true);
         if (const PyArray* array = array_pointer(values.back())) program::show_gradient(*array);
     }
 }
@@ -95,7 +95,7 @@ std::vector<std::byte> Packed::tangents(nb::list given) {
         if (tangent.is_none()) continue;
         ParameterPlan plan = parameters[i];
         plan.name = "the tangent of " + plan.name;
-        pack_argument(kernel, plan, i, tangent.ptr(), device, result.data(), holders);
+        pack_argument(kernel, plan, i, tangent.ptr(), device, result.data(), holders, /*outlives=*/true);
     }
     return result;
 }

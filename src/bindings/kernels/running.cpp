@@ -95,17 +95,17 @@ void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, Py
             if (is_read_only(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
             continue;
         }
-        if (holders.empty()) continue;
         if (compiled.parameter_types[i].is_struct()) {
+            if (holders.empty()) continue;
             for (const PyArray* array : arrays_in(values[i]))
                 if (is_read_only(array->array)) throw_written(kernel, i, values[i], kIsReadOnly);
             continue;
         }
         ArrayView view;
         std::memcpy(&view, block + kernel.parameters()[i].offset, sizeof view);
+        if (!view.data) continue;
         const auto same = std::ranges::find(holders, view.data, [](const runtime::Array& a) { return a.view.data; });
-        if (same == holders.end() || !view.data) continue;
-        if (is_read_only(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
+        if (same != holders.end() && is_read_only(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
         if (requires_grad(values[i])) {
             throw_written(kernel, i, values[i],
                           "the tensor requires a gradient, which its framework would compute as if nothing was "

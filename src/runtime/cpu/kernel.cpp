@@ -15,11 +15,24 @@
 namespace weft::runtime {
 
 CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
-    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered),
-      entry_(entry),
-      writes_objects_(std::ranges::any_of(description.effects, [](const ParameterEffects& effects) {
-          return effects.names_objects && effects.writes;
-      })) {}
+    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered), entry_(entry) {}
+
+namespace {
+
+// An entry whose threads find former objects.
+struct FindingEntry {
+    KernelEntryPoint entry;
+    const void* arguments;
+    const spatial::FormerObjects& objects;
+
+    static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
+        const auto& [entry, arguments, objects] = *static_cast<const FindingEntry*>(self);
+        const spatial::FindingHere here(objects);
+        entry(arguments, context, begin, end);
+    }
+};
+
+}  // namespace
 
 // An exclusive launch has one thread. That is no loss where others would not be asked, and a gain where they could
 // not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
@@ -71,8 +84,9 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
     if (code.finds_objects) {
+        if (const spatial::FormerObjectsPtr& former = spatial::Finding::current())
+            return run_finding(*former, entry, arguments, grid, options);
         reading.emplace();
-        if (writes_objects_) spatial::count_write();
     }
     std::optional<AtomicsLock> lock;
     // The same code each time, where order is kept: whether a launch gets the lock depends on what others do.
@@ -90,6 +104,13 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
                            options.serial || options.keeps_order ? 1 : 0);
 }
 
+bool CpuKernel::run_finding(const spatial::FormerObjects& former, KernelEntryPoint entry, const void* arguments,
+                            const Grid& grid, const LaunchOptions& options) const {
+    const FindingEntry finding{entry, arguments, former};
+    const spatial::Finding none(nullptr);
+    return run(&FindingEntry::run, &finding, grid, options);
+}
+
 bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                        Stream& stream) const {
     if (grid.count == 0) return true;
@@ -104,12 +125,13 @@ bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& g
                              Stream& stream) const {
     auto& device = static_cast<CpuDevice&>(stream.device());
     if (DeferredStream* const late = device.deferred()) {
-        late->put([this, &stream, grid, options = options,
+        late->put([this, &stream, grid, options = options, former = spatial::Finding::current(),
                    bytes = std::vector<std::byte>(arguments.begin(), arguments.end()),
                    gradients = std::vector<PrivateGradient>(options.private_gradients.begin(),
                                                             options.private_gradients.end())]() mutable {
             options.private_gradients = gradients;
             options.interrupted = nullptr;
+            const spatial::Finding finding(former);
             const CpuDevice::Access access(stream.device());
             launch(bytes, grid, options, stream);
         });

@@ -8,6 +8,10 @@
 
 namespace weft::runtime {
 
+namespace spatial {
+class FormerObjects;
+}
+
 class CpuKernel final : public LoadedKernel {
 public:
     CpuKernel(const KernelEntry& description, KernelEntryPoint entry);
@@ -21,11 +25,12 @@ private:
     bool launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                       Stream& stream) const;
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
+    bool run_finding(const spatial::FormerObjects& former, KernelEntryPoint entry, const void* arguments,
+                     const Grid& grid, const LaunchOptions& options) const;
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
 
     KernelEntryPoint entry_;
-    bool writes_objects_;  // volumes
     // How long one thread takes where the launch is exclusive, in nanoseconds, as launches measure it; 0 before the
     // first.
     mutable std::atomic<double> cost_exclusive_ns_{0.0};
