@@ -161,7 +161,8 @@ _LATER = {
         "warp._interop.jax_arrays": "device_from_jax device_to_jax dtype_from_jax dtype_to_jax to_jax",
         "warp._interop.jax_callables": "JaxCallableGraphMode clear_jax_callable_graph_cache jax_callable",
         "warp._interop.jax_kernels": "JaxModulePreloadMode jax_kernel",
-        "warp._support.logger": "Logger ScopedLogLevel ScopedLogger get_logger set_logger",
+        "warp._support.log_level": "ScopedLogLevel",
+        "warp._support.logger": "Logger ScopedLogger get_logger set_logger",
         "warp._arrays.mapping": "map",
         "warp._arrays.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
         "warp._devices.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
@@ -169,6 +170,8 @@ _LATER = {
         "warp._gradients.tangents": "jvp",
         "warp._kernels.references": "ref",
         "warp._gradients.tape": "Tape",
+        "warp._spatial.marching_cubes": "MarchingCubes",
+        "warp._spatial.queries": "BvhQuery MeshQuery is_cubql_available",
         "warp._spatial.volume": "Volume",
         "warp._support.timer": "TimingResult timing_begin timing_end timing_print",
         "warp.types": "Float Int Scalar",

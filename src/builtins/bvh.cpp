@@ -2,8 +2,11 @@
 //
 // The walk over the tree is a function of the device library (devlib/spatial/overlap.h), which goes on from where the
 // query is to the next item. Where that is are four numbers in the query.
+#include <bit>
+
 #include "builtins/groups.h"
 #include "builtins/objects.h"
+#include "types/tree_of_mesh.h"
 
 namespace weft::builtins {
 
@@ -67,6 +70,11 @@ ir::Value* expand_bvh_capsule_next(Call& call) {
 ir::Value* expand_mesh_aabb_next(Call& call) { return next(call, "mesh_next_box", false); }
 ir::Value* expand_mesh_sphere_next(Call& call) { return next(call, "mesh_next_sphere", false); }
 
+ir::Value* expand_mesh_get_bvh(Call& call) {
+    const E id = argument(call, 0);
+    return id | id.wrap(call.builder.integer(std::bit_cast<std::int64_t>(kTreeOfMesh), u64_type()));
+}
+
 // Groups stand in ascending order, each with the node that it is below.
 ir::Value* group_root(Call& call, ObjectKind kind) {
     const char* const name = kind == ObjectKind::bvh ? "bvh_group_root" : "mesh_group_root";
@@ -75,7 +83,9 @@ ir::Value* group_root(Call& call, ObjectKind kind) {
 ir::Value* expand_bvh_group_root(Call& call) { return group_root(call, ObjectKind::bvh); }
 ir::Value* expand_mesh_group_root(Call& call) { return group_root(call, ObjectKind::mesh); }
 
-constexpr const char* kNext = "Whether there is another item; its number goes to index.";
+constexpr const char* kNextOverlap =
+    "Whether there is another item; its number goes to index. A box or a sphere gives all that it meets, whatever "
+    "max_dist is: that is a limit along rays.";
 constexpr const char* kNextRay =
     "Whether there is another item, at most max_dist from the start in lengths of the direction; its number goes to "
     "index.";
@@ -93,9 +103,9 @@ constexpr Entry kEntries[] = {
      "(id: uint64, start: Vec[3,float32], dir: Vec[3,float32], radius: float32, root: int32 = -1) -> BvhQueryCapsule",
      "The items of a BVH whose boxes a sphere may touch that moves along the ray: all of them, and some near corners.",
      expand_bvh_capsule, false},
-    {"bvh_query_next", "(query: inout BvhQueryAabb, index: inout int32, max_dist: float32 = inf) -> B", kNext,
+    {"bvh_query_next", "(query: inout BvhQueryAabb, index: inout int32, max_dist: float32 = inf) -> B", kNextOverlap,
      expand_bvh_aabb_next, false},
-    {"bvh_query_next", "(query: inout BvhQuerySphere, index: inout int32, max_dist: float32 = inf) -> B", kNext,
+    {"bvh_query_next", "(query: inout BvhQuerySphere, index: inout int32, max_dist: float32 = inf) -> B", kNextOverlap,
      expand_bvh_sphere_next, false},
     {"bvh_query_next", "(query: inout BvhQueryRay, index: inout int32, max_dist: float32 = inf) -> B", kNextRay,
      expand_bvh_ray_next, false},
@@ -113,6 +123,11 @@ constexpr Entry kEntries[] = {
      false},
     {"mesh_query_aabb_next", "(query: inout MeshQuerySphere, index: inout int32) -> B", kNextFace,
      expand_mesh_sphere_next, false},
+    {"mesh_get_bvh", "(id: uint64) -> uint64",
+     "The id of the tree that a mesh has itself, for wp.bvh_query_aabb() and its relatives: its items are the faces, "
+     "by "
+     "their boxes.",
+     expand_mesh_get_bvh, false},
     {"bvh_get_group_root", "(id: uint64, group: int32) -> int32",
      "The node below which the items of a group are, for the queries' root; one of nothing where there is no such "
      "group.",

@@ -1,5 +1,6 @@
 // Geometry: functions of the device library (src/devlib), each with its adjoint and its tangent there.
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "builtins/groups.h"
@@ -32,11 +33,29 @@ ir::Value* expand_closest_point_edge_edge(Call& call) {
     return as(result, given);
 }
 
+// What lies in other floats is not looked at in them, but in f32 and f64.
+ir::Value* expand_intersect_tri_tri(Call& call) {
+    const Scalar given = call.arguments[0]->type.scalar(), scalar = given == Scalar::f64 ? Scalar::f64 : Scalar::f32;
+    auto function = std::make_shared<ir::LibraryFunction>();
+    function->symbol = std::string("weft_lib_triangles_meet_") + (scalar == Scalar::f64 ? "f64" : "f32");
+    function->form = ir::LibraryFunction::Form::masked;
+    function->pure = true;
+    std::vector<ir::Value*> corners;
+    for (ir::Value* corner : call.arguments)
+        corners.push_back(given == scalar ? corner : call.builder.cast(corner, scalar));
+    return call.builder.call_library(std::move(function), i32_type(), std::move(corners));
+}
+
 constexpr Entry kEntries[] = {
     {"closest_point_edge_edge", "(p1: Vec[3,F], q1: Vec[3,F], p2: Vec[3,F], q2: Vec[3,F], epsilon: F) -> Vec[3,F]",
      "Where two segments p1 q1 and p2 q2 are closest: how far along each of them, from 0 to 1, and how far apart; a "
      "segment whose squared length is at most epsilon counts as its first point.",
      expand_closest_point_edge_edge},
+    {"intersect_tri_tri",
+     "(v0: Vec[3,F], v1: Vec[3,F], v2: Vec[3,F], u0: Vec[3,F], u1: Vec[3,F], u2: Vec[3,F]) -> int32",
+     "1 where two triangles v0 v1 v2 and u0 u1 u2 have a point in common, else 0. Those that touch meet; one without "
+     "area is a segment or a point; one with a coordinate that is not finite meets nothing.",
+     expand_intersect_tri_tri, false},
 };
 
 }  // namespace

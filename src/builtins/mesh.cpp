@@ -78,37 +78,56 @@ E find(const Mesh& mesh, const std::string& name, Type result, std::vector<ir::V
 // Where `yes` holds the divisor is used; it is 1 elsewhere, so that derivatives of what is not taken are finite.
 E quotient(E yes, E a, E b) { return a / select(yes, b, b.number(1)); }
 
-// The weights of the first two corners (C. Ericson, Real-Time Collision Detection, 5.1.5): a corner, a place on an edge
-// or one inside, as the regions of the plane around the triangle say.
+// A point of a triangle: the weights of the first two corners, and how far it is from the place, squared.
+struct TrianglePoint {
+    E u, v, squared;
+};
+TrianglePoint nearer(E is_nearer, const TrianglePoint& first, const TrianglePoint& second) {
+    return {select(is_nearer, first.u, second.u), select(is_nearer, first.v, second.v),
+            select(is_nearer, first.squared, second.squared)};
+}
+
+// The closest point of an edge: how far along it, from 0 to 1, and the squared distance. `to` leads to its start.
+std::pair<E, E> closest_on_edge(E to, E along) {
+    const E size = dot(along, along), has_length = size > 0.0, t = quotient(has_length, -dot(to, along), size);
+    const E at = select(has_length && t > 0.0, select(t < 1.0, t, t.number(1)), t.zero());
+    const E rest = to + along * at;
+    return {at, dot(rest, rest)};
+}
+
+// Below the place, in the plane of the triangle. In a long thin triangle the weights of cross products are off by the
+// ratio of its lengths: what is left in the plane is taken away once more.
+TrianglePoint foot_of(E to_a, E to_b, E to_c, E ab, E ac, E normal, E inverse) {
+    const E one = inverse.number(1);
+    const auto part = [&](E x, E y) { return dot(cross(x, y), normal) * inverse; };
+    E v = part(to_c, to_a), w = part(to_a, to_b);
+    const E off = to_a * (one - v - w) + to_b * v + to_c * w;
+    v = v - part(off, ac);
+    w = w - part(ab, off);
+    const E u = one - v - w, rest = to_a * u + to_b * v + to_c * w;
+    return {u, v, dot(rest, rest)};
+}
+
+// The weights of the first two corners at the closest point: the nearest of one on each edge and of the one below the
+// place, if it is inside. All of these are points of the triangle, whatever its shape, so that rounding never makes one
+// look closer than it is.
 std::pair<E, E> closest_weights(E p, const std::vector<E>& corners) {
-    const E a = corners[0], b = corners[1], c = corners[2];
-    const E ab = b - a, ac = c - a, ap = p - a, bp = p - b, cp = p - c;
-    const E d1 = dot(ab, ap), d2 = dot(ac, ap), d3 = dot(ab, bp), d4 = dot(ac, bp), d5 = dot(ab, cp), d6 = dot(ac, cp);
-    const E va = d3 * d6 - d5 * d4, vb = d5 * d2 - d1 * d6, vc = d1 * d4 - d3 * d2;
-    const E zero = d1.zero(), one = d1.number(1);
+    const E to_a = corners[0] - p, to_b = corners[1] - p, to_c = corners[2] - p;
+    const E ab = corners[1] - corners[0], ac = corners[2] - corners[0], bc = corners[2] - corners[1];
+    const auto [on_ab, from_ab] = closest_on_edge(to_a, ab);
+    const auto [on_ac, from_ac] = closest_on_edge(to_a, ac);
+    const auto [on_bc, from_bc] = closest_on_edge(to_b, bc);
+    const E one = on_ab.number(1), zero = on_ab.zero();
+    TrianglePoint best{one - on_ab, on_ab, from_ab};
+    best = nearer(from_ac < best.squared, {one - on_ac, zero, from_ac}, best);
+    best = nearer(from_bc < best.squared, {zero, one - on_bc, from_bc}, best);
 
-    const E at_a = d1 <= 0.0 && d2 <= 0.0, at_b = d3 >= 0.0 && d4 <= d3, at_c = d6 >= 0.0 && d5 <= d6;
-    const E on_ab = vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 && d1 - d3 > 0.0;
-    const E on_ac = vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 && d2 - d6 > 0.0;
-    const E along = d4 - d3, back = d5 - d6;
-    const E on_bc = va <= 0.0 && along >= 0.0 && back >= 0.0 && along + back > 0.0;
-    const E whole = va + vb + vc, has_area = whole > 0.0;
-
-    const E to_b = quotient(on_ab, d1, d1 - d3), to_c = quotient(on_ac, d2, d2 - d6);
-    const E from_b = quotient(on_bc, along, along + back);
-    E u = select(has_area, quotient(has_area, va, whole), one),
-      v = select(has_area, quotient(has_area, vb, whole), zero);
-    const auto where = [&](E condition, E its_u, E its_v) {
-        u = select(condition, its_u, u);
-        v = select(condition, its_v, v);
-    };
-    where(on_bc, zero, one - from_b);
-    where(on_ac, one - to_c, zero);
-    where(at_c, zero, zero);
-    where(on_ab, one - to_b, to_b);
-    where(at_b, zero, one);
-    where(at_a, one, zero);
-    return {u, v};
+    const E normal = cross(ab, ac), area = dot(normal, normal), has_area = area > 0.0;
+    const TrianglePoint foot = foot_of(to_a, to_b, to_c, ab, ac, normal, quotient(has_area, one, area));
+    // From far away the distances are equal but for rounding: then the foot is right.
+    const E is_inside = has_area && foot.u >= 0.0 && foot.v >= 0.0 && foot.u + foot.v <= 1.0;
+    best = nearer(is_inside && foot.squared * (1 - 1e-10) <= best.squared, foot, best);
+    return {best.u, best.v};
 }
 
 // The corner that is furthest from the place: of a triangle it is always one.

@@ -5,7 +5,7 @@
 // the array are those of the arithmetic. Values in a grid are constants to gradients.
 //
 // Between voxels: first along the last axis, then the second, then the first, each a + t (b - a), as NanoVDB's own
-// sampler does.
+// sampler does; or a cubic along each axis.
 #include <array>
 #include <functional>
 
@@ -16,7 +16,7 @@ namespace weft::builtins {
 
 namespace {
 
-constexpr int kClosest = 0, kLinear = 1;  // Volume.CLOSEST, Volume.LINEAR
+constexpr int kClosest = 0, kLinear = 1, kCubic = 2;  // Volume.CLOSEST, LINEAR, CUBIC
 
 // What functions of the library are called for values of a type; null where there are none.
 const char* suffix_of(Type type) {
@@ -81,9 +81,7 @@ Corners differences(const Corners& corners, int axis) {
 }
 
 // The derivatives by i, j, k: a vector of three, or of a vector a matrix with a row for each component.
-E gradient(const Corners& corners, const std::array<E, 3>& weights) {
-    std::vector<E> parts;
-    for (int axis = 0; axis < 3; ++axis) parts.push_back(interpolate(differences(corners, axis), weights, axis));
+E as_gradient(const std::vector<E>& parts) {
     if (parts[0].type().is_scalar()) return make_vector(parts);
     std::vector<E> entries;
     for (int row = 0; row < parts[0].components(); ++row)
@@ -91,6 +89,11 @@ E gradient(const Corners& corners, const std::array<E, 3>& weights) {
     return make_matrix(parts[0].components(), 3, entries);
 }
 
+E gradient(const Corners& corners, const std::array<E, 3>& weights) {
+    std::vector<E> parts;
+    for (int axis = 0; axis < 3; ++axis) parts.push_back(interpolate(differences(corners, axis), weights, axis));
+    return as_gradient(parts);
+}
 Type gradient_type(Type value) {
     return value.is_scalar() ? Type::vector(value.scalar(), 3) : Type::matrix(value.scalar(), value.rows(), 3);
 }
@@ -164,6 +167,64 @@ E trilinear(const Source& source, E place, bool with_gradient) {
     return with_gradient ? make_tuple({value, gradient(corners, t)}) : value;
 }
 
+// ---- cubic ----
+
+// A cubic through four neighbours at -1, 0, 1, 2 for 0 <= t <= 1 (E. Catmull, R. Rom 1974): it has the values at 0 and
+// 1, and there the slopes of central differences. What the neighbours are multiplied with, and the derivatives of that.
+using Weights = std::array<E, 4>;
+Weights cubic_weights(E t) {
+    return {((2.0 - t) * t - 1.0) * t * 0.5, ((t * 3.0 - 5.0) * t * t + 2.0) * 0.5,
+            ((4.0 - t * 3.0) * t + 1.0) * t * 0.5, (t - 1.0) * t * t * 0.5};
+}
+Weights cubic_slopes(E t) {
+    return {((4.0 - t * 3.0) * t - 1.0) * 0.5, (t * 9.0 - 10.0) * t * 0.5, ((8.0 - t * 9.0) * t + 1.0) * 0.5,
+            (t * 3.0 - 2.0) * t * 0.5};
+}
+
+// Four values that lie side by side become one.
+Corners weigh(const Corners& values, const Weights& weights) {
+    Corners result;
+    for (std::size_t n = 0; n < values.size(); n += 4)
+        result.push_back(values[n] * weights[0] + values[n + 1] * weights[1] + values[n + 2] * weights[2] +
+                         values[n + 3] * weights[3]);
+    return result;
+}
+
+// The 64 voxels from (i - 1, j - 1, k - 1) to (i + 2, j + 2, k + 2), the last coordinate first: eight times eight.
+Corners wide_neighbourhood(const Source& source, E voxel) {
+    std::vector<Corners> parts;
+    for (int part = 0; part < 8; ++part) {
+        std::vector<E> at;
+        for (int axis = 0; axis < 3; ++axis) at.push_back(voxel[axis] + ((part >> (2 - axis) & 1) ? 1.0 : -1.0));
+        parts.push_back(source.around(make_vector(at)));
+    }
+    Corners all;
+    for (unsigned n = 0; n < 64; ++n) {
+        const unsigned i = n >> 4, j = n >> 2 & 3, k = n & 3;
+        all.push_back(parts[(i >> 1) * 4 + (j >> 1) * 2 + (k >> 1)][(i & 1) * 4 + (j & 1) * 2 + (k & 1)]);
+    }
+    return all;
+}
+
+// As NanoVDB's sampler of the third order: its values and slopes at the corners are those of central differences too.
+E tricubic(const Source& source, E place, bool with_gradient) {
+    std::vector<E> voxel, parts;
+    std::vector<Weights> weights, slopes;
+    for (int n = 0; n < 3; ++n) {
+        const E low = floor(place[n]), t = cast(place[n] - low, source.type.scalar());
+        voxel.push_back(voxel_of(low));
+        weights.push_back(cubic_weights(t));
+        slopes.push_back(cubic_slopes(t));
+    }
+    const Corners all = wide_neighbourhood(source, make_vector(voxel));
+    const Corners rows = weigh(all, weights[2]);
+    const E value = weigh(weigh(rows, weights[1]), weights[0])[0];
+    if (!with_gradient) return value;
+    parts = {weigh(weigh(rows, weights[1]), slopes[0])[0], weigh(weigh(rows, slopes[1]), weights[0])[0],
+             weigh(weigh(weigh(all, slopes[2]), weights[1]), weights[0])[0]};
+    return make_tuple({value, as_gradient(parts)});
+}
+
 // Whole numbers are never interpolated. A mode that is none gives zeros.
 E sample(const Source& source, E place, E mode, bool with_gradient) {
     const Type type = source.type, slope = gradient_type(type);
@@ -178,7 +239,11 @@ E sample(const Source& source, E place, E mode, bool with_gradient) {
         [&] {
             return branch(
                 mode == kClosest, result, [&] { return with_zero(nearest(source, place)); },
-                [&] { return with_zero(place.wrap(b.zero(type))); });
+                [&] {
+                    return branch(
+                        mode == kCubic, result, [&] { return tricubic(source, place, with_gradient); },
+                        [&] { return with_zero(place.wrap(b.zero(type))); });
+                });
         });
 }
 
@@ -307,8 +372,8 @@ std::string refuse_other_data(const Match& match) {
 constexpr Entry kEntries[] = {
     {"volume_sample", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, dtype: static type) -> dtype",
      "Value of a volume of this type at a place in index space: of the nearest voxel (wp.Volume.CLOSEST, halves away "
-     "from "
-     "zero) or trilinear (wp.Volume.LINEAR); integers are always of the nearest voxel.",
+     "from zero), trilinear (wp.Volume.LINEAR) or tricubic (wp.Volume.CUBIC); integers are always of the nearest "
+     "voxel.",
      expand_sample_any, true, refuse_other_dtype},
     {"volume_sample_grad",
      "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, grad: inout U, dtype: static type) -> dtype",
@@ -323,7 +388,7 @@ constexpr Entry kEntries[] = {
      "Sets the value of a voxel that is in one of the volume's 8 x 8 x 8 tiles; others stay as they are.", expand_store,
      false, refuse_other_value},
     {"volume_sample_f", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32) -> float32",
-     "Value of a float32 volume at a place in index space: of the nearest voxel or trilinear.",
+     "Value of a float32 volume at a place in index space: of the nearest voxel, trilinear or tricubic.",
      expand_sample<f32_type>},
     {"volume_sample_grad_f", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, grad: inout Vec[3,float32]) -> float32",
      "The same, and the derivatives by i, j, k in `grad`.", expand_sample_gradient_f32},
@@ -332,7 +397,7 @@ constexpr Entry kEntries[] = {
     {"volume_store_f", "(id: uint64, i: int32, j: int32, k: int32, value: float32) -> none",
      "Sets the value of a voxel of a float32 volume that is in one of its tiles.", expand_store, false},
     {"volume_sample_v", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32) -> Vec[3,float32]",
-     "Value of a vec3f volume at a place in index space: of the nearest voxel or trilinear.",
+     "Value of a vec3f volume at a place in index space: of the nearest voxel, trilinear or tricubic.",
      expand_sample<vec3f_type>},
     {"volume_lookup_v", "(id: uint64, i: int32, j: int32, k: int32) -> Vec[3,float32]",
      "Value of one voxel of a vec3f volume; the background where there is none.", expand_lookup<vec3f_type>, false},

@@ -51,7 +51,7 @@ TreeReader::Content TreeReader::content(nb::handle node) {
             return Unary{unary_operator(get(node, f.op)), expression(get(node, f.operand))};
         case Node::BinOp: {
             auto left = expression(get(node, f.left));
-            return Binary{binary_operator(get(node, f.op)), std::move(left), expression(get(node, f.right))};
+            return syntax::Binary{binary_operator(get(node, f.op)), std::move(left), expression(get(node, f.right))};
         }
         case Node::BoolOp:
             return BoolOp{node_of(get(node, f.op)) == Node::And, expressions(get(node, f.values))};

@@ -1277,8 +1277,9 @@ elsewhere(
     mesh_query_ray_count_intersections mesh_eval_position mesh_eval_velocity mesh_eval_face_normal mesh_get_index
     mesh_get_point mesh_get_velocity mesh_get mesh_query_aabb mesh_query_sphere mesh_query_next mesh_query_aabb_next
     mesh_get_group_root bvh_query_aabb bvh_query_ray bvh_query_sphere bvh_query_capsule bvh_query_next
-    bvh_get_group_root""",
+    bvh_get_group_root mesh_get_bvh""",
 )
+elsewhere("../geometry/test_triangles.py", "intersect_tri_tri")
 elsewhere(
     "../geometry/test_volume.py",
     "volume_sample volume_sample_grad volume_lookup volume_store volume_sample_f volume_sample_grad_f volume_lookup_f "

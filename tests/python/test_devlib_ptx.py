@@ -17,7 +17,9 @@ KERNELS = {
         *(f"call_bvh_next_{shape}" for shape in ("box", "sphere", "ray", "capsule")),
         *(f"call_mesh_next_{shape}" for shape in ("box", "sphere")),
         *(f"call_volume_{what}" for what in ("stencil", "lookup", "store")),
-        *(f"call_mesh_{what}" for what in ("winding", "parity")),
+        *(f"call_mesh_{what}" for what in ("winding", "parity", "group_root")),
+        "call_bvh_group_root",
+        "call_triangles_meet",
     ],
 }
 

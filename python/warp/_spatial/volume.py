@@ -128,6 +128,7 @@ class Volume:
 
     CLOSEST = 0
     LINEAR = 1
+    CUBIC = 2
 
     REBUILD_SUCCESS = 0
     REBUILD_LEAF_CAPACITY_EXCEEDED = 1

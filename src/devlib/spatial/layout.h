@@ -85,6 +85,7 @@ template <typename T>
 struct MeshDescriptor {
     ArrayFields points, velocities, indices;
     Int32 scalar_bytes = 0;
+    const void* bvh = nullptr;  // the same tree in a BvhDescriptor
     Tree<T> tree;
 };
 

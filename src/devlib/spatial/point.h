@@ -88,10 +88,16 @@ Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
     const Wide<T> edges = least<Wide<T>>(least<Wide<T>>(squared_distance(from_a, ab), squared_distance(from_a, ac)),
                                          squared_distance(from_b, bc));
     const Block3<T> normal = cross(ab, ac);
-    const Wide<T> area = dot(normal, normal);
-    const Wide<T> inverse = T(1) / area;
-    const Wide<T> v = dot(cross(from_a, ac), normal) * inverse, w = dot(cross(ab, from_a), normal) * inverse;
-    const Block3<T> rest = from_a - v * ab - w * ac;
+    const Wide<T> inverse = T(1) / dot(normal, normal);
+    Wide<T> v = dot(cross(from_a, ac), normal) * inverse, w = dot(cross(ab, from_a), normal) * inverse;
+    // Nearly always no triangle of the block is below the point.
+    const T near = T(0.05);
+    if (bits((v >= -near) & (w >= -near) & (v + w <= 1 + near)) == 0) return edges;
+    // In long thin triangles v and w are off by the ratio of the lengths: what is left in the plane is taken away too.
+    Block3<T> rest = from_a - v * ab - w * ac;
+    const Wide<T> more_v = dot(cross(rest, ac), normal) * inverse, more_w = dot(cross(ab, rest), normal) * inverse;
+    v += more_v, w += more_w;
+    rest = rest - more_v * ab - more_w * ac;
     const Wide<T> inside = dot(rest, rest);
     return ((v >= 0) & (w >= 0) & (v + w <= 1) & (inside < edges)) ? inside : edges;
 }
