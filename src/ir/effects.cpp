@@ -48,24 +48,6 @@ bool is_deep(Type type) {
                                            [](const Type::Field& field) { return is_deep(field.type); });
 }
 
-// The parameters that a value is computed from; all of them where it comes round a loop or out of a branch.
-std::set<std::size_t> parameters_behind(const Function& function, const Value& value) {
-    std::set<std::size_t> found;
-    std::set<const Value*> seen;
-    const auto visit = [&](const auto& self, const Value& at) -> void {
-        if (!seen.insert(&at).second) return;
-        if (is_parameter(function, &at)) {
-            found.insert(static_cast<std::size_t>(at.index));
-        } else if (!at.definition || !at.definition->regions.empty()) {
-            for (std::size_t i = 0; i < function.parameters().size(); ++i) found.insert(i);
-        } else {
-            for (const Value* operand : at.definition->operands) self(self, *operand);
-        }
-    };
-    visit(visit, value);
-    return found;
-}
-
 using Known = std::unordered_map<const Function*, std::vector<ParameterEffects>>;
 
 const std::vector<ParameterEffects>& effects_of(const Function& function, Known& known) {
@@ -94,11 +76,13 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
             for (const int number : operands) {
                 const Value& operand = *call.operands[static_cast<std::size_t>(number)];
                 if (holds_array(operand.type)) continue;
-                for (const std::size_t parameter : parameters_behind(function, operand)) {
+                const std::set<std::size_t> behind = parameters_behind(function, operand);
+                for (const std::size_t parameter : behind) {
                     result[parameter].reads = true;
                     result[parameter].writes |= writes;
                     result[parameter].writes_itself |= writes;
                 }
+                for (std::size_t i = 0; behind.empty() && i < result.size(); ++i) result[i].writes |= writes;
             }
         };
         reaches(call.library->reads, false);
@@ -114,10 +98,13 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
             mark(*operation.operands[0], true, true, false);
             if (holds_array(operation.operands.back()->type)) mark_keeping(*operation.operands[0]);
         } else if (operation.op == Op::object) {
-            for (const std::size_t parameter : parameters_behind(function, *operation.operands[0])) {
+            const std::set<std::size_t> named = parameters_behind(function, *operation.operands[0]);
+            for (const std::size_t parameter : named) {
                 result[parameter].reads = true;
                 result[parameter].names_objects = true;
             }
+            // A constant: it may be any object.
+            for (std::size_t i = 0; named.empty() && i < result.size(); ++i) result[i].names_objects = true;
         } else if (operation.op == Op::call_library) {
             mark_library(operation);
             for (const Value* operand : operation.operands) {
@@ -137,6 +124,25 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Known&
 }
 
 }  // namespace
+
+std::set<std::size_t> parameters_behind(const Function& function, const Value& value) {
+    std::set<std::size_t> found;
+    std::set<const Value*> seen;
+    const auto visit = [&](const auto& self, const Value& at) -> void {
+        if (!seen.insert(&at).second) return;
+        if (is_parameter(function, &at)) {
+            found.insert(static_cast<std::size_t>(at.index));
+        } else if (!at.definition || !at.definition->regions.empty()) {
+            for (std::size_t i = 0; i < function.parameters().size(); ++i) found.insert(i);
+        } else if (at.definition->op == Op::load) {
+            self(self, *at.definition->operands[0]);  // and not what says where in the array it stands
+        } else {
+            for (const Value* operand : at.definition->operands) self(self, *operand);
+        }
+    };
+    visit(visit, value);
+    return found;
+}
 
 std::vector<ParameterEffects> effects(const Function& function) {
     Known known;

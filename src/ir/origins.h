@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "ir/ir.h"
@@ -38,5 +39,8 @@ private:
     std::vector<std::uint64_t> stored_;  // what values that were stored lead to
     bool changed_ = false;
 };
+
+// The parameters that a value is computed from; all of them where it comes round a loop or out of a branch.
+std::set<std::size_t> parameters_behind(const Function& function, const Value& value);
 
 }  // namespace weft::ir

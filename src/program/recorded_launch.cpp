@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "ir/typing.h"
 #include "program/gradient_memory.h"
@@ -39,50 +40,53 @@ std::vector<std::byte> RecordedLaunch::block() const {
     }
     for (std::size_t i = 0; i < arrays_.size(); ++i)
         if (arrays_[i].array) view_at(block.data(), kernel_->arrays()[i].offset) = arrays_[i].array->array.view;
-    for (const auto& [offset, object] : objects_) {
-        const std::uint64_t id = object.id();
-        std::memcpy(block.data() + offset, &id, sizeof id);
-    }
     return block;
 }
 
-namespace {
+// ---- objects ----
 
-// Where numbers of 64 bits without a sign stand in a value of this type.
-void add_ids(Type type, std::int64_t offset, std::vector<std::int64_t>& offsets) {
-    if (type == u64_type()) offsets.push_back(offset);
-    if (!type.is_struct()) return;
-    for (const Type::Field& field : type.fields()) add_ids(field.type, offset + field.offset, offsets);
+void RecordedLaunch::find_objects(const KernelFacts& facts, const std::byte* block) {
+    std::vector<const Variable*> arrays;
+    for (const Argument& argument : arrays_) arrays.push_back(argument.array);
+    objects_ = std::make_unique<FoundObjects>(*kernel_, facts, block, arrays,
+                                              [&](std::uint64_t id) { return arrays_of_object(id); });
 }
 
-}  // namespace
+bool RecordedLaunch::reads_objects() const {
+    return std::ranges::any_of(needs_->contents, &transform::Contents::within);
+}
 
-// A grid may be built again before the adjoint runs: it has to find what the launch found.
-void RecordedLaunch::keep_objects(std::span<const ParameterEffects> effects, const std::byte* block) {
-    for (std::size_t i = 0; i < kernel_->types().size(); ++i) {
-        if (!effects[i].names_objects) continue;
-        const Type type = kernel_->types()[i];
-        // Without an adjoint nothing is kept: gradients may come later, and then nothing may have changed.
-        if (ir::holds_array(type) || !needs_->has_adjoint) object_changes_ = runtime::spatial::changes();
-        if (!needs_->has_adjoint) continue;
-        std::vector<std::int64_t> offsets;
-        add_ids(type, kernel_->layout().offsets[i], offsets);
-        for (const std::int64_t offset : offsets) {
-            std::uint64_t id = 0;
-            std::memcpy(&id, block + offset, sizeof id);
-            runtime::spatial::Snapshot object(id);
-            if (object.id() == 0) continue;
-            objects_.emplace_back(offset, std::move(object));
-            Group arrays = arrays_of_object(id);
-            for (const Variable* array : arrays)
-                for (std::size_t k = 0; needs_->has_adjoint && k < arrays_.size(); ++k)
-                    if (is_written(k) && runtime::overlap(array->array, arrays_[k].array->array))
-                        throw UsageError("Tape", "kernel '" + kernel_->name() +
-                                                     "' has no gradient: it writes to an array of the mesh that it "
-                                                     "looks into. help: write in a launch of its own");
-            if (!arrays.empty()) nested_.push_back({i, std::move(arrays), {}});
-        }
-    }
+void RecordedLaunch::refuse_written_objects() const {
+    for (std::size_t k = 0; k < arrays_.size(); ++k)
+        if (is_written(k) && objects_->overlapping(*arrays_[k].array))
+            throw UsageError("Tape", "kernel '" + kernel_->name() +
+                                         "' has no gradient: it writes to an array of the mesh that it looks into. "
+                                         "help: write in a launch of its own");
+}
+
+runtime::spatial::FormerObjectsPtr RecordedLaunch::former_objects(const TapeMemory& memory, bool with_gradients) const {
+    if (!objects_) return nullptr;
+    runtime::spatial::FormerObjectsPtr former = objects_->former(memory, reads_objects(), with_gradients);
+    if (!former)
+        throw UsageError(
+            "Tape.backward()",
+            "kernel '" + kernel_->name() +
+                "' looked into a mesh, a BVH or a volume whose arrays, or whose ids in an array, have been "
+                "written outside of the tape since. help: write to them inside of 'with tape:', or go "
+                "back before");
+    return former;
+}
+
+void RecordedLaunch::check_found(const runtime::spatial::FormerObjectsPtr& former) const {
+    if (!former) return;
+    device_->default_stream().synchronize();
+    if (former->has_missed())
+        throw UsageError(
+            "Tape.backward()",
+            "kernel '" + kernel_->name() +
+                "' finds meshes, grids or volumes by ids that it computes or writes itself; which ones it "
+                "found is not known, and the gradients are wrong. help: pass the ids as arguments or in an "
+                "array that the kernel only reads");
 }
 
 // ---- recording ----
@@ -100,13 +104,20 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
         arguments[static_cast<std::size_t>(place.parameter)] =
             kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
     }
+    const bool found_gradients = objects_ && objects_->have_gradients();
+    for (std::size_t i = 0; found_gradients && i < count; ++i)
+        if (facts.effects[i].names_objects) arguments[i] |= kLeadsToGradient;
     return launch_needs(*kernel_, facts, dims_.span(), block, arguments);
 }
 
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
     is_seen_ = is_seen;
+    if (FoundObjects::finds_any(facts)) find_objects(facts, block);
     needs_ = needs_with(facts, block);
-    keep_objects(facts.effects, block);
+    if (objects_ && needs_->has_adjoint) {
+        refuse_written_objects();
+        objects_->keep(*device_);
+    }
     if (needs_->returned.empty()) return;
     if (!is_seen) {
         throw UsageError("Tape.record_launch()", "the gradient of kernel '" + kernel_->name() +
@@ -129,8 +140,10 @@ void RecordedLaunch::record(TapeMemory& memory) {
         if (!needs_->contents[nested.parameter].within) continue;
         for (const Variable* array : nested.arrays) nested.needs.push_back(memory.need(*array));
     }
+    if (objects_) objects_->record(memory, needs_->has_adjoint && reads_objects());
     if (memory.may_overlap()) {
         std::vector<NeedPtr*> all;
+        if (objects_) objects_->add_needs(all);
         for (Argument& argument : arrays_)
             if (argument.before) all.push_back(&argument.before);
         for (Nested& nested : nested_)
@@ -178,6 +191,7 @@ void RecordedLaunch::for_each_array(const Visit& visit) const {
         if (arrays_[i].array) visit(*arrays_[i].array, is_written(i));
     for (const Nested& nested : nested_)
         for (const Variable* one : nested.arrays) visit(*one, needs_->writes_within[nested.parameter]);
+    if (objects_) objects_->for_each_array([&](const Variable& one) { visit(one, false); });
 }
 
 std::string RecordedLaunch::text() const {
@@ -201,26 +215,13 @@ void RecordedLaunch::go_back(const Backward& backward) {
         return;
     }
     if (!needs_->has_adjoint && !has_new_gradients()) return;
-    if (needs_->has_adjoint && run_adjoint(backward.supplied)) return;
+    if (needs_->has_adjoint && run_adjoint(backward.memory, backward.supplied)) return;
     catch_up(backward.memory, backward.written_after());
-    run_adjoint(backward.supplied);
+    run_adjoint(backward.memory, backward.supplied);
 }
 
 // False where there are gradients that nobody expected.
-bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
-    for (const auto& [offset, object] : objects_)
-        if (!object.is_current())
-            throw UsageError("Tape.backward()",
-                             "kernel '" + kernel_->name() +
-                                 "' looked into a mesh, a BVH or a volume that has changed since: it was refitted, its "
-                                 "points were overwritten, or a kernel stored into volumes. help: go back before "
-                                 "that, or make one for each launch");
-    if (object_changes_ && *object_changes_ != runtime::spatial::changes())
-        throw UsageError("Tape.backward()",
-                         "kernel '" + kernel_->name() +
-                             "' finds meshes, grids or volumes by ids that lie in an array, and such an object was "
-                             "built again or freed since the launch. help: go back before that, or pass the ids as "
-                             "arguments of their own");
+bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
     const std::vector<ArrayPlace>& places = kernel_->arrays();
     for (const auto& [array, need] : arrays_) {
         if (!array) continue;
@@ -259,6 +260,7 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
     }
     for (const auto& [parameter, need] : after_)
         view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
+    const runtime::spatial::FormerObjectsPtr former = former_objects(memory, /*with_gradients=*/true);
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile, whose memory this keeps.
@@ -280,8 +282,13 @@ bool RecordedLaunch::run_adjoint(std::span<const SuppliedGradient> supplied) {
     FiniteCheck check;
     const bool checks = settings().verify_fp;
     if (checks) watch_gradients(check, before.data());
-    launch_derived(*kernel_, what, checks ? &check : nullptr);
+    {
+        std::optional<runtime::spatial::Finding> finding;
+        if (former) finding.emplace(former);
+        launch_derived(*kernel_, what, checks ? &check : nullptr);
+    }
     writes.done();
+    check_found(former);
     return true;
 }
 
@@ -347,6 +354,13 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
     for (Nested& nested : nested_) {
         if (!needs_->contents[nested.parameter].within || !nested.needs.empty()) continue;
         for (const Variable* array : nested.arrays) nested.needs.push_back(late_need(*array, written));
+    }
+    if (objects_) {
+        if (!objects_->are_kept() && !objects_->are_unchanged())
+            too_late("a mesh, a grid or a volume has changed since");
+        if (!objects_->are_kept()) objects_->keep(*device_);
+        refuse_written_objects();
+        if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_need(array, written); });
     }
     if (!needs_->returned.empty() && !had_returned_values)
         too_late("it needs what the atomics of the launch gave, which was not kept");

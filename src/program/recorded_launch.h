@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "program/found_objects.h"
 #include "program/launch.h"
 #include "program/launch_needs.h"
 #include "program/tape_entry.h"
-#include "runtime/spatial/handles.h"
 
 namespace weft::program {
 
@@ -71,6 +70,11 @@ public:
     const Extents& dims() const { return dims_; }
     const LaunchNeeds& needs() const { return *needs_; }
     std::span<const Argument> arrays() const { return arrays_; }
+    const FoundObjects* objects() const { return objects_.get(); }
+    // What its adjoint finds by ids; null where it finds nothing. Throws UsageError where that cannot be known.
+    runtime::spatial::FormerObjectsPtr former_objects(const TapeMemory& memory, bool with_gradients) const;
+    // To be asked when an adjoint has run that was given these.
+    void check_found(const runtime::spatial::FormerObjectsPtr& former) const;
     const std::vector<Nested>& nested() const { return nested_; }
     // Its arguments, with the gradients that arrays have now.
     std::vector<std::byte> block() const;
@@ -81,13 +85,15 @@ protected:
     // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments
     // `before` and `after` the launch, copies that lead to these. What is returned keeps them alive.
     virtual std::vector<runtime::BufferPtr> show_nested(std::byte*, std::byte*) const { return {}; }
-    // The arrays with gradients that an object leads to.
+    // As FoundObjects::ArraysOf.
     virtual Group arrays_of_object(std::uint64_t) { return {}; }
 
 private:
-    void keep_objects(std::span<const ParameterEffects> effects, const std::byte* block);
+    void find_objects(const KernelFacts& facts, const std::byte* block);
+    void refuse_written_objects() const;
+    bool reads_objects() const;
     bool any_nested_kept() const;
-    bool run_adjoint(std::span<const SuppliedGradient> supplied);
+    bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;
     void catch_up(TapeMemory& memory, const Group& written_after);
     void watch_gradients(FiniteCheck& check, const std::byte* block) const;
@@ -107,10 +113,7 @@ private:
     std::shared_ptr<const LaunchNeeds> needs_;
     std::vector<std::pair<std::size_t, NeedPtr>> after_;
     std::vector<Nested> nested_;
-    // Ids of objects among the numbers: where each stands in the block, and the object as the launch saw it.
-    std::vector<std::pair<std::int64_t, runtime::spatial::Snapshot>> objects_;
-    // Where ids lie in arrays: the objects must be what they were.
-    std::optional<std::uint64_t> object_changes_;
+    std::unique_ptr<FoundObjects> objects_;  // null where the kernel finds none
 };
 
 }  // namespace weft::program

@@ -210,8 +210,14 @@ void TapeMemory::keep(std::span<const NeedPtr> needs) {
         end = std::max(end, need->end);
     }
     std::vector<runtime::Array> copies = keep_together(arrays);
-    for (std::size_t i = 0; i < needs.size(); ++i)
+    // This entry may have counted writes that it has not made yet.
+    const auto is_of_this = [&](const auto& counted) { return counted.first->buffer.get() == needs.front()->buffer; };
+    const std::uint64_t others =
+        writes_of_others(*needs.front()->of) + static_cast<std::uint64_t>(std::ranges::count_if(counted_, is_of_this));
+    for (std::size_t i = 0; i < needs.size(); ++i) {
         needs[i]->copy = std::make_shared<const runtime::Array>(std::move(copies[i]));
+        needs[i]->writes_of_others = others;
+    }
     ++kept_.copies;
     kept_.bytes += end - begin;
     kept_.peak_bytes = std::max(kept_.peak_bytes, kept_.bytes);
@@ -247,13 +253,21 @@ void TapeMemory::write(const Variable& to, bool counts) {
         if (same == need)
             keep({&*need, 1});
         else
-            (*need)->copy = (*same)->copy;
+            (*need)->copy = (*same)->copy, (*need)->writes_of_others = (*same)->writes_of_others;
     }
     if (!taken.empty() && memory.kept_shape.empty()) memory.kept_shape = runtime::shape_text(to.array.shape());
 }
 
+std::uint64_t TapeMemory::writes_of_others(const Variable& of) const {
+    const runtime::Buffer* const buffer = of.array.buffer.get();
+    if (!buffer) return 0;
+    const Memory* const known = memories_.find(buffer);
+    return buffer->version - (known ? known->writes : 0);
+}
+
 void TapeMemory::count(Memory& memory) {
     counted_.emplace_back(&memory, memory.expected);
+    ++memory.writes;
     const std::uint64_t version = memory.buffer->version, before = memory.expected.value_or(version);
     // Written by something else since, or, where more are expected, by this entry before: an entry may write a memory
     // through several arguments.
@@ -278,7 +292,8 @@ void TapeMemory::forget_entry() {
         Memory* const known = memories_.find(need->buffer);
         if (known) known->waiting.erase_if([&](const NeedPtr& one) { return one.get() == need; });
     }
-    for (auto one = counted_.rbegin(); one != counted_.rend(); ++one) one->first->expected = one->second;
+    for (auto one = counted_.rbegin(); one != counted_.rend(); ++one)
+        one->first->expected = one->second, --one->first->writes;
     begin_entry();
 }
 

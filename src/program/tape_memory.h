@@ -32,6 +32,7 @@ struct Need {
     runtime::Buffer* buffer;  // null where the array has no elements
     const std::byte *begin, *end;
     std::shared_ptr<const runtime::Array> copy;  // of the contents that the entry saw; null while the array has them
+    std::uint64_t writes_of_others = 0;          // TapeMemory::writes_of_others() when the copy was made
     // Those of one entry that are copied as one, because they show parts of the same memory: what the kernel stores
     // through one argument it may read through another, and so does its adjoint. Null where it is alone.
     std::shared_ptr<std::vector<Need*>> together;
@@ -73,6 +74,9 @@ public:
     void write(const Variable& to, bool counts = false);
     // Counts a write to each memory that these lie in, once.
     void count_writes(std::span<const Variable* const> to);
+    // How often its memory was written by what is not on the tape. Differences count: where there is none, the array
+    // has the contents that the tape knows of.
+    std::uint64_t writes_of_others(const Variable& of) const;
     // The entry, which is still there, has failed: it needs nothing, and has not counted its writes.
     void forget_entry();
 
@@ -96,7 +100,8 @@ private:
         runtime::BufferPtr buffer;
         WaitingNeeds waiting;
         std::ptrdiff_t longest = 0;
-        std::uint64_t entry = 0;  // the last one with a need here
+        std::uint64_t entry = 0;   // the last one with a need here
+        std::uint64_t writes = 0;  // by what is on the tape
         // Writes when the last recorded one is done; none before, and kUnknown where the two do not agree.
         std::optional<std::uint64_t> expected;
         std::string kept_shape;  // of an array of which contents were kept; empty where none were

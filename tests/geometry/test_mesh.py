@@ -225,7 +225,7 @@ def test_closest_points_are_those_of_brute_force(seed, kind, scale, offset):
             np.testing.assert_array_equal(out[clear, column], side[clear])
 
 
-@pytest.mark.seed("S-MSH-005", "S-MSH-006", "P-81", "P-82")
+@pytest.mark.seed("S-MSH-005", "S-MSH-006", "S-BLT-005", "P-81", "P-82")
 def test_a_ray_with_six_outputs():
     @wp.kernel(module="unique")
     def draw(
@@ -343,6 +343,31 @@ def test_members_of_a_mesh():
     np.testing.assert_allclose(out.numpy()[:4], [6, 0, 3, 1])
 
 
+@pytest.mark.seed("D-25")
+def test_three_arguments_and_more_options_make_the_same_mesh():
+    points, faces = sphere()
+    p, i = wp.array(points, dtype=wp.vec3), wp.array(faces.reshape(-1), dtype=int)
+    velocities = wp.array(points * 2.0, dtype=wp.vec3)
+    newer = wp.Mesh(
+        points=p,
+        indices=i,
+        velocities=velocities,
+        support_winding_number=True,
+        bvh_constructor="lbvh",
+        bvh_leaf_size=2,
+        groups=wp.zeros(len(faces), dtype=int),
+    )
+    place = wp.array(np.random.default_rng(0).standard_normal((50, 3)), dtype=wp.vec3)
+    found = []
+    for mesh in (wp.Mesh(p, i, velocities), newer):
+        assert mesh.velocities is velocities
+        face, out = wp.zeros(50, dtype=int), wp.zeros((50, 6))
+        wp.launch(nearest, dim=50, inputs=[mesh.id, place, 100.0, face, out])
+        found.append(out.numpy()[:, [0, 1, 3, 4, 5]])  # the first has no winding numbers
+    np.testing.assert_allclose(*found, rtol=1e-5)
+    assert (found[0][:, 0] > 0).all()
+
+
 @pytest.mark.seed("S-MSH-002")
 @pytest.mark.parametrize(
     "arguments, words",
@@ -441,6 +466,39 @@ def test_float64():
     np.testing.assert_allclose(out.numpy()[:, 1], t.min(axis=1), rtol=1e-11)
 
 
+@pytest.mark.parametrize("real, vec", [(wp.float32, wp.vec3), (wp.float64, wp.vec3d)])
+def test_the_closest_point_of_a_face_without_area_or_nearly(real, vec):
+    """Long ones, of coordinates that are no short numbers: rounding says that they have an area."""
+
+    @wp.kernel(module="unique")
+    def closest(meshes: wp.array(dtype=wp.uint64), p: wp.array(dtype=vec), out: wp.array(dtype=vec)):
+        i = wp.tid()
+        q = wp.mesh_query_point_no_sign(meshes[i], p[i], real(1e30))
+        out[i] = wp.mesh_eval_position(meshes[i], q.face, q.u, q.v)
+
+    rng = np.random.default_rng(5)
+    count, dtype = 400, np.float64 if real is wp.float64 else np.float32
+    scale = 10.0 ** rng.uniform(-6, 6, (count, 1, 1))
+    corners = rng.standard_normal((count, 3, 3)) * scale
+    corners[::4, 2] = corners[::4, 1]
+    corners[1::4, 1] = corners[1::4, 0]
+    corners[2::4, 2] = (0.3 * corners + 0.7 * corners[:, [1, 2, 0]])[2::4, 0]
+    corners = corners.astype(dtype)
+    t = rng.uniform(-0.2, 1.2, (count, 1))
+    near = corners[:, 0] * (1 - t) + corners[:, 1] * t
+    p = (near + rng.standard_normal((count, 3)) * scale[:, 0] * 10.0 ** rng.uniform(-8, 0, (count, 1))).astype(dtype)
+    meshes = [make(c, np.array([[0, 1, 2]]), dtype=vec) for c in corners]
+    out = wp.zeros(count, dtype=vec)
+    ids = wp.array([mesh.id for mesh in meshes], dtype=wp.uint64)
+    wp.launch(closest, dim=count, inputs=[ids, wp.array(p, dtype=vec), out])
+    found = np.linalg.norm(out.numpy().astype(np.float64) - p, axis=1)
+    wide, place = corners.astype(np.float64), p.astype(np.float64)
+    expected = np.sqrt(closest_in_triangle(place, wide[:, 0], wide[:, 1], wide[:, 2]))
+    ulp = np.spacing(np.maximum(np.abs(corners).max(axis=(1, 2)), np.abs(p).max(axis=1)))
+    slack = 1e-5 * expected + 4 * ulp + (1e-15 * scale[:, 0, 0] if dtype == np.float64 else 0)
+    assert (found <= expected + slack).all()
+
+
 @wp.kernel
 def distances(
     mesh: wp.uint64,
@@ -492,20 +550,6 @@ def test_derivatives_against_differences(of):
     assert checked >= 5
     tape.zero()
     assert (arrays["points"].grad.numpy() == 0).all()
-
-
-def test_a_mesh_that_changes_before_the_tape_goes_back_is_an_error():
-    points, faces = sphere(6, 7)
-    p = wp.array(points, dtype=wp.vec3d, requires_grad=True)
-    mesh = wp.Mesh(p, wp.array(faces.reshape(-1), dtype=int))
-    place, direction = (wp.array(np.ones((3, 3)), dtype=wp.vec3d, requires_grad=True) for _ in range(2))
-    out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
-    for change in (mesh.refit, lambda: p.assign(points * 2.0)):
-        with wp.Tape() as tape:
-            wp.launch(distances, dim=3, inputs=[mesh.id, place, direction, out])
-        change()
-        with pytest.raises(RuntimeError, match="has changed since"):
-            tape.backward(out)
 
 
 def test_a_grid_that_is_built_again_keeps_its_gradient():
@@ -634,6 +678,68 @@ def test_faces_of_a_group_and_crossings():
     out = wp.zeros((2, 4), dtype=int)
     wp.launch(look, dim=2, inputs=[mesh.id, wp.array([5, 9], dtype=int), out])
     assert out.numpy().tolist() == [[0, 2, 4, 3], [1, 2, 4, 3]]
+
+
+def test_the_tree_of_a_mesh_as_a_bvh():
+    @wp.kernel(module="unique")
+    def overlaps(
+        mesh: wp.uint64, low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3), found: wp.array3d(dtype=int)
+    ):
+        i = wp.tid()
+        for face in wp.mesh_query_aabb(mesh, low[i], high[i]):
+            found[0, i, face] += 1
+        bvh = wp.mesh_get_bvh(mesh)
+        query = wp.bvh_query_aabb(bvh, low[i], high[i])
+        face = int(0)
+        while wp.bvh_query_next(query, face):
+            found[1, i, face] += 1
+        root = wp.bvh_get_group_root(bvh, 7)
+        if root == wp.mesh_get_group_root(mesh, 7):
+            for face in wp.bvh_query_aabb(bvh, low[i], high[i], root):
+                found[2, i, face] += 1
+
+    rng = np.random.default_rng(6)
+    points, faces = soup(rng, 200)
+    groups = rng.choice([3, 7], 200).astype(np.int32)
+    low = rng.standard_normal((40, 3)).astype(np.float32)
+    corners = wp.array(low, dtype=wp.vec3), wp.array(low + 0.5, dtype=wp.vec3)
+    mesh = make(points, faces, groups=wp.array(groups))
+    found = wp.zeros((3, 40, 200), dtype=int)
+    wp.launch(overlaps, dim=40, inputs=[mesh.id, *corners, found])
+    found = found.numpy()
+    assert found[0].sum() > 500
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0] * (groups == 7))
+    gone = mesh.id
+    del mesh
+    for number in (gone, 0):
+        found = wp.zeros((3, 40, 200), dtype=int)
+        wp.launch(overlaps, dim=40, inputs=[number, *corners, found])
+        assert not found.numpy().any()
+
+
+def test_a_limit_along_rays_says_nothing_of_boxes_and_spheres():
+    """As release 1.19 has it."""
+
+    @wp.kernel(module="unique")
+    def count(bvh: wp.uint64, limit: float, out: wp.array(dtype=int)):
+        i = int(0)
+        box = wp.bvh_query_aabb(bvh, wp.vec3(0.0, 0.0, 0.0), wp.vec3(10.0, 10.0, 10.0))
+        while wp.bvh_query_next(box, i, limit):
+            out[0] += 1
+        ball = wp.bvh_query_sphere(bvh, wp.vec3(0.0, 0.0, 0.0), 5.0)
+        while wp.bvh_query_next(ball, i, limit):
+            out[1] += 1
+        ray = wp.bvh_query_ray(bvh, wp.vec3(-1.0, 0.5, 0.5), wp.vec3(1.0, 0.0, 0.0))
+        while wp.bvh_query_next(ray, i, limit):
+            out[2] += 1
+
+    low = wp.array([[x, 0.0, 0.0] for x in range(10)], dtype=wp.vec3)
+    bvh = wp.Bvh(low, wp.array([[x + 1.0, 1.0, 1.0] for x in range(10)], dtype=wp.vec3))
+    for limit, along in ((-1.0, 0), (0.5, 0), (3.5, 3), (1e9, 10)):
+        out = wp.zeros(3, dtype=int)
+        wp.launch(count, dim=1, inputs=[bvh.id, limit, out])
+        assert out.numpy().tolist() == [10, 6, along]
 
 
 def test_boxes_near_a_ray():

@@ -291,6 +291,89 @@ def test_second_derivatives_of_a_gradient():
         np.testing.assert_allclose(p.grad.numpy()[:, axis], (expected[0] - expected[1]) / (2 * h), atol=1e-7)
 
 
+# ---- cubic ----
+
+
+def catmull_rom(t):
+    """The weights of the neighbours at -1, 0, 1, 2, and their derivatives, by the matrix of the textbook."""
+    matrix = np.array([[0, -1, 2, -1], [2, 0, -5, 3], [0, 1, 4, -3], [0, 0, -1, 1]]) / 2.0
+    powers = np.stack([np.ones_like(t), t, t**2, t**3])
+    slopes = np.stack([np.zeros_like(t), np.ones_like(t), 2 * t, 3 * t**2])
+    return matrix @ powers, matrix @ slopes
+
+
+def tricubic(values, background, places):
+    """As trilinear()."""
+    low = np.floor(places).astype(np.int64)
+    weights, slopes = zip(*(catmull_rom(places[:, axis] - low[:, axis]) for axis in range(3)), strict=True)
+    value, gradient = 0.0, [0.0, 0.0, 0.0]
+    for corner in np.ndindex(4, 4, 4):
+        v = lattice(values, background, low + np.array(corner) - 1).astype(np.float64)
+        shape = (-1,) + (1,) * (v.ndim - 1)
+        factors = [weights[axis][corner[axis]] for axis in range(3)]
+        value = value + v * np.prod(factors, axis=0).reshape(shape)
+        for axis in range(3):
+            turned = [slopes[axis][corner[axis]] if n == axis else factors[n] for n in range(3)]
+            gradient[axis] = gradient[axis] + v * np.prod(turned, axis=0).reshape(shape)
+    return value, np.stack(gradient, axis=-1)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_cubic_samples_of_each_smooth_type_and_their_gradients(name):
+    dtype, slope_type, background = TYPES[name]
+    number = np.float64 if "64" in name or name.endswith("d") else np.float32
+    components = np.size(background) if np.ndim(background) else None
+    values = dense((12, 11, 10) if components is None else (12, 11, 10, components), dtype=number)
+    volume = wp.Volume.load_from_numpy(values, bg_value=dtype(background) if components is None else dtype(*background))
+
+    @wp.kernel(module="unique")
+    def sample(
+        id: wp.uint64, at: wp.array(dtype=wp.vec3d), value: wp.array(dtype=dtype), slope: wp.array(dtype=slope_type)
+    ):
+        i = wp.tid()
+        g = slope_type()
+        value[i] = wp.volume_sample_grad(id, at[i], wp.Volume.CUBIC, g, dtype=dtype)
+        slope[i] = g
+
+    at = places(600, 14)
+    at[:50] = np.round(at[:50])  # at the voxels it has their values
+    value, slope = wp.zeros(600, dtype=dtype), wp.zeros(600, dtype=slope_type)
+    wp.launch(sample, dim=600, inputs=[volume.id, wp.array(at, dtype=wp.vec3d)], outputs=[value, slope])
+    outside = np.array(background, dtype=number)
+    expected, slopes = tricubic(values, outside, at)
+    tolerance = {"rtol": 1e-11, "atol": 1e-11} if number == np.float64 else {"rtol": 1e-4, "atol": 1e-5}
+    np.testing.assert_allclose(value.numpy(), expected, **tolerance)
+    np.testing.assert_allclose(slope.numpy(), slopes, **tolerance)
+    np.testing.assert_allclose(value.numpy()[:50], lattice(values, outside, at[:50].astype(int)), **tolerance)
+
+
+def test_gradients_of_cubic_samples_by_the_place_and_by_values_beside_the_grid():
+    volume, data, _, at = index_case(wp.float64)
+    n = len(at)
+    p = wp.array(at, dtype=wp.vec3d, requires_grad=True)
+    d = wp.array(data, dtype=wp.float64, requires_grad=True)
+    out = wp.zeros(n, dtype=wp.float64, requires_grad=True)
+    weights = np.random.default_rng(5).standard_normal(n)
+    with wp.Tape() as tape:
+        wp.launch(sample_index, dim=n, inputs=[volume.id, p, d, wp.Volume.CUBIC], outputs=[out])
+    tape.backward(grads={out: wp.array(weights, dtype=wp.float64)})
+
+    def samples(x, values):
+        y = wp.zeros(n, dtype=wp.float64)
+        inputs = [volume.id, wp.array(x, dtype=wp.vec3d), wp.array(values, dtype=wp.float64), wp.Volume.CUBIC]
+        wp.launch(sample_index, dim=n, inputs=inputs, outputs=[y])
+        return y.numpy()
+
+    h = 1e-5  # the derivative is continuous: no place is left out
+    differences = [(samples(at + h * step, data) - samples(at - h * step, data)) / (2 * h) for step in np.eye(3)]
+    np.testing.assert_allclose(p.grad.numpy(), weights[:, None] * np.stack(differences, -1), atol=2e-4)
+    zero = samples(at, np.zeros_like(data))
+    for voxel in range(0, len(data), 41):
+        unit = np.zeros_like(data)
+        unit[voxel] = 1.0
+        np.testing.assert_allclose(d.grad.numpy()[voxel], weights @ (samples(at, unit) - zero), atol=1e-10)
+
+
 # ---- index grids ----
 
 
@@ -512,26 +595,3 @@ def test_types_that_volumes_do_not_have_are_refused():
 
     with pytest.raises(wp.CompileError, match="argument 'grad' is vec3d, expected vec3f"):
         wp.launch(wrong_slope, dim=1, inputs=[wp.uint64(0), wp.zeros(1, dtype=float)])
-
-
-def test_a_store_before_the_tape_goes_back_is_an_error():
-    @wp.kernel(module="unique")
-    def sample(volume: wp.uint64, place: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
-        out[0] = wp.volume_sample_f(volume, place[0], wp.Volume.LINEAR)
-
-    @wp.kernel(module="unique")
-    def store(volume: wp.uint64, value: float):
-        i, j, k = wp.tid()
-        wp.volume_store_f(volume, i, j, k, value * float(i))
-
-    volume = wp.Volume.allocate([0, 0, 0], [7, 7, 7], 1.0, 0.0)
-    wp.launch(store, dim=(8, 8, 8), inputs=[volume.id, 2.0])
-    place = wp.array([[2.5, 3.0, 3.0]], dtype=wp.vec3, requires_grad=True)
-    out = wp.zeros(1, requires_grad=True)
-    with wp.Tape() as tape:
-        wp.launch(sample, dim=1, inputs=[volume.id, place, out])
-    tape.backward(out)
-    assert out.numpy()[0] == 5.0 and place.grad.numpy()[0].tolist() == [2.0, 0.0, 0.0]
-    wp.launch(store, dim=(8, 8, 8), inputs=[volume.id, 3.0])
-    with pytest.raises(RuntimeError, match="stored into volumes"):
-        tape.backward(out)

@@ -264,6 +264,27 @@ def test_arguments_that_make_no_volume_are_refused():
 # ---- rebuilding ----
 
 
+@pytest.mark.seed("D-27")
+def test_volumes_are_read_from_files_and_written_to(tmp_path):
+    @wp.kernel
+    def store(id: wp.uint64):
+        i, j, k = wp.tid()
+        wp.volume_store_f(id, i, j, k, float(100 * i + 10 * j + k))
+
+    given = dense((8, 8, 8))
+    wp.Volume.load_from_numpy(given).save_to_nvdb(tmp_path / "given.nvdb")
+    with open(tmp_path / "given.nvdb", "rb") as file:
+        read = wp.Volume.load_from_nvdb(file)
+    np.testing.assert_array_equal(values_of(read, (8, 8, 8)), given)
+    made = wp.Volume.allocate_by_tiles(points([[0, 0, 0]]), 1.0, rebuildable=True)
+    for volume in (read, made):
+        wp.launch(store, dim=(8, 8, 8), inputs=[volume.id])
+        expected = np.add.outer(np.add.outer(np.arange(8) * 100, np.arange(8) * 10), np.arange(8))
+        np.testing.assert_array_equal(values_of(volume, (8, 8, 8)), expected)
+    made.rebuild(points([[8, 0, 0]]))
+    assert not values_of(made, (8, 8, 8)).any() and made.get_tiles().numpy().tolist() == [[8, 0, 0]]
+
+
 @pytest.mark.parametrize("kind", ["tiles", "voxels"])
 def test_a_volume_is_rebuilt_in_place(kind):
     allocate = wp.Volume.allocate_by_tiles if kind == "tiles" else wp.Volume.allocate_by_voxels

@@ -115,7 +115,19 @@ class _TangentTape(Tape):
             with_arrays(value, at_launch, tangent) if i in needed else tangent
             for i, (value, tangent) in enumerate(zip(given, tangents, strict=True))
         ]
-        _weft.run_jvp(launch.kernel, launch.dim, values, tangents, True, before, after, launch.returned, launch.device)
+        _weft.run_jvp(
+            launch.kernel,
+            launch.dim,
+            values,
+            tangents,
+            True,
+            before,
+            after,
+            launch.returned,
+            launch.device,
+            launch,
+            self,
+        )
 
     def _reverse_operation(self, operation: RecordedOperation) -> None:
         tangents = {name: self._tangent_arrays.of_array(read) for name, read in operation.reads.items()}

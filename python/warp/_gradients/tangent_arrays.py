@@ -35,6 +35,9 @@ class _Memories:
         self._zeros = zeros
         self._made: dict[int, tuple[array, array]] = {}  # by buffer: an array in it, which holds it, and the other one
 
+    def has(self, of: array) -> bool:
+        return _weft.memory_of(of)[0] in self._made
+
     def view(self, of: array) -> array:
         buffer, *_ = _weft.memory_of(of)
         if buffer not in self._made:
@@ -95,6 +98,10 @@ class TangentArrays:
     def of(self, value: Any) -> Any:
         return with_arrays(value, self.of_array, None)
 
+    def takes_part(self, one: array) -> bool:
+        """Whether its memory has tangents."""
+        return one.grad is not None and has_tangent(one) and self._memories.has(one)
+
 
 class Forward:
     """Runs in forward mode what a tape sees: what it writes has its tangent written to its tangent array."""
@@ -104,12 +111,24 @@ class Forward:
 
     def launch(self, kernel: Any, dim: Any, values: list, returned: list[array], device: Any) -> bool:
         """False where nothing moves, and the launch is left to the caller."""
+        self._check_meshes(kernel, values, device)
         tangents = [self.tangent_arrays.of(value) for value in values]
         if all(tangent is None for tangent in tangents):
             return False
         nothing = [None] * len(values)
         _weft.run_jvp(kernel, dim, values, tangents, False, nothing, nothing, returned, device)
         return True
+
+    def _check_meshes(self, kernel: Any, values: list, device: Any) -> None:
+        """Forward mode takes meshes for constant."""
+        for one in _weft.arrays_of_objects(kernel, values, device):
+            if self.tangent_arrays.takes_part(one):
+                raise usage_error(
+                    f"{self._api}: kernel {kernel.__name__!r} looks into a mesh, one of whose arrays takes part in "
+                    "what is differentiated, and there are no tangents of meshes. help: pass the points as an "
+                    "argument and compute with these, or use a tape and differences of its gradients",
+                    RuntimeError,
+                )
 
     def write(self, to: array, source: array | None) -> None:
         tangent = self.tangent_arrays.of_array(to)

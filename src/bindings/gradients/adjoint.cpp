@@ -5,19 +5,24 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "bindings/arrays/array.h"
 #include "bindings/arrays/array_object.h"
+#include "bindings/gradients/recorded_launch.h"
 #include "bindings/gradients/recording.h"
+#include "bindings/gradients/tape.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/packed.h"
 #include "bindings/kernels/running.h"
 #include "bindings/python/device.h"
+#include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
+#include "program/found_objects.h"
 #include "program/launch.h"
 #include "program/settings.h"
 #include "support/error.h"
@@ -26,6 +31,7 @@ namespace weft::bindings {
 namespace {
 
 using transform::Gradient;
+namespace spatial = runtime::spatial;
 
 void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list gradients,
                  nb::handle device_object) {
@@ -61,9 +67,45 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
     return what;
 }
 
+// The arrays of meshes that the kernel may look into with these arguments; all others that ids lead to have none.
+std::unique_ptr<program::FoundObjects> found_objects(Packed& packed) {
+    program::Kernel& core = packed.kernel.core();
+    const program::KernelFacts& facts = core.facts(core.configured());
+    if (!program::FoundObjects::finds_any(facts)) return nullptr;
+    std::vector<const program::Variable*> arrays;
+    for (const program::ArrayPlace& place : core.arrays()) {
+        const PyArray* const array =
+            place.is_parameter ? array_pointer(packed.values[static_cast<std::size_t>(place.parameter)]) : nullptr;
+        arrays.push_back(array);
+    }
+    return std::make_unique<program::FoundObjects>(core, facts, packed.block.data(), arrays, [](std::uint64_t id) {
+        const std::vector<program::Variable*> all = arrays_of_mesh(id);
+        return std::vector<const program::Variable*>(all.begin(), all.end());
+    });
+}
+
+nb::list arrays_of_objects(nb::handle kernel, nb::list values, nb::handle device) {
+    Packed packed(kernel, values, device, "jvp()");
+    nb::list arrays;
+    if (const auto found = found_objects(packed))
+        found->for_each_array([&](const program::Variable& one) { arrays.append(object_of(one)); });
+    return arrays;
+}
+
+// What an adjoint with tangents finds by ids: as `entry`, a launch on `tape`, found it; or as it is now, where that is
+// None. It leaves the gradients of meshes alone.
+spatial::FormerObjectsPtr former_objects(Packed& packed, nb::handle entry, nb::handle tape) {
+    if (!entry.is_none())
+        return nb::cast<const PyRecordedLaunch&>(entry).former_objects(nb::cast<PyTape&>(tape).tape.memory(), false);
+    const std::unique_ptr<program::FoundObjects> found = found_objects(packed);
+    if (!found) return nullptr;
+    found->keep(packed.device);
+    return found->former({}, /*reads=*/false, /*with_gradients=*/false);
+}
+
 // The other lists are as bind_adjoint() tells; a kernel that is no adjoint fills `returned`.
 void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
-             nb::list after, nb::list returned, nb::handle device) {
+             nb::list after, nb::list returned, nb::handle device, nb::handle entry, nb::handle tape) {
     Packed packed(kernel, values, device, "jvp()");
     program::DerivedLaunch what = with_tangents(packed, tangents, of_adjoint);
     const std::vector<std::byte> block_before = packed.with_copies(before), block_after = packed.with_copies(after);
@@ -76,7 +118,9 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     what.tangents = moving.data();
     what.returned = kept;
     if (of_adjoint) {  // on copies, which hvp() makes
+        const spatial::Finding finding(former_objects(packed, entry, tape));
         program::launch_derived(packed.kernel.core(), what);
+        if (!entry.is_none()) nb::cast<const PyRecordedLaunch&>(entry).check_found(spatial::Finding::current());
         return;
     }
     std::vector<PyObject*> moved;
@@ -116,9 +160,13 @@ void bind_adjoint(nb::module_& m) {
     m.def(
         "run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
         nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("returned"), nb::arg("device").none(),
+        nb::arg("entry") = nb::none(), nb::arg("tape") = nb::none(),
         "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. `before` and `after` are "
         "arrays to be read in place of the values (None: the value itself) where contents from before or after the "
-        "launch are needed, `returned` what its atomics returned; all laid out as the values.");
+        "launch are needed, `returned` what its atomics returned; all laid out as the values. `entry` is the launch on "
+        "`tape` that an adjoint belongs to, and finds what that found by ids.");
+    m.def("arrays_of_objects", &arrays_of_objects, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
+          "The arrays of the meshes that a launch may look into.");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
           nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
     m.def(

@@ -92,7 +92,7 @@ program::TapeEntry::Group PyRecordedLaunch::arrays_of_object(std::uint64_t id) {
     Group arrays;
     for (const program::Variable* array : arrays_of_mesh(id)) {
         arrays.push_back(array);
-        rest().nested.push_back(object_of(*array));
+        if (array) rest().nested.push_back(object_of(*array));
     }
     return arrays;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,25 +52,38 @@ std::optional<runtime::Array> optional_array(nb::handle object, const char* api,
     return array_argument(object.ptr(), api, name).array;
 }
 
-// What tapes have to know: that the points, or the tree, are not those that a launch saw.
 class MeshObject : public spatial::Object {
 public:
     MeshObject(const runtime::Array& points, const runtime::Array& indices,
                const std::optional<runtime::Array>& velocities, const spatial::MeshOptions& options,
                const std::optional<runtime::Array>& groups)
         : mesh(points, indices, velocities, options, groups) {}
+    MeshObject(const MeshObject& of) : mesh(of.mesh) {}
 
-    std::uint64_t version() const override {
-        std::uint64_t sum = changes;
-        for (const runtime::Array* array : {&mesh.points(), &mesh.indices()})
-            if (array->buffer) sum += array->buffer->version;
-        if (mesh.velocities() && mesh.velocities()->buffer) sum += mesh.velocities()->buffer->version;
-        return sum;
+    const void* descriptor() const { return mesh.descriptor(); }
+    std::shared_ptr<const void> descriptor_with(std::span<const ArrayView> arrays) const override {
+        return mesh.descriptor_with(arrays[0], arrays[1], arrays[2]);
     }
 
     spatial::Mesh mesh;
-    std::uint64_t changes = 0;
 };
+
+// Changes the tree of an object: in place where no tape has it, else in a copy that has the id from then on.
+template <typename Python, typename Change>
+void change_tree(Python& self, const Change& change) {
+    auto object = self.object;
+    {
+        const nb::gil_scoped_release without;
+        if (!spatial::is_kept(self.id)) {
+            spatial::count_change();
+            return change(*object);
+        }
+        object = std::make_shared<typename decltype(object)::element_type>(*object);
+        change(*object);
+    }
+    spatial::replace(self.id, {object->descriptor(), object});
+    self.object = std::move(object);
+}
 
 struct PyMesh {
     std::shared_ptr<MeshObject> object;
@@ -112,27 +126,24 @@ void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::obj
         const nb::gil_scoped_release without;
         object = std::make_shared<MeshObject>(p, i, v, options, g);
     }
-    const std::uint64_t id = spatial::publish(ObjectKind::mesh, {object->mesh.descriptor(), object});
+    const std::uint64_t id = spatial::publish(ObjectKind::mesh, {object->descriptor(), object});
     new (self) PyMesh{std::move(object), id, points, indices, velocities, groups, winding};
     meshes()[id] = self;
 }
 
 void refit(PyMesh& self) {
-    ++self.object->changes;
-    const nb::gil_scoped_release without;
-    self.object->mesh.refit();
+    change_tree(self, [](MeshObject& object) { object.mesh.refit(); });
 }
 
 void set_points(PyMesh& self, nb::object points) {
     const runtime::Array& p = array_argument(points.ptr(), "Mesh.points", "points").array;
-    ++self.object->changes;
-    self.object->mesh.set_points(p);
+    change_tree(self, [&](MeshObject& object) { object.mesh.set_points(p); });
     self.points = std::move(points);
 }
 
 void set_velocities(PyMesh& self, nb::object velocities) {
     const std::optional<runtime::Array> v = optional_array(velocities, "Mesh.velocities", "velocities");
-    ++self.object->changes;
+    spatial::count_change();
     self.object->mesh.set_velocities(v);
     self.velocities = std::move(velocities);
 }
@@ -163,10 +174,11 @@ struct BvhObject : spatial::Object {
     BvhObject(const runtime::Array& lowers, const runtime::Array& uppers, const spatial::TreeOptions& options,
               const std::optional<runtime::Array>& groups)
         : bvh(lowers, uppers, options, groups) {}
-    std::uint64_t version() const override { return changes; }
+    BvhObject(const BvhObject& of) : bvh(of.bvh) {}
+
+    const void* descriptor() const { return bvh.descriptor(); }
 
     spatial::Bvh bvh;
-    std::uint64_t changes = 0;
 };
 
 struct PyBvh {
@@ -190,14 +202,12 @@ void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optio
         const nb::gil_scoped_release without;
         object = std::make_shared<BvhObject>(l, u, options, g);
     }
-    const std::uint64_t id = spatial::publish(ObjectKind::bvh, {object->bvh.descriptor(), object});
+    const std::uint64_t id = spatial::publish(ObjectKind::bvh, {object->descriptor(), object});
     new (self) PyBvh{std::move(object), id, lowers, uppers, groups, options};
 }
 
 void refit_bvh(PyBvh& self) {
-    ++self.object->changes;
-    const nb::gil_scoped_release without;
-    self.object->bvh.refit();
+    change_tree(self, [](BvhObject& object) { object.bvh.refit(); });
 }
 
 // A new tree under the same id: launches that run keep the former one.
@@ -210,7 +220,7 @@ void rebuild(PyBvh& self, std::optional<std::string> constructor) {
         const nb::gil_scoped_release without;
         object = std::make_shared<BvhObject>(lowers, uppers, self.options, groups);
     }
-    spatial::replace(self.id, {object->bvh.descriptor(), object});
+    spatial::replace(self.id, {object->descriptor(), object});
     self.object = std::move(object);
 }
 
@@ -244,7 +254,7 @@ constexpr const char* kMeshDoc =
     "Errors: TypeError and ValueError where the arrays do not fit each other; an index of no point is named.\n\n"
     "Gradient: what queries give has derivatives towards the query and, where points have requires_grad, towards "
     "them;\n"
-    "which face it is and on which side counts as constant. A mesh must stay as it is until a tape has gone back.";
+    "which face it is and on which side counts as constant. A tape keeps the mesh as each of its launches saw it.";
 
 constexpr const char* kBvhDoc =
     "Boxes, for queries by kernels: which of them meet a box, a ray, a sphere (wp.bvh_query_aabb() and the like).\n\n"
@@ -265,9 +275,8 @@ std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id) {
     if (found == meshes().end()) return {};
     PyMesh& mesh = *found->second;
     mesh.current_id();
-    std::vector<program::Variable*> arrays{&value_of(mesh.points.ptr())};
-    if (!mesh.velocities.is_none()) arrays.push_back(&value_of(mesh.velocities.ptr()));
-    return arrays;
+    const auto variable = [](const nb::object& of) { return of.is_none() ? nullptr : &value_of(of.ptr()); };
+    return {variable(mesh.points), variable(mesh.velocities), variable(mesh.indices)};
 }
 
 void bind_mesh(nb::module_& m) {

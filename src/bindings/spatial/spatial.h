@@ -15,8 +15,8 @@ namespace nb = nanobind;
 void bind_hash_grid(nb::module_& m);
 void bind_mesh(nb::module_& m);
 
-// The arrays of the mesh with this id that may have gradients, shown to kernels with those that they have now; none
-// where there is no such mesh. For callers with the GIL.
+// Points, velocities (null where there are none) and indices of the mesh with this id, shown to kernels with the
+// gradients that they have now; empty where there is no such mesh. For callers with the GIL.
 std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id);
 void bind_volume(nb::module_& m);
 

@@ -68,6 +68,7 @@ std::vector<std::int32_t> read_groups(const std::optional<Array>& groups, std::i
     return numbers;
 }
 
-devlib::ArrayFields fields_of(const Array& array) { return std::bit_cast<devlib::ArrayFields>(array.view); }
+devlib::ArrayFields fields_of(const ArrayView& view) { return std::bit_cast<devlib::ArrayFields>(view); }
+devlib::ArrayFields fields_of(const Array& array) { return fields_of(array.view); }
 
 }  // namespace weft::runtime::spatial

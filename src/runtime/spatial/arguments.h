@@ -30,5 +30,6 @@ Points<T> points_of(const Array& array) {
     return {static_cast<const std::byte*>(array.view.data), array.view.strides[0]};
 }
 devlib::ArrayFields fields_of(const Array& array);
+devlib::ArrayFields fields_of(const ArrayView& view);
 
 }  // namespace weft::runtime::spatial

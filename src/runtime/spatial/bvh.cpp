@@ -9,6 +9,7 @@ struct Bvh::Contents {
     virtual ~Contents() = default;
     virtual void refit(const Array& lowers, const Array& uppers) = 0;
     virtual const void* descriptor() const = 0;
+    virtual std::shared_ptr<Contents> copy() const = 0;
 };
 
 template <typename T>
@@ -24,6 +25,8 @@ struct Bvh::ContentsOf final : Bvh::Contents {
         described.scalar_bytes = sizeof(T);
         described.tree = tree.tree();
     }
+    ContentsOf(const ContentsOf& of) : tree(of.tree), described(of.described) { described.tree = tree.tree(); }
+    std::shared_ptr<Contents> copy() const override { return std::make_shared<ContentsOf>(*this); }
     void refit(const Array& lowers, const Array& uppers) override {
         tree.refit(points_of<T>(lowers), points_of<T>(uppers));
         described.tree = tree.tree();
@@ -37,6 +40,9 @@ Bvh::Bvh(const Array& lowers, const Array& uppers, const TreeOptions& options, c
     require_like(uppers, "uppers", lowers, "lowers", "Bvh()");
     contents_ = make(options);
 }
+
+Bvh::Bvh(const Bvh& of)
+    : lowers_(of.lowers_), uppers_(of.uppers_), groups_(of.groups_), contents_(of.contents_->copy()) {}
 
 Bvh::~Bvh() = default;
 

@@ -17,7 +17,8 @@ public:
     // they do not fit each other.
     Bvh(const Array& lowers, const Array& uppers, const TreeOptions& options, const std::optional<Array>& groups);
     ~Bvh();
-    Bvh(const Bvh&) = delete;
+    // The same boxes, with a tree in memory of its own.
+    Bvh(const Bvh& of);
     Bvh& operator=(const Bvh&) = delete;
 
     // To the boxes as they are now: with the same tree, or with a new one. What was behind descriptor() before a

@@ -1,5 +1,6 @@
 #include "runtime/spatial/handles.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -7,11 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include "devlib/spatial/layout.h"
 #include "support/error.h"
+#include "types/tree_of_mesh.h"
 
 namespace weft::runtime::spatial {
 
 namespace {
+
+// How many launches find former objects: where none does, kernels need not look whether theirs does.
+std::atomic<int> finding_count{0};
+constinit thread_local const FormerObjectsPtr* finding = nullptr;
+constinit thread_local const FormerObjects* found_here = nullptr;
 
 constexpr std::size_t kSlots = std::size_t{1} << 20;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
@@ -62,7 +70,7 @@ std::vector<Retired>& retired() {
     return list;
 }
 std::atomic<bool> any_retired{false};
-std::atomic<std::uint64_t> change_count{0}, write_count{0};
+std::atomic<std::uint64_t> change_count{0};
 
 // What nobody can be reading any more.
 std::vector<Retired> take_unread() {
@@ -146,51 +154,184 @@ void replace(std::uint64_t id, Contents contents) {
     retire(std::move(former));
 }
 
+void count_change() { ++change_count; }
+
+std::uint64_t changes() { return change_count; }
+
+std::vector<std::uint64_t> all_ids() {
+    std::vector<std::uint64_t> ids;
+    const std::lock_guard lock(owners().mutex);
+    for (std::size_t slot = 0; slot < owners().uses.size(); ++slot)
+        if (const std::uint64_t id = slots[slot].id; id != 0) ids.push_back(id);
+    return ids;
+}
+
 void withdraw(std::uint64_t id) {
     if (remove(id)) ++change_count;
 }
 
-Snapshot::Snapshot(std::uint64_t of) {
-    Contents now;
-    {
-        const std::lock_guard lock(owners().mutex);
-        if (of == 0 || slot_of(of) >= kSlots || slots[slot_of(of)].id != of) return;
-        now = {slots[slot_of(of)].descriptor, owners().uses[slot_of(of)].object};
-    }
-    object_ = now.object;
-    version_ = object_->version();
-    writes_ = write_count;
-    id_ = publish(static_cast<ObjectKind>(of >> 56), std::move(now));
+// ---- snapshots ----
+
+namespace {
+
+// Where there are no snapshots, nobody has to look for them.
+std::atomic<int> kept_count{0};
+
+}  // namespace
+
+struct Kept {
+    Kept(Contents of, std::uint64_t at) : contents(std::move(of)), version(at) { ++kept_count; }
+    ~Kept() { --kept_count; }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+    Contents contents;
+    std::uint64_t version;
+};
+
+namespace {
+
+// Null where the id finds nothing. For who has the lock.
+std::shared_ptr<const Object> object_of(std::uint64_t id) {
+    id &= ~kTreeOfMesh;
+    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
+    return owners().uses[slot_of(id)].object;
 }
 
-// Nobody but the tape knew it: for others nothing changes.
-Snapshot::~Snapshot() {
-    if (id_) remove(id_);
+}  // namespace
+
+// Snapshots of one object share one note until it changes: to take one costs no more than to find the object.
+Snapshot::Snapshot(std::uint64_t of) {
+    const std::lock_guard lock(owners().mutex);
+    std::shared_ptr<const Object> object = object_of(of);
+    if (!object) return;
+    kept_ = object->kept_.lock();
+    if (kept_ && kept_->version == object->version()) return;
+    const std::uint64_t version = object->version();
+    Object const& kept_of = *object;
+    kept_ = std::make_shared<Kept>(Contents{slots[slot_of(of)].descriptor, std::move(object)}, version);
+    kept_of.kept_ = kept_;
+}
+
+Contents Snapshot::contents() const {
+    const std::lock_guard lock(owners().mutex);
+    return kept_->contents;
 }
 
 bool Snapshot::is_current() const {
-    if (!object_) return true;
-    const bool may_be_written = id_ >> 56 == static_cast<std::uint64_t>(ObjectKind::volume);
-    return object_->version() == version_ && (!may_be_written || write_count == writes_);
+    const std::lock_guard lock(owners().mutex);
+    return kept_->contents.object->version() == kept_->version;
 }
 
-void count_write() { ++write_count; }
+bool is_kept(std::uint64_t id) {
+    if (kept_count == 0) return false;
+    const std::lock_guard lock(owners().mutex);
+    const std::shared_ptr<const Object> object = object_of(id);
+    return object && !object->kept_.expired();
+}
 
-std::uint64_t changes() { return change_count + write_count; }
+// The copy is made without the lock. Who takes a snapshot meanwhile sees what the writes that are to come may leave, as
+// does any launch that runs beside them.
+void keep_apart(std::uint64_t id) {
+    std::vector<std::pair<std::shared_ptr<const Object>, std::shared_ptr<Kept>>> all;
+    const auto add = [&](std::shared_ptr<const Object> object) {
+        std::shared_ptr<Kept> kept = object ? object->kept_.lock() : nullptr;
+        if (kept) all.emplace_back(std::move(object), std::move(kept));
+    };
+    ++change_count;
+    if (kept_count == 0) return;
+    {
+        const std::lock_guard lock(owners().mutex);
+        if (id != 0) {
+            add(object_of(id));
+        } else {
+            for (const Slot& slot : std::span(slots, owners().uses.size()))
+                if (slot.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) add(object_of(slot.id));
+        }
+    }
+    for (const auto& [object, kept] : all) {
+        if (object->version() != kept->version) continue;  // the snapshots are out of date
+        Contents copy = object->copy();
+        const std::lock_guard lock(owners().mutex);
+        if (kept->contents.object != object) continue;  // another thread was faster
+        kept->version = copy.object->version();
+        kept->contents = std::move(copy);
+        object->kept_.reset();
+    }
+}
+
+namespace {
+
+bool is_tree_of_mesh(std::uint64_t id, ObjectKind kind) { return kind == ObjectKind::bvh && (id & kTreeOfMesh) != 0; }
+
+// Fields before the tree stand at the same place in meshes of both precisions.
+const void* tree_of(const void* mesh) {
+    const void* const bvh = static_cast<const devlib::MeshDescriptor<float>*>(mesh)->bvh;
+    return bvh ? bvh : kEmpty;
+}
+
+}  // namespace
 
 bool is_object(std::uint64_t id, ObjectKind kind) {
+    if (is_tree_of_mesh(id, kind)) return is_object(id & ~kTreeOfMesh, ObjectKind::mesh);
     return id >> 56 == static_cast<std::uint64_t>(kind) && slot_of(id) < kSlots && slots[slot_of(id)].id == id;
 }
 
 // The id is read again: meanwhile the slot may have gone to another object, which has another id.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
+    if (is_tree_of_mesh(id, kind)) return tree_of(find_descriptor(id & ~kTreeOfMesh, ObjectKind::mesh));
     if (!is_object(id, kind)) return kEmpty;
     const void* found = slots[slot_of(id)].descriptor;
     return is_object(id, kind) ? found : kEmpty;
 }
 
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
-    return reinterpret_cast<std::uintptr_t>(find_descriptor(id, static_cast<ObjectKind>(kind)));
+    const auto of = static_cast<ObjectKind>(kind);
+    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && found_here;
+    return reinterpret_cast<std::uintptr_t>(is_former ? found_here->find(id, of) : find_descriptor(id, of));
+}
+
+// ---- former objects ----
+
+void FormerObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder) {
+    id &= ~kTreeOfMesh;
+    const auto at = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
+    entries_.insert(at, {id, descriptor, std::move(holder)});
+}
+
+const void* FormerObjects::find(std::uint64_t id, ObjectKind kind) const {
+    if (is_tree_of_mesh(id, kind)) return tree_of(find(id & ~kTreeOfMesh, ObjectKind::mesh));
+    const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
+    if (id >> 56 != static_cast<std::uint64_t>(kind)) return kEmpty;
+    if (found == entries_.end() || found->id != id) {
+        has_missed_ = true;
+        return kEmpty;
+    }
+    return found->descriptor ? found->descriptor : kEmpty;
+}
+
+Finding::Finding(FormerObjectsPtr objects) : objects_(std::move(objects)), outer_(finding) {
+    ++finding_count;
+    finding = &objects_;
+}
+
+Finding::~Finding() {
+    finding = outer_;
+    --finding_count;
+}
+
+const FormerObjectsPtr& Finding::current() {
+    static const FormerObjectsPtr none;
+    return finding ? *finding : none;
+}
+
+FindingHere::FindingHere(const FormerObjects& objects) : outer_(std::exchange(found_here, &objects)) {
+    ++finding_count;
+}
+
+FindingHere::~FindingHere() {
+    found_here = outer_;
+    --finding_count;
 }
 
 // The place is taken before anything is looked up, and whoever retires looks at the places after it has withdrawn: one

@@ -6,26 +6,43 @@
 // What kernels may still be reading is not freed: it goes when every launch has ended that began before.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "types/objects.h"
+#include "weft/array_view.h"
 
 namespace weft::runtime::spatial {
 
-// The descriptor and all that it leads to lie in one.
-class Object {
-public:
-    virtual ~Object() = default;
-    // Another number when launches see other things in it than before, as after a refit in place.
-    virtual std::uint64_t version() const { return 0; }
-};
+class Object;
+struct Kept;
 
 // What an id stands for at present.
 struct Contents {
     const void* descriptor = nullptr;
     std::shared_ptr<const Object> object;
+};
+
+// The descriptor and all that it leads to lie in one.
+class Object {
+public:
+    virtual ~Object() = default;
+    // Another number when somebody has written to it of whom nobody here is told.
+    virtual std::uint64_t version() const { return 0; }
+    // Its descriptor with other arrays in the first fields. Null for objects that have no arrays of the user's.
+    virtual std::shared_ptr<const void> descriptor_with(std::span<const ArrayView>) const { return nullptr; }
+    // One with the same contents in memory of its own, where launches write to objects of this kind.
+    virtual Contents copy() const { return {}; }
+
+private:
+    friend class Snapshot;
+    friend bool is_kept(std::uint64_t);
+    friend void keep_apart(std::uint64_t);
+    mutable std::weak_ptr<Kept> kept_;  // what snapshots of it share
 };
 
 // Gives an id to an object. Throws UsageError (category memory) where there are more than a million objects.
@@ -35,35 +52,38 @@ void replace(std::uint64_t id, Contents contents);
 // From now on the id finds nothing.
 void withdraw(std::uint64_t id);
 
-// An object as it is now, under an id of its own: a tape keeps it for the way back. Nothing where the id names none.
+// An object as it is now: a tape keeps it for the way back. Nothing where the id names none.
+//
+// Who changes an object asks whether it is kept: then he makes another one and calls replace(), or keep_apart().
 class Snapshot {
 public:
+    Snapshot() = default;
     explicit Snapshot(std::uint64_t of);
-    ~Snapshot();
-    Snapshot(Snapshot&& other) noexcept
-        : id_(std::exchange(other.id_, 0)),
-          object_(std::move(other.object_)),
-          version_(other.version_),
-          writes_(other.writes_) {}
-    Snapshot& operator=(Snapshot&&) = delete;
 
-    std::uint64_t id() const { return id_; }  // 0: nothing
+    bool is_empty() const { return !kept_; }
+    // What the object was then.
+    Contents contents() const;
+    // False where it is what it was no more: somebody has written to its memory past kernels and functions of its own.
     bool is_current() const;
 
 private:
-    std::uint64_t id_ = 0;
-    std::shared_ptr<const Object> object_;
-    std::uint64_t version_ = 0, writes_ = 0;
+    std::shared_ptr<Kept> kept_;
 };
-// A launch begins that writes into volumes. Which ones is not known: all count as changed.
-void count_write();
-// Counts what has happened to objects: that one was replaced or withdrawn.
+// Whether there are snapshots of what the id finds.
+bool is_kept(std::uint64_t id);
+// Snapshots of what the id finds get a copy of it: somebody is about to write to it in place. 0: of every volume.
+void keep_apart(std::uint64_t id);
+
+// Counts what has happened to objects: that one was replaced, withdrawn or changed in place.
 std::uint64_t changes();
+void count_change();
+// The ids of all objects that there are.
+std::vector<std::uint64_t> all_ids();
 
 // Never null.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind);
 bool is_object(std::uint64_t id, ObjectKind kind);
-// For compiled kernels: find_descriptor() with numbers.
+// For compiled kernels: find_descriptor() with numbers, or what FindingHere says.
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind);
 
 // While it lives, nothing is freed that an id finds when it begins or later: a launch that looks up objects.
@@ -76,6 +96,56 @@ public:
 
 private:
     std::size_t place_;
+};
+
+// What ids stand for to some launches, in place of what they stand for at present: the backward pass of a launch finds
+// what the launch found.
+class FormerObjects {
+public:
+    // `holder` keeps alive what the descriptor leads to; null: the id finds nothing.
+    void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
+    // Never null.
+    const void* find(std::uint64_t id, ObjectKind kind) const;
+    // Whether somebody has asked for an id that is not among them, and may be that of an object.
+    bool has_missed() const { return has_missed_; }
+
+private:
+    struct Entry {
+        std::uint64_t id;
+        const void* descriptor;
+        std::shared_ptr<const void> holder;
+    };
+    std::vector<Entry> entries_;  // by id
+    mutable std::atomic<bool> has_missed_{false};
+};
+using FormerObjectsPtr = std::shared_ptr<const FormerObjects>;
+
+// While it lives, launches that this thread makes find these; null: what there is at present.
+class Finding {
+public:
+    explicit Finding(FormerObjectsPtr objects);
+    ~Finding();
+    Finding(const Finding&) = delete;
+    Finding& operator=(const Finding&) = delete;
+
+    // Null where there is none.
+    static const FormerObjectsPtr& current();
+
+private:
+    FormerObjectsPtr objects_;
+    const FormerObjectsPtr* outer_;
+};
+
+// While it lives, kernels that run on this thread find these. A launch says so on each thread that takes part in it.
+class FindingHere {
+public:
+    explicit FindingHere(const FormerObjects& objects);
+    ~FindingHere();
+    FindingHere(const FindingHere&) = delete;
+    FindingHere& operator=(const FindingHere&) = delete;
+
+private:
+    const FormerObjects* outer_;
 };
 
 }  // namespace weft::runtime::spatial

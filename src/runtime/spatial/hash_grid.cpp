@@ -40,7 +40,8 @@ struct Grid {
     std::int64_t cells() const { return dims[0] * dims[1] * dims[2]; }
 };
 
-#if defined(__x86_64__)
+// The choice among clones is made before the thread sanitizer has started.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define WEFT_FOR_PROCESSORS __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
 #define WEFT_FOR_PROCESSORS
@@ -206,7 +207,8 @@ HashGrid::HashGrid(const std::int64_t (&dims)[3], Scalar scalar, Device& device)
                          std::string("points are of float16, float32 or float64, not of ") + info(scalar).python,
                          ErrorCategory::type);
     if (!device.is_cpu || !device.is_host_memory)
-        throw UsageError("HashGrid()", "grids are built on the CPU only, not on '" + device.alias + "'");
+        throw UsageError("HashGrid()", "grids are built in the host's memory only, not on '" + device.alias +
+                                           "'. help: device='cpu', with points.to('cpu')");
     auto empty = std::make_shared<const Grids>();
     id_ = publish(ObjectKind::hash_grid, {&empty->all, empty});
 }
@@ -236,8 +238,8 @@ void HashGrid::build(const Array& points, double width, const Array* groups) {
                          ErrorCategory::type);
     for (const Array* array : {&points, groups})
         if (array && array->device != &device_)
-            throw UsageError(kApi,
-                             "the grid is on '" + device_.alias + "' and an array on '" + array->device->alias + "'");
+            throw UsageError(kApi, "the grid is on '" + device_.alias + "' and an array on '" + array->device->alias +
+                                       "'. help: array.to('" + device_.alias + "')");
     device_.default_stream().synchronize();
 
     const Grid grid{{dims_[0], dims_[1], dims_[2]}, 1.0 / width};

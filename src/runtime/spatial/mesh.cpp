@@ -46,6 +46,9 @@ struct Mesh::Contents {
     virtual void set_arrays(const Array& points, const Array& indices, const std::optional<Array>& velocities) = 0;
     virtual const void* descriptor() const = 0;
     virtual const void* bvh_descriptor() const = 0;
+    virtual std::unique_ptr<Contents> copy() const = 0;
+    virtual std::shared_ptr<const void> descriptor_with(const ArrayView& points, const ArrayView& velocities,
+                                                        const ArrayView& indices) const = 0;
 };
 
 template <typename T>
@@ -59,6 +62,17 @@ struct Mesh::ContentsOf final : Mesh::Contents {
         : tree(points_of<T>(host_points), indices, options.tree, groups, options.support_winding_number) {
         described.scalar_bytes = described_tree.scalar_bytes = sizeof(T);
         described.tree = described_tree.tree = tree.tree();
+        described.bvh = &described_tree;
+    }
+    ContentsOf(const ContentsOf& of) : tree(of.tree), described(of.described), described_tree(of.described_tree) {
+        described.tree = described_tree.tree = tree.tree();
+    }
+    std::unique_ptr<Contents> copy() const override { return std::make_unique<ContentsOf>(*this); }
+    std::shared_ptr<const void> descriptor_with(const ArrayView& points, const ArrayView& velocities,
+                                                const ArrayView& indices) const override {
+        auto made = std::make_shared<devlib::MeshDescriptor<T>>(described);
+        made->points = fields_of(points), made->velocities = fields_of(velocities), made->indices = fields_of(indices);
+        return made;
     }
     void refit(const Array& host_points) override {
         tree.refit(points_of<T>(host_points));
@@ -93,6 +107,9 @@ Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>
     contents_->set_arrays(points_, indices_, velocities_);
 }
 
+Mesh::Mesh(const Mesh& of)
+    : points_(of.points_), indices_(of.indices_), velocities_(of.velocities_), contents_(of.contents_->copy()) {}
+
 Mesh::~Mesh() = default;
 
 void Mesh::refit() { contents_->refit(on_host(points_)); }
@@ -121,6 +138,10 @@ void Mesh::set_gradients(const Array& points, const Array* velocities) {
 }
 
 const void* Mesh::descriptor() const { return contents_->descriptor(); }
+std::shared_ptr<const void> Mesh::descriptor_with(const ArrayView& points, const ArrayView& velocities,
+                                                  const ArrayView& indices) const {
+    return contents_->descriptor_with(points, velocities, indices);
+}
 const void* Mesh::bvh_descriptor() const { return contents_->bvh_descriptor(); }
 
 }  // namespace weft::runtime::spatial

@@ -27,7 +27,8 @@ public:
     Mesh(const Array& points, const Array& indices, const std::optional<Array>& velocities, const MeshOptions& options,
          const std::optional<Array>& groups);
     ~Mesh();
-    Mesh(const Mesh&) = delete;
+    // The same mesh, with a tree in memory of its own.
+    Mesh(const Mesh& of);
     Mesh& operator=(const Mesh&) = delete;
 
     // To the points as they are now.
@@ -44,6 +45,9 @@ public:
     std::int64_t face_count() const { return indices_.size() / 3; }
     // A devlib::MeshDescriptor of float or double; and a devlib::BvhDescriptor of the same tree, without arrays.
     const void* descriptor() const;
+    // A copy of the former with other points, velocities and indices; a view without data stands for none.
+    std::shared_ptr<const void> descriptor_with(const ArrayView& points, const ArrayView& velocities,
+                                                const ArrayView& indices) const;
     const void* bvh_descriptor() const;
 
 private:

@@ -123,7 +123,24 @@ void TreeMemory<T, Block>::build(TreeBuffer<BuildItem<T>> items, const TreeOptio
     top_count_ = topology.top_count;
     groups_ = std::move(topology.groups);
     group_roots_ = std::move(topology.group_roots);
+    tree_.item_count = item_count;
+    show();
+}
 
+template <typename T, template <typename> typename Block>
+TreeMemory<T, Block>::TreeMemory(const TreeMemory& of)
+    : nodes_(of.nodes_.copy()),
+      blocks_(of.blocks_.copy()),
+      parts_(of.parts_),
+      top_count_(of.top_count_),
+      groups_(of.groups_),
+      group_roots_(of.group_roots_),
+      tree_(of.tree_) {
+    show();
+}
+
+template <typename T, template <typename> typename Block>
+void TreeMemory<T, Block>::show() {
     tree_.nodes = nodes_.data();
     if constexpr (std::is_same_v<Block<T>, devlib::BoxBlock<T>>)
         tree_.boxes = blocks_.data();
@@ -132,8 +149,7 @@ void TreeMemory<T, Block>::build(TreeBuffer<BuildItem<T>> items, const TreeOptio
     tree_.groups = groups_.data();
     tree_.group_roots = group_roots_.data();
     tree_.group_count = static_cast<std::int32_t>(groups_.size());
-    tree_.node_count = static_cast<std::int32_t>(node_count);
-    tree_.item_count = item_count;
+    tree_.node_count = static_cast<std::int32_t>(nodes_.size());
 }
 
 template <typename T, template <typename> typename Block>
@@ -207,6 +223,12 @@ TriangleTree<T>::TriangleTree(Points<T> points, std::span<const std::int32_t> in
                 }
     });
     refit(points);
+}
+
+template <typename T>
+TriangleTree<T>::TriangleTree(const TriangleTree& of)
+    : TreeMemory<T, devlib::TriangleBlock>(of), corners_(of.corners_.copy()), moments_(of.moments_.copy()) {
+    if (moments_.size() != 0) this->tree_.moments = moments_.data();
 }
 
 template <typename T>

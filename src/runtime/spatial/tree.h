@@ -37,12 +37,17 @@ public:
     std::int64_t size_bytes() const;
 
 protected:
+    TreeMemory() = default;
+    // The same tree in memory of its own.
+    TreeMemory(const TreeMemory& of);
+    TreeMemory& operator=(const TreeMemory&) = delete;
     void build(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
     // fill(block number, bounds, slot) writes a block and the box of it.
     template <typename Fill>
     void refit_with(const Fill& fill);
     // Called by refit_with() for each node, after those below it.
     virtual void sum_up(std::int32_t node) { static_cast<void>(node); }
+    void show();  // what is there, in tree_
     ~TreeMemory() = default;
 
     TreeBuffer<devlib::Node<T>> nodes_;
@@ -60,6 +65,7 @@ public:
     // moments too, but at the cost of looking at every triangle. Precondition: indices of points.
     TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
                  std::span<const std::int32_t> groups = {}, bool with_moments = false);
+    TriangleTree(const TriangleTree& of);
     void refit(Points<T> points);
 
 private:

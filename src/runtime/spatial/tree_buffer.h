@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "runtime/cpu/block_cache.h"
+#include "runtime/spatial/parallel.h"
 #include "support/error.h"
 
 namespace weft::runtime::spatial {
@@ -26,6 +28,17 @@ public:
     TreeBuffer& operator=(TreeBuffer&& other) noexcept {
         swap(other);
         return *this;
+    }
+
+    // One with the same contents.
+    TreeBuffer copy() const {
+        TreeBuffer made(count_);
+        constexpr std::int64_t kGrain = 1 << 20;
+        for_ranges(count_ * kBytes, kGrain, [&](std::int64_t begin, std::int64_t end) {
+            std::memcpy(reinterpret_cast<std::byte*>(made.data_) + begin,
+                        reinterpret_cast<const std::byte*>(data_) + begin, static_cast<std::size_t>(end - begin));
+        });
+        return made;
     }
 
     E* data() { return data_; }

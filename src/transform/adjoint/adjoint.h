@@ -53,7 +53,7 @@ std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointO
 struct Contents {
     bool before = false;  // the launch
     bool after = false;
-    bool within = false;  // before the launch, of arrays that lie in its elements, at any depth
+    bool within = false;  // before the launch, of arrays that lie in its elements, at any depth, and of objects
 };
 // By parameter.
 std::vector<Contents> contents_read(const ir::Function& adjoint);

@@ -237,6 +237,12 @@ void Reverser::reverse_extreme(const Operation& operation) {
     accumulate(value, taken[0]);
 }
 
+// Whether it is the descriptor of an object, and not one of the arrays that it leads to.
+static bool shows_descriptor(const Value* array) {
+    const Operation* made = ir::root_of(array)->definition;
+    return made && made->op == Op::array_at;
+}
+
 std::vector<Contents> contents_read(const ir::Function& adjoint) {
     const std::size_t own = adjoint.parameters().size() - adjoint.implicit_parameters.size();
     std::vector<Contents> read(own);
@@ -247,11 +253,28 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
         Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
         (implicit && implicit->kind == ir::ImplicitParameter::Kind::after ? of.after : of.before) = true;
     };
+    const auto mark_object = [&](const Operation& object) {
+        const std::set<std::size_t> named = ir::parameters_behind(adjoint, *object.operands[0]);
+        for (std::size_t i = 0; i < own; ++i)
+            if (named.empty() || named.contains(i)) read[i].within = true;
+    };
+    const auto mark_objects = [&] {
+        ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
+            if (operation.op == Op::object) mark_object(operation);
+        });
+    };
     const ir::Origins origins(adjoint);
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
+        // What functions of the library read of objects, and where these come from, they know themselves.
+        if (operation.op == Op::call_library && operation.library->reaches_memory()) mark_objects();
         if (operation.op != Op::load || ir::gradient_holding(operation.operands[0])) return;
         const Value* origin = ir::origin_of(operation.operands[0]);
         if (ir::is_parameter(adjoint, origin)) return mark(origin);
+        if (const Operation* object = object_behind(operation.operands[0])) {
+            if (!shows_descriptor(operation.operands[0])) mark_object(*object);
+            return;
+        }
+        mark_objects();
         // Where it was chosen at run time.
         origins.for_each(*origin, [&](std::size_t parameter) { mark(adjoint.parameters()[parameter]); });
         // What came out of memory may lead anywhere but to the parameters that are arrays.

@@ -27,8 +27,7 @@ std::uint64_t places_of(const GridDescription& grid) {
 
 }  // namespace
 
-VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, void* address, BufferPtr memory)
-    : memory_(std::move(memory)) {
+VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, Array of) : grid_(grid), bytes_(std::move(of)) {
     devlib::VolumeDescriptor& d = descriptor_;
     for (int n = 0; n < 9; ++n) {
         d.matrix[n] = grid.matrix[n], d.matrix_f32[n] = static_cast<float>(grid.matrix[n]);
@@ -37,7 +36,7 @@ VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, void* address, 
     for (int n = 0; n < 3; ++n)
         d.translation[n] = grid.translation[n], d.translation_f32[n] = static_cast<float>(grid.translation[n]);
     d.voxel_count = static_cast<int>(std::min<std::uint64_t>(places_of(grid), INT32_MAX));
-    d.grid = static_cast<unsigned char*>(address);
+    d.grid = static_cast<unsigned char*>(bytes_.view.data);
     const std::byte* tree = bytes.data() + grid::kBytes;
     d.leaves = grid::kBytes + read<std::uint64_t>(tree + tree::kOffsets);
     d.root = grid::kBytes + read<std::uint64_t>(tree + tree::kOffsets + 24);
@@ -59,6 +58,16 @@ VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, void* address, 
     d.tile_count = static_cast<unsigned>(tiles_.size());
     cells_ = CellTable::make(bytes.first(grid.size_bytes), grid, d.grid);
     if (cells_) d.cells = cells_->view();
+}
+
+std::uint64_t VolumeView::version() const { return bytes_.buffer ? bytes_.buffer->version : 0; }
+
+Contents VolumeView::copy() const {
+    Array bytes = clone(slice(bytes_, 0, 0, static_cast<std::int64_t>(grid_.size_bytes), 1), *bytes_.device);
+    const Array host = on_host(bytes);
+    auto made = std::make_shared<const VolumeView>(span_of(host), grid_, std::move(bytes));
+    const void* const descriptor = &made->descriptor();
+    return {descriptor, std::move(made)};
 }
 
 Type value_type(GridType type) {
@@ -120,7 +129,7 @@ void Volume::check(Bytes grid, std::string_view api) {
                                   " bytes, and this array at " + std::to_string(bytes_.address()) +
                                   ". help: copy it (copy=True)");
     grid_ = check_grid(grid, api);
-    view_ = std::make_shared<VolumeView>(grid, grid_, bytes_.view.data, bytes_.buffer);
+    view_ = std::make_shared<VolumeView>(grid, grid_, bytes_);
 }
 
 std::uint64_t Volume::voxel_count() const { return places_of(grid_); }
@@ -161,15 +170,16 @@ Array Volume::blind_data(std::size_t index) const {
 }
 
 void Volume::write_dense(Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first) {
+    keep_apart(id_);
     HostWrite written(bytes_, /*keeps=*/true);
     nanovdb::write_dense(span_of(written.array()), values, extent, first);
     written.finish();
 }
 
 void Volume::replace(const Topology& topology, const Recipe& recipe, const Capacity& capacity) {
+    keep_apart(id_);
     HostWrite written(bytes_);
     build_grid(span_of(written.array()), topology, recipe, capacity);
-    view_->expire();
     check(span_of(written.array()), "Volume.rebuild()");
     written.finish();
     spatial::replace(id_, {&view_->descriptor(), view_});

@@ -5,7 +5,6 @@
 // gets what he wrote.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -19,25 +18,25 @@
 
 namespace weft::runtime::spatial {
 
-// How kernels see a checked grid whose bytes lie at `address`, in `memory`; `grid` are the same in the host's memory.
+// How kernels see a checked grid, which begins where `bytes` do; `grid` are the same in the host's memory.
 class VolumeView : public Object {
 public:
-    VolumeView(nanovdb::Bytes grid, const nanovdb::GridDescription& description, void* address,
-               BufferPtr memory = nullptr);
+    VolumeView(nanovdb::Bytes grid, const nanovdb::GridDescription& description, Array bytes);
     VolumeView(const VolumeView&) = delete;
     VolumeView& operator=(const VolumeView&) = delete;
 
     const devlib::VolumeDescriptor& descriptor() const { return descriptor_; }
-    // Another one when the grid in this memory is no more this one.
-    std::uint64_t version() const override { return version_; }
-    void expire() { ++version_; }
+    // Counts what is written through arrays that show the bytes.
+    std::uint64_t version() const override;
+    // Values apart, a view of which nothing is written stays what it is.
+    Contents copy() const override;
 
 private:
     devlib::VolumeDescriptor descriptor_{};
     std::vector<devlib::VolumeTile> tiles_;
     std::unique_ptr<nanovdb::CellTable> cells_;
-    BufferPtr memory_;
-    std::atomic<std::uint64_t> version_{0};
+    nanovdb::GridDescription grid_;
+    Array bytes_;
 };
 
 // The type of a grid's values as kernels read them; none where they do not, and of index grids.

@@ -202,7 +202,8 @@ void use(const Array& bytes, std::mt19937& random) {
     std::span<std::byte> rest = span_of(bytes);
     while (!rest.empty()) {
         const GridDescription grid = check_grid(rest, "test()");
-        const spatial::VolumeView view(rest, grid, rest.data());
+        const std::int64_t begin = rest.data() - host_data(bytes), size = static_cast<std::int64_t>(rest.size());
+        const spatial::VolumeView view(rest, grid, slice(bytes, 0, begin, size, 1));
         const devlib::VolumeDescriptor& volume = view.descriptor();
         std::vector<theirs::Coord> at = places(20);
         for (const LeafPlace& leaf : leaves_of(rest)) {

@@ -109,7 +109,7 @@ void expect_values(const std::string& name, T background, const char* type_text,
     EXPECT_EQ(description.nodes[0], grid->tree().nodeCount(0));
     EXPECT_EQ(description.nodes[2], grid->tree().nodeCount(2));
     const auto accessor = grid->getAccessor();
-    const spatial::VolumeView view(span_of(bytes), description, host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), description, bytes);
     const devlib::VolumeDescriptor& volume = view.descriptor();
 
     using Number = typename decltype(numbers_of(background))::value_type;
@@ -156,7 +156,7 @@ TEST(VolumeGrid, reads_tiles_inside_of_a_level_set) {
     const Array bytes = bytes_of(made);
     const GridDescription description = check_grid(span_of(bytes), "test()");
     const auto accessor = made.grid<float>()->getAccessor();
-    const spatial::VolumeView view(span_of(bytes), description, host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), description, bytes);
     const devlib::VolumeDescriptor& volume = view.descriptor();
     std::vector<theirs::Coord> at;
     for (int n = -310; n < 310; n += 3) at.emplace_back(n, n / 3, -n / 2);
@@ -172,7 +172,7 @@ TEST(VolumeGrid, reads_tiles_inside_of_a_level_set) {
 // The table of cells and the way down the tree give the same.
 template <typename Number>
 void expect_same_by_cells(const std::string& name, int numbers, const Array& bytes, int reach) {
-    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), bytes);
     const devlib::VolumeDescriptor& with = view.descriptor();
     ASSERT_NE(with.cells.leaves, nullptr) << name;
     devlib::VolumeDescriptor without = with;
@@ -221,13 +221,13 @@ TEST(VolumeGrid, gives_the_same_by_its_table_of_cells) {
 
 TEST(VolumeGrid, has_no_table_of_cells_where_that_would_be_large) {
     const Array bytes = bytes_of(sample<float>("", -1.0f));
-    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), bytes);
     EXPECT_EQ(view.descriptor().cells.leaves, nullptr);
 }
 
 TEST(VolumeGrid, of_another_type_is_zero_and_has_no_place) {
     const Array bytes = bytes_of(sample<std::int32_t>("", 3));
-    const spatial::VolumeView whole(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView whole(span_of(bytes), check_grid(span_of(bytes), "test()"), bytes);
     for (const devlib::VolumeDescriptor& volume : {whole.descriptor(), devlib::VolumeDescriptor{}}) {
         for (const auto& around : read_all<float>("stencil_f32", volume, places(20), 8))
             EXPECT_EQ(around, std::vector<float>(8));
@@ -238,7 +238,7 @@ TEST(VolumeGrid, of_another_type_is_zero_and_has_no_place) {
 
 TEST(VolumeGrid, writes_voxels_of_leaves_alone) {
     const Array bytes = bytes_of(sample<theirs::Vec3f>("", theirs::Vec3f(0)));
-    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), host_data(bytes));
+    const spatial::VolumeView view(span_of(bytes), check_grid(span_of(bytes), "test()"), bytes);
     const devlib::VolumeDescriptor& volume = view.descriptor();
     const std::vector<std::byte> before(span_of(bytes).begin(), span_of(bytes).end());
     using Write = void(const std::uint64_t*, const std::int32_t*, const float*, std::uint64_t, std::int32_t);
