@@ -35,6 +35,16 @@ RUNS = {
     ),
     "still_life": (["--high", "12", "--iterations", "5", "--pixels", "24"], ["still_life.png", "still_life.gif"]),
     "rocket": (["--rockets", "4", "--iterations", "5"], ["rocket.png"]),
+    "mountain_lake": (["--size", "64", "--pixels", "32", "--samples", "1"], ["mountain_lake.png"]),
+    "dam_break": (
+        ["--particles", "300", "--seconds", "0.05", "--frames", "2", "--pixels", "48"],
+        ["dam_break.png", "dam_break.gif"],
+    ),
+    "puzzle_ball": (["--size", "32", "--pixels", "32", "--samples", "1"], ["puzzle_ball.png"]),
+    "sculpt": (
+        ["--subdivisions", "2", "--samples", "300", "--iterations", "4", "--pixels", "48"],
+        ["sculpt.png", "sculpt.gif"],
+    ),
     "karman": (["--rows", "32", "--columns", "96", "--steps", "240"], ["karman.png", "karman.gif"]),
 }
 
