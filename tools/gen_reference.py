@@ -73,7 +73,7 @@ SECTIONS = {
         "What kernels search in. See [geometry](../guide/geometry.md).",
         """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQuerySphere
         Bvh Bvh. BvhQueryAabb BvhQueryRay BvhQuerySphere BvhQueryCapsule HashGrid HashGrid. HashGridQuery
-        Volume Volume.""",
+        Volume Volume. MarchingCubes MarchingCubes. BvhQuery MeshQuery is_cubql_available""",
     ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md).",

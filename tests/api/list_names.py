@@ -16,7 +16,10 @@ import sys
 from types import ModuleType
 
 MODULES = ("warp", "warp.autograd", "warp.config", "warp.optim", "warp.types", "warp.utils")
-CLASSES = ("Device", "Function", "Kernel", "Launch", "Module", "ScopedTimer", "Tape", "array", "indexedarray")
+CLASSES = (
+    *("Bvh", "Device", "Function", "HashGrid", "Kernel", "Launch", "MarchingCubes", "Mesh", "Module", "ScopedTimer"),
+    *("Tape", "Volume", "array", "indexedarray"),
+)
 
 
 def parameters_of(value):

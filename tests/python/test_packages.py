@@ -8,7 +8,7 @@ import warp as wp
 WAITING = {
     "warp.sparse": ("BsrMatrix", "bsr_zeros", "bsr_mv", "bsr_from_triplets"),
     "warp.render": ("UsdRenderer", "OpenGLRenderer"),
-    "warp.geometry": ("IsoSurfaceMarchingCubes", "tri_tri_adjacency"),
+    "warp.geometry": ("IsoSurfaceNets", "tri_tri_adjacency"),
 }
 
 

@@ -425,3 +425,71 @@ def test_p80_constants(load_seed, run_sample, capsys):
     finally:
         wp.config.serial = False
     assert capsys.readouterr().out == "sphere\ncube\ncapsule\n"
+
+
+@pytest.mark.seed("P-81")
+@pytest.mark.seed("P-82")
+@pytest.mark.seed("P-94")
+def test_p81_p82_and_p94_rays(load_seed, run_sample):
+    seed = load_seed(4)
+    points = wp.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=wp.vec3)
+    indices, velocities = wp.array([0, 1, 2], dtype=int), wp.zeros(3, dtype=wp.vec3)
+    names = run_sample(HEADER + seed.text(598), points=points, indices=indices, velocities=velocities)
+    mesh = names["mesh"]
+    assert mesh.points is points and mesh.velocities is velocities
+    raycast = run_sample(HEADER + seed.text(605, 628))["raycast"]
+    start = wp.array([[0.2, 0.2, 3.0], [0.9, 0.9, 3.0], [5.2, 0.2, 3.0]], dtype=wp.vec3)
+    down = wp.array([[0.0, 0, -1]] * 3, dtype=wp.vec3)
+    hits = []
+    for _ in range(2):
+        colors = wp.full(3, wp.vec3(7.0), dtype=wp.vec3)
+        wp.launch(raycast, dim=3, inputs=[mesh.id, start, down, colors])
+        hits.append(colors.numpy().tolist())
+        mesh.points.assign([[5.0, 0, 0], [6, 0, 0], [5, 1, 0]])
+        mesh.refit()
+    assert hits == [[[0.5, 0.5, 1], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0.5, 0.5, 1]]]
+
+
+@pytest.mark.seed("P-83")
+@pytest.mark.seed("P-84")
+@pytest.mark.parametrize("codec", ["none", "zip"])
+def test_p83_and_p84_volumes(load_seed, run_sample, tmp_path, monkeypatch, codec):
+    seed = load_seed(4)
+    values = np.random.default_rng(0).standard_normal((6, 7, 8)).astype(np.float32)
+    made = wp.Volume.load_from_numpy(values, min_world=(1, 2, 3), voxel_size=0.5)
+    made.save_to_nvdb(tmp_path / "mygrid.nvdb", codec=codec)
+    monkeypatch.chdir(tmp_path)
+    names = run_sample(HEADER + seed.text(650, 654))
+    names["file"].close()
+    sample_grid = run_sample(HEADER + seed.text(661, 678))["sample_grid"]
+    at = np.random.default_rng(1).uniform(0, 5, (50, 3))
+    points = wp.array(at * 0.5 + [1, 2, 3], dtype=wp.vec3)
+    samples = wp.zeros(50, dtype=float)
+    wp.launch(sample_grid, dim=50, inputs=[names["volume"].id, points, samples])
+    low = np.floor(at).astype(int)
+    expected = sum(
+        values[tuple((low + corner).T)] * np.where(corner, at - low, 1 - at + low).prod(axis=1)
+        for corner in np.ndindex(2, 2, 2)
+    )
+    np.testing.assert_allclose(samples.numpy(), expected, atol=2e-5)
+
+
+@pytest.mark.seed("P-85", waits="cuda")
+@pytest.mark.seed("P-86")
+def test_p85_and_p86_neighbours(load_seed, run_sample):
+    seed = load_seed(4)
+    p = wp.array([[0.0, 0, 0], [0.4, 0, 0], [2, 0, 0]], dtype=wp.vec3)
+    with pytest.raises(RuntimeError, match="cuda"):
+        run_sample(HEADER + seed.text(696, 698), p=p, r=0.5)
+    grid = run_sample(HEADER + on_cpu(seed.text(696, 698)), p=p, r=0.5)["grid"]
+    sum_of = run_sample(HEADER + seed.text(702, 728))["sum"]
+    out = wp.zeros(3, dtype=wp.vec3)
+    wp.launch(sum_of, dim=3, inputs=[grid.id, p, out, 0.5])
+    np.testing.assert_allclose(out.numpy(), [[0.4, 0, 0], [0.4, 0, 0], [2, 0, 0]], rtol=1e-6)
+    points = np.random.default_rng(2).uniform(-2, 2, (300, 3)).astype(np.float32)
+    p = wp.array(points, dtype=wp.vec3)
+    grid = run_sample(HEADER + on_cpu(seed.text(696, 698)), p=p, r=0.5)["grid"]
+    out = wp.zeros(300, dtype=wp.vec3)
+    wp.launch(sum_of, dim=300, inputs=[grid.id, p, out, 0.5])
+    near = np.linalg.norm(points[:, None] - points[None], axis=2) <= 0.5
+    np.testing.assert_allclose(out.numpy(), near @ points, atol=1e-4)

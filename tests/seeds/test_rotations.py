@@ -237,7 +237,7 @@ def output_arguments(q: wp.quat, axis_out: wp.array(dtype=wp.vec3), angle_out: w
     angle_out[i] = angle
 
 
-@pytest.mark.seed("S-BLT-005", waits="geometry")
+@pytest.mark.seed("S-BLT-005")
 def test_output_arguments_write_to_the_locals_of_the_caller():
     q = Rotation.from_rotvec([0.0, 0.0, 0.5]).as_quat()
     axis, angle = wp.zeros(2, dtype=wp.vec3), wp.zeros(2)
@@ -251,7 +251,7 @@ def output_of_a_constant(out: wp.array(dtype=float)):
     wp.quat_to_axis_angle(wp.quat_identity(), wp.vec3(0.0, 0.0, 0.0), out[0])
 
 
-@pytest.mark.seed("S-BLT-005", waits="geometry")
+@pytest.mark.seed("S-BLT-005")
 def test_an_output_argument_must_be_a_local():
     with pytest.raises(wp.CompileError, match="argument 'axis' .* must be a local variable"):
         wp.launch(output_of_a_constant, dim=1, inputs=[wp.zeros(1)])

@@ -19,6 +19,12 @@ import pytest
         ("src/ir/ir.cpp", '"ir.h"', 'write "ir/ir.h"'),
         ("src/program/launch.cpp", '"runtime/cpu/pool.h"', "runtime/cpu/pool.h may be included only from"),
         ("src/bindings/python/settings.cpp", '"runtime/cpu/pool.h"', None),
+        ("src/emulator/engine/warp.cpp", '"emulator/engine/warp.h"', None),
+        (
+            "src/emulator/engine/warp.cpp",
+            '"support/error.h"',
+            "emulator includes support/error.h, and may include only: nothing",
+        ),
         ("src/kitchen/sink.cpp", "<vector>", "the room 'kitchen' is not in the table"),
     ],
 )
