@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import random
 
 import numpy as np
 import pytest
 import torch
 import warp as wp
 from torch._subclasses.fake_tensor import FakeTensorMode
+from warp._interop import torch_memory
 from warp._interop.torch_memory import places_of_memory
 
 
@@ -35,6 +37,22 @@ def test_the_experiment_succeeds_with_this_pytorch():
     # Also where the first tensor comes in one of these.
     with torch.inference_mode(), FakeTensorMode(), torch.device("meta"):
         assert places_of_memory() == places
+
+
+def test_the_experiment_does_not_depend_on_where_tensors_lie():
+    expected, kept = places_of_memory(), []
+    chance = random.Random(1)
+    for _ in range(100):
+        kept += [torch.zeros(chance.randrange(1, 300)) for _ in range(chance.randrange(60))]
+        chance.shuffle(kept)
+        del kept[: chance.randrange(50)]
+        assert places_of_memory() == expected
+
+
+def test_a_pytorch_that_hides_its_memory_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(torch_memory, "_find_places", lambda torch: None)
+    assert places_of_memory() is None
+    assert f"PyTorch {torch.__version__} does not show where" in capsys.readouterr().err
 
 
 def test_negated_views_are_known_of_every_kind_of_tensor():

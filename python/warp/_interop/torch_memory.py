@@ -4,6 +4,7 @@ experiment (bindings/interop/watched_memory.cpp)."""
 from __future__ import annotations
 
 import ctypes
+import random
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from warp._interop.library import import_library
+from warp._support.logger import log_warning
 
 __all__ = ["places_of_memory"]
 
@@ -38,14 +40,23 @@ def places_of_memory() -> tuple[int, int, int, int, int, int] | None:
     where that has the address of its memory and its size; where the tensor says whether it is a negated view, and the
     bit that does.
 
-    None where no word, or more than one, says so, or where one does not follow what is done with a tensor.
+    None, and a warning, where no word, or more than one, says so, or where one does not follow what is done with a
+    tensor.
     """
+    torch = import_library("torch")
     found: list = []
     # Modes of torch (inference, fake tensors, devices) are those of a thread.
-    thread = threading.Thread(target=lambda: found.append(_find_places(import_library("torch"))))
+    thread = threading.Thread(target=lambda: found.append(_find_places(torch)))
     thread.start()
     thread.join()
-    return found[0] if found else None
+    if not found or found[0] is None:
+        log_warning(
+            f"PyTorch {torch.__version__} does not show where a tensor keeps its memory: an array from a tensor that"
+            " gets other memory (resize_, set_, .data = ...) would use what is freed, and no error would say so."
+            " help: leave such tensors as they are while arrays show them"
+        )
+        return None
+    return found[0]
 
 
 def _find_places(torch: Any) -> tuple[int, int, int, int, int, int] | None:
@@ -53,40 +64,54 @@ def _find_places(torch: Any) -> tuple[int, int, int, int, int, int] | None:
     return None if memory is None or negation is None else (*memory, *negation)
 
 
+def _plain_and_negated(torch: Any) -> list[tuple[Callable[[], Any], bool]]:
+    """How to make tensors of many kinds, and whether they are negated views."""
+    zeros = torch.zeros
+
+    def pairs():
+        return torch.zeros(3, 2, dtype=torch.complex64)
+
+    types = (torch.float32, torch.bfloat16, torch.int8, torch.bool)
+    plain = [
+        *(lambda dtype=dtype: zeros(3, dtype=dtype) for dtype in types),
+        *(lambda: zeros(3, 4).T, lambda: zeros(4)[1:], lambda: zeros(4, requires_grad=True)),
+        *(lambda: pairs().real, lambda: pairs().conj(), lambda: torch.nn.Parameter(zeros(2)), lambda: zeros(0)),
+        *(lambda: torch.tensor(1.0), lambda: zeros(4, requires_grad=True) * 2),
+    ]
+    negated = [
+        *(lambda: pairs().conj().imag, lambda: pairs().conj().imag[0], lambda: pairs().conj().imag.T),
+        *(lambda: pairs().conj().imag.detach(), lambda: zeros(3)._neg_view(), lambda: zeros(0)._neg_view()),
+        lambda: zeros(3, requires_grad=True)._neg_view(),
+    ]
+    return [(make, False) for make in plain] + [(make, True) for make in negated]
+
+
 def _place_of_negation(torch: Any) -> tuple[int, int] | None:
     """Where the bit is, and the bit as a number."""
     count = 22  # words, which every tensor has
-    complex_ = torch.zeros(3, 2, dtype=torch.complex64)
-    plain = [
-        *(torch.zeros(3, dtype=dtype) for dtype in (torch.float32, torch.bfloat16, torch.int8, torch.bool)),
-        *(torch.zeros(3, 4).T, torch.zeros(4)[1:], torch.zeros(4, requires_grad=True), complex_.real, complex_.conj()),
-        *(
-            torch.nn.Parameter(torch.zeros(2)),
-            torch.zeros(0),
-            torch.tensor(1.0),
-            torch.zeros(4, requires_grad=True) * 2,
-        ),
-    ]
-    negated = [
-        *(complex_.conj().imag, complex_.conj().imag[0], complex_.conj().imag.T, complex_.conj().imag.detach()),
-        *(torch.zeros(3)._neg_view(), torch.zeros(3, requires_grad=True)._neg_view(), torch.zeros(0)._neg_view()),
-    ]
-    if any(one.is_neg() for one in plain) or not all(one.is_neg() for one in negated):
+    kinds = _plain_and_negated(torch)
+    candidates = [(1 << 64) - 1] * count  # the bits of each word that were set in all that are negated, and only there
+    # Addresses grow with the time, and their bits may be so by chance: each round makes the tensors in another order,
+    # while those of the rounds before have their memory still.
+    kept = []
+    for round in range(16):
+        for make, is_negated in random.Random(round).sample(kinds, len(kinds)):
+            tensor = make()
+            if tensor.is_neg() != is_negated:
+                return None
+            kept.append(tensor)
+            for i, word in enumerate(_words(tensor._cdata, count)):
+                candidates[i] &= word if is_negated else ~word
+        bits = sum(word.bit_count() for word in candidates)
+        if bits == 0 or (bits == 1 and round >= 3):
+            break
+    if bits != 1:
         return None
-    found = []
-    for i in range(count):
-        always = never = (1 << 64) - 1
-        for one in negated:
-            always &= _words(one._cdata, count)[i]
-        for one in plain:
-            never &= ~_words(one._cdata, count)[i]
-        found += [(i * _WORD, 1 << bit) for bit in range(64) if always & never & (1 << bit)]
-    return found[0] if len(found) == 1 else None
+    place = next(i for i, word in enumerate(candidates) if word)
+    return place * _WORD, candidates[place]
 
 
 def _places_of_address(torch: Any) -> tuple[int, int, int, int] | None:
-    # Of borrowed memory the address stands in one place only; of a size that is no other number of the tensor's.
-    tensor = torch.from_numpy(np.zeros(1237))
     # What says it, the words to look at, and what they have to say.
     questions: tuple[tuple[Callable, Callable], ...] = (
         (_object_words, lambda tensor: tensor._cdata),
@@ -94,9 +119,13 @@ def _places_of_address(torch: Any) -> tuple[int, int, int, int] | None:
         (_storage_words, lambda tensor: tensor.untyped_storage().data_ptr()),
         (_storage_words, lambda tensor: tensor.untyped_storage().nbytes()),
     )
+    # Of borrowed memory the address stands in one place only. Other words may have the same number by chance, but not
+    # each time.
+    tensors = [torch.from_numpy(np.zeros(size)) for size in (1237, 211, 4099, 31, 2477)]
     places = []
     for words, answer in questions:
-        found = [i for i, word in enumerate(words(tensor)) if word == answer(tensor)]
+        same = [{i for i, word in enumerate(words(tensor)) if word == answer(tensor)} for tensor in tensors]
+        found = set.intersection(*same)
         if len(found) != 1:
             return None
         places += found
