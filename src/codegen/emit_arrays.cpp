@@ -176,6 +176,7 @@ void Emitter::emit_object(const Operation& operation) {
     finds_objects_ = true;
     Leaf& id = leaf(operation.operands[0]);
     const std::int64_t kind = operation.ints[0];
+    if (options_.debug) check(operation, has_object(id.scalar, kind), FaultKind::no_object, id.scalar, i64(kind), 0);
     if (!id.varying()) return set(operation.result(), Leaf::of_scalar(find_object(id.scalar, kind)));
     llvm::Value* ids = vector(id);
     llvm::Value* nothing = llvm::Constant::getNullValue(ids->getType());

@@ -77,6 +77,8 @@ protected:
 
     // The address of an object's descriptor, as a number (ir::Op::object).
     virtual llvm::Value* find_object(llvm::Value* id, std::int64_t kind) = 0;
+    // Whether there is such an object, as a bit.
+    virtual llvm::Value* has_object(llvm::Value* id, std::int64_t kind) = 0;
 
     // ---- atomics ----
     // Between whom they hold.

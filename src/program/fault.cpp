@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "ir/walk.h"
+#include "runtime/spatial/handles.h"
 #include "support/error.h"
+#include "types/objects.h"
 
 namespace weft::program {
 namespace {
@@ -117,6 +119,21 @@ const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fau
 
 }  // namespace
 
+std::string no_object_text(const Fault& fault, const std::string& name) {
+    const auto kind = static_cast<ObjectKind>(fault.size);
+    const auto id = static_cast<std::uint64_t>(fault.index);
+    const std::string expected = object_name(kind);
+    const std::string what =
+        "the id " + (name.empty() ? std::string() : "'" + name + "' ") + "(" + std::to_string(id) + ") names ";
+    for (int other = 1; other <= kObjectKinds; ++other) {
+        if (!runtime::spatial::is_object(id, static_cast<ObjectKind>(other))) continue;
+        return what + "a " + object_name(static_cast<ObjectKind>(other)) + ", where that of a " + expected +
+               " is expected";
+    }
+    return what + "no " + expected + ". help: a " + expected +
+           " has to live as long as kernels use its id; pass the `id` of one that is there";
+}
+
 std::string indexed_name(const CompiledKernel& kernel, const Fault& fault) {
     const Operation& operation = faulty_operation(kernel, fault);
     return path_of(*operation.operands[0], operation.inlined);
@@ -192,6 +209,10 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
         case FaultKind::assertion:
             raise("assertion failed" + (operation.text.empty() ? "" : ": " + operation.text), nullptr,
                   ErrorCategory::assertion);
+            break;
+        case FaultKind::no_object:
+            raise(no_object_text(fault, path_of(*operation.operands[0], operation.inlined)), nullptr,
+                  ErrorCategory::value);
             break;
         case FaultKind::none:
         case FaultKind::not_finite:

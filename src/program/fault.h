@@ -21,6 +21,9 @@ struct Writer {
 };
 Writer writer(const CompiledKernel& kernel, const Fault& not_finite);
 
+// For FaultKind::no_object: what the id, which its function calls `name`, stands for.
+std::string no_object_text(const Fault& fault, const std::string& name);
+
 // The array or value that an index was out of range for, as its function calls it; "" where it has no name.
 std::string indexed_name(const CompiledKernel& kernel, const Fault& fault);
 

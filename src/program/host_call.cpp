@@ -29,6 +29,8 @@ namespace {
                              ErrorCategory::value);
         case FaultKind::null_array:
             throw UsageError(name + "()", "the array has no memory", ErrorCategory::value);
+        case FaultKind::no_object:
+            throw UsageError(name + "()", no_object_text(fault, indexed_name(kernel, fault)), ErrorCategory::value);
         default:
             throw InternalError("the builtin " + name + " reported a fault of kind " + std::to_string(fault.kind));
     }

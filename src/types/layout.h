@@ -24,7 +24,17 @@ struct Fault {
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
     char message[232];              // raised: the text, cut to what fits
 };
-enum class FaultKind : std::int32_t { none, bounds, division, assertion, null_array, requirement, not_finite, raised };
+enum class FaultKind : std::int32_t {
+    none,
+    bounds,
+    division,
+    assertion,
+    null_array,
+    requirement,
+    not_finite,
+    raised,
+    no_object,  // `index` is the id, `size` the ObjectKind that was asked for
+};
 
 // Offsets of the parameters in the argument block: each at the next multiple of its alignment, in order.
 struct ArgumentLayout {

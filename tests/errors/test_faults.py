@@ -191,3 +191,81 @@ def test_a_cached_kernel_that_moved_tells_its_lines_as_they_are_now(tmp_path, mo
     error = fault(new, [wp.zeros(2), wp.array([5], dtype=int)], IndexError)
     assert error.path == str(tmp_path / "second.py") and error.line == 9
     assert "of 'xs'" in str(error) and "xs[at[i]] = 1.0" in str(error)
+
+
+@wp.kernel
+def nearest(mesh: wp.uint64, place: wp.array[wp.vec3], distance: wp.array[float]):
+    i = wp.tid()
+    found = wp.mesh_query_point(mesh, place[i], 10.0)
+    if found.result:
+        distance[i] = wp.length(wp.mesh_eval_position(mesh, found.face, found.u, found.v) - place[i])
+
+
+def triangle():
+    points = wp.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=wp.vec3)
+    return wp.Mesh(points, wp.array([0, 1, 2], dtype=int))
+
+
+def test_an_id_of_a_mesh_that_is_gone():
+    place, distance = wp.array([[0.2, 0.2, 1.0]], dtype=wp.vec3, requires_grad=True), wp.zeros(1, requires_grad=True)
+    mesh = triangle()
+    wp.launch(nearest, dim=1, inputs=[mesh.id, place, distance])
+    assert distance.list() == [1.0]
+    gone = mesh.id
+    del mesh
+    error = fault(nearest, [gone, place, distance], ValueError)
+    assert_shown(
+        error, nearest, "found = wp.mesh_query_point(mesh, place[i], 10.0)", "wp.mesh_query_point(mesh, place[i], 10.0)"
+    )
+    assert f"the id 'mesh' ({gone}) names no mesh. help: a mesh has to live as long as kernels use its id" in str(error)
+    with pytest.raises(ValueError, match="names no mesh"):
+        wp.launch(nearest, 1, [gone, place], [distance], [gone, None], [None], adjoint=True)
+    wp.config.mode = "release"
+    wp.launch(nearest, dim=1, inputs=[gone, place, distance.zero_() or distance])
+    assert distance.list() == [0.0]
+
+
+def test_ids_of_something_else():
+    place, distance = wp.zeros(1, dtype=wp.vec3), wp.zeros(1)
+    grid = wp.HashGrid(4, 4, 4)
+    error = fault(nearest, [grid.id, place, distance], ValueError)
+    assert f"the id 'mesh' ({grid.id}) names a hash grid, where that of a mesh is expected, in kernel" in str(error)
+    assert "the id 'mesh' (0) names no mesh" in str(fault(nearest, [0, place, distance], ValueError))
+
+
+def test_ids_of_every_kind_of_object():
+    @wp.kernel
+    def boxes(bvh: wp.uint64, out: wp.array[int]):
+        for index in wp.bvh_query_aabb(bvh, wp.vec3(0.0), wp.vec3(1.0)):
+            out[0] = index
+
+    @wp.kernel
+    def neighbours(grid: wp.uint64, out: wp.array[int]):
+        for index in wp.hash_grid_query(grid, wp.vec3(0.0), 1.0):
+            out[0] = index
+
+    @wp.kernel
+    def voxel(volume: wp.uint64, out: wp.array[int]):
+        out[0] = wp.volume_lookup_i(volume, 0, 0, 0)
+
+    out = wp.zeros(1, dtype=int)
+    assert "(5) names no BVH" in str(fault(boxes, [5, out], ValueError))
+    assert "(5) names no hash grid" in str(fault(neighbours, [5, out], ValueError))
+    assert "(5) names no volume" in str(fault(voxel, [5, out], ValueError))
+    tree = wp.Bvh(wp.zeros(1, dtype=wp.vec3), wp.full(1, wp.vec3(1.0), dtype=wp.vec3))
+    wp.launch(boxes, dim=1, inputs=[tree.id, out])
+
+
+def test_ids_that_no_thread_uses_are_not_looked_at():
+    @wp.kernel
+    def maybe(meshes: wp.array[wp.uint64], place: wp.array[wp.vec3], found: wp.array[bool]):
+        i = wp.tid()
+        if meshes[i] != wp.uint64(0):
+            found[i] = wp.mesh_query_point(meshes[i], place[i], 10.0).result
+
+    mesh = triangle()
+    place, found = wp.zeros(3, dtype=wp.vec3), wp.zeros(3, dtype=bool)
+    wp.launch(maybe, dim=3, inputs=[wp.array([0, mesh.id, 0], dtype=wp.uint64), place, found])
+    assert found.list() == [False, True, False]
+    error = fault(maybe, [wp.array([0, mesh.id, 7], dtype=wp.uint64), place, found], ValueError, dim=3)
+    assert "the id 'meshes[...]' (7) names no mesh" in str(error) and "thread (2,)" in str(error)

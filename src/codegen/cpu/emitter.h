@@ -73,6 +73,7 @@ protected:
     void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
     void report_print(llvm::Value* format, Values arguments) override;
     llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;
+    llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override;
 
     // ---- copied_access.cpp ----
     LaneValue load_from(Address& address, Type type) override;

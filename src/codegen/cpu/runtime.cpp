@@ -51,6 +51,12 @@ llvm::Value* CpuEmitter::find_object(llvm::Value* id, std::int64_t kind) {
     return call_runtime(Import::weft_find_object, {id, builder_.getInt32(static_cast<std::uint32_t>(kind))});
 }
 
+llvm::Value* CpuEmitter::has_object(llvm::Value* id, std::int64_t kind) {
+    llvm::Value* found =
+        call_runtime(Import::weft_has_object, {id, builder_.getInt32(static_cast<std::uint32_t>(kind))});
+    return builder_.CreateICmpNE(found, builder_.getInt32(0));
+}
+
 void CpuEmitter::report_print(llvm::Value* format, Values arguments) {
     llvm::SmallVector<llvm::Value*, 8> all{format};
     all.append(arguments.begin(), arguments.end());

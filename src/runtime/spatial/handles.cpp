@@ -291,6 +291,12 @@ std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
     return reinterpret_cast<std::uintptr_t>(is_former ? found_here->find(id, of) : find_descriptor(id, of));
 }
 
+std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
+    const auto of = static_cast<ObjectKind>(kind);
+    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && found_here;
+    return is_former ? found_here->has(id, of) : is_object(id, of);
+}
+
 // ---- former objects ----
 
 void FormerObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder) {
@@ -299,15 +305,24 @@ void FormerObjects::add(std::uint64_t id, const void* descriptor, std::shared_pt
     entries_.insert(at, {id, descriptor, std::move(holder)});
 }
 
+const FormerObjects::Entry* FormerObjects::entry(std::uint64_t id, ObjectKind kind) const {
+    if (id >> 56 != static_cast<std::uint64_t>(kind)) return nullptr;
+    const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
+    if (found != entries_.end() && found->id == id) return &*found;
+    has_missed_ = true;
+    return nullptr;
+}
+
 const void* FormerObjects::find(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return tree_of(find(id & ~kTreeOfMesh, ObjectKind::mesh));
-    const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
-    if (id >> 56 != static_cast<std::uint64_t>(kind)) return kEmpty;
-    if (found == entries_.end() || found->id != id) {
-        has_missed_ = true;
-        return kEmpty;
-    }
-    return found->descriptor ? found->descriptor : kEmpty;
+    const Entry* const found = entry(id, kind);
+    return found && found->descriptor ? found->descriptor : kEmpty;
+}
+
+bool FormerObjects::has(std::uint64_t id, ObjectKind kind) const {
+    if (is_tree_of_mesh(id, kind)) return has(id & ~kTreeOfMesh, ObjectKind::mesh);
+    const Entry* const found = entry(id, kind);
+    return found && found->descriptor;
 }
 
 Finding::Finding(FormerObjectsPtr objects) : objects_(std::move(objects)), outer_(finding) {

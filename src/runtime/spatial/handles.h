@@ -85,6 +85,8 @@ const void* find_descriptor(std::uint64_t id, ObjectKind kind);
 bool is_object(std::uint64_t id, ObjectKind kind);
 // For compiled kernels: find_descriptor() with numbers, or what FindingHere says.
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind);
+// Whether that is an object's. For checks of debug builds.
+std::int32_t has_object(std::uint64_t id, std::int32_t kind);
 
 // While it lives, nothing is freed that an id finds when it begins or later: a launch that looks up objects.
 class Reading {
@@ -106,6 +108,8 @@ public:
     void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
     // Never null.
     const void* find(std::uint64_t id, ObjectKind kind) const;
+    // False where the id found nothing.
+    bool has(std::uint64_t id, ObjectKind kind) const;
     // Whether somebody has asked for an id that is not among them, and may be that of an object.
     bool has_missed() const { return has_missed_; }
 
@@ -115,6 +119,9 @@ private:
         const void* descriptor;
         std::shared_ptr<const void> holder;
     };
+    // Null where there is none, which is noted.
+    const Entry* entry(std::uint64_t id, ObjectKind kind) const;
+
     std::vector<Entry> entries_;  // by id
     mutable std::atomic<bool> has_missed_{false};
 };

@@ -58,6 +58,7 @@ protected:
         call("device_raise", {thread});
     }
     llvm::Value* find_object(llvm::Value* id, std::int64_t) override { return id; }
+    llvm::Value* has_object(llvm::Value*, std::int64_t) override { return builder_.getTrue(); }
     void report_print(llvm::Value* format, Values) override { call("device_print", {format}); }
     llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
     bool has_atomic(ir::Op op, Scalar scalar) const override {
