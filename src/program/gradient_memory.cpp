@@ -6,6 +6,7 @@
 
 #include "program/host.h"
 #include "runtime/bytes.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -49,6 +50,8 @@ bool reads_numbers(const runtime::Array& gradient) {
 void GradientWrites::begin(const Variable& of, bool clears) {
     Write& made = all_.emplace_back(Write{of.gradient});
     runtime::Zeros& zeros = of.gradient->zeros;
+    // What a graph will write, nobody tells.
+    if (runtime::current_recording(*of.array.device)) zeros.forget();
     if (!zeros.is_known()) return;
     made.is_told = true;
     made.clears = clears && of.array.is_contiguous();  // what lies in gaps is not
@@ -62,13 +65,18 @@ GradientWrites::~GradientWrites() {
 }
 
 bool is_known_zero(const Variable& of) {
+    if (runtime::current_recording(*of.array.device)) of.gradient->zeros.forget();
     if (!of.gradient->zeros.is_known() || !of.gradient->zeros.hold(bytes_of(of))) return false;
     WEFT_CHECK(!checks_known_zeros || !reads_numbers(gradient_to_read(of)),
                "a gradient of shape " + runtime::shape_text(of.array.shape()) + " is taken to be zero, and is not");
     return true;
 }
 
-bool has_numbers(const Variable& of) { return !is_known_zero(of) && reads_numbers(gradient_to_read(of)); }
+// In a capture the numbers are not there yet, and may be anything.
+bool has_numbers(const Variable& of) {
+    if (runtime::current_recording(*of.array.device)) return true;
+    return !is_known_zero(of) && reads_numbers(gradient_to_read(of));
+}
 
 void clear_gradient(const Variable& of) {
     if (is_known_zero(of)) return;
@@ -77,7 +85,7 @@ void clear_gradient(const Variable& of) {
     const runtime::Array gradient = gradient_to_read(of);
     without_host(gradient.size_bytes(), [&] { runtime::zero(gradient); });
     write.done();
-    ++of.gradient->version;
+    runtime::count_write(of.gradient);
 }
 
 void check_known_zeros(bool on) { checks_known_zeros = on; }

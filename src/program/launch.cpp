@@ -26,9 +26,9 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
 
 void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check) {
-    if (!check) return run(compiled, device.default_stream(), block, grid);
+    if (!check) return run(compiled, runtime::current_stream(device), block, grid);
     Fault not_finite{};
-    run(compiled, device.default_stream(), block, grid, &not_finite);
+    run(compiled, runtime::current_stream(device), block, grid, &not_finite);
     check->check("launch()", "kernel '" + kernel.name() + "'", "", writer_of(compiled, not_finite));
 }
 
@@ -136,7 +136,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
-    run(compiled, what.device->default_stream(), block.data(), grid, check ? &not_finite : nullptr);
+    run(compiled, runtime::current_stream(*what.device), block.data(), grid, check ? &not_finite : nullptr);
     if (variant.keeps_returned) close_returned_values(kernel.name(), compiled, what.returned);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",

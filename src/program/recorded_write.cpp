@@ -6,6 +6,7 @@
 #include "program/host.h"
 #include "program/settings.h"
 #include "runtime/copy_plan.h"
+#include "runtime/graph.h"
 #include "runtime/primitives.h"
 #include "support/error.h"
 
@@ -18,17 +19,25 @@ Extent extent_of(const runtime::Array& array) {
     return {begin, end};
 }
 
+// Now, or when the graph runs that is being captured.
+void add(const runtime::Array& into, const runtime::Array& what) {
+    if (runtime::Recording* const recording = runtime::current_recording(*into.device))
+        recording->add("add", [into, what] { into.device->primitives().add(into, what); }, {});
+    else
+        into.device->primitives().add(into, what);
+}
+
 // `into` and `gradient` have the same shape and dtype.
 void carry_back(const runtime::Array& into, const runtime::Array& gradient) {
     const bool same_device = into.device == gradient.device;
     if (same_device && !runtime::overlap(into, gradient)) {
-        into.device->primitives().add(into, gradient);
+        add(into, gradient);
         runtime::zero(gradient);
         return;
     }
     const runtime::Array taken = runtime::clone(gradient, *into.device);
     runtime::zero(gradient);
-    into.device->primitives().add(into, taken);
+    add(into, taken);
 }
 
 }  // namespace
@@ -59,8 +68,8 @@ void reverse_copy(const Variable& to, const Variable* from) {
         without_host(gradient.size_bytes(), [&] { carry_back(into, gradient); });
         writes.done();
     }
-    ++to.gradient->version;
-    ++from->gradient->version;
+    runtime::count_write(to.gradient);
+    runtime::count_write(from->gradient);
     if (checks) check.check("Tape.backward()", "the backward pass of a copy", "the gradient of ");
 }
 

@@ -4,6 +4,7 @@
 
 #include "program/settings.h"
 #include "runtime/bytes.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -28,6 +29,9 @@ std::vector<runtime::Array> open_returned_values(const std::vector<KernelFacts::
         if (!kind.is_log) {
             array = runtime::empty(kind.element, shape, device);
         } else if (!has_heads) {
+            runtime::refuse_recording(device, "launch()",
+                                      "a tape keeps how often the atomics of this kernel were called, which it cannot "
+                                      "do for a graph; launch with record_tape=False, or outside of the capture");
             const std::int64_t threads = threads_of(shape);
             array = runtime::empty(kind.element, std::vector<std::int64_t>{1 + kMaxDims}, device);
             std::int64_t heads[1 + kMaxDims] = {threads};

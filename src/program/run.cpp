@@ -2,6 +2,7 @@
 
 #include "program/fault.h"
 #include "program/host.h"
+#include "program/recorded_run.h"
 #include "program/settings.h"
 #include "runtime/print.h"
 
@@ -20,6 +21,8 @@ bool runs_without_host(const CompiledKernel& kernel, const Grid& grid) {
 void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte* block, const Grid& grid,
          Fault* not_finite) {
     if (grid.count == 0) return;
+    if (runtime::Recording* const recording = stream.recording())
+        return record_run(*recording, kernel, stream, block, grid, not_finite != nullptr);
     Fault fault;  // not cleared: a launch takes less time than that
     runtime::LaunchOptions options{.fault = kernel.description.sites.empty() ? nullptr : &fault,
                                    .not_finite = not_finite,

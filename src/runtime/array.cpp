@@ -4,13 +4,14 @@
 #include <cstring>
 
 #include "runtime/copy_plan.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 namespace {
 
 void* take_or_throw(std::int64_t size_bytes, bool zeroed, Device& device) {
-    void* const data = device.allocate(size_bytes, zeroed, device.default_stream());
+    void* const data = device.allocate(size_bytes, zeroed, current_stream(device));
     if (!data) {
         throw UsageError("array memory",
                          "cannot allocate " + std::to_string(size_bytes) + " bytes on '" + device.alias +
@@ -105,10 +106,11 @@ Array join(const Array& array, Type dtype) {
 }  // namespace
 
 Buffer::~Buffer() {
+    if (keep_for_graphs(*this)) return;
     if (release) {
         release();
     } else if (data) {
-        device->free(data, size_bytes, device->default_stream());
+        device->free(data, size_bytes, current_stream(*device));
     }
 }
 
@@ -453,7 +455,7 @@ void transfer(const Array& destination, const Array& source) {
     }
     Device& device = copier(destination, source);
     if (!same_device) plan.sides = &device == source.device ? CopyPlan::Sides::to_host : CopyPlan::Sides::from_host;
-    device.copy(plan, device.default_stream());
+    device.copy(plan, current_stream(device));
 }
 
 bool overlap(const Array& a, const Array& b) {
@@ -483,7 +485,7 @@ void copy(const Array& destination, const Array& source) {
 void fill(const Array& array, const void* element) {
     if (array.size() == 0) return;
     require_writable(array, "fill_()");
-    array.device->fill(plan_fill(array, element), array.device->default_stream());
+    array.device->fill(plan_fill(array, element), current_stream(*array.device));
     forget_overwritten(array);
 }
 
@@ -494,7 +496,7 @@ void zero(const Array& array) {
         const std::vector<char> element(static_cast<std::size_t>(array.dtype.size_bytes()), 0);
         return fill(array, element.data());
     }
-    array.device->clear(array.view.data, array.size_bytes(), array.device->default_stream());
+    array.device->clear(array.view.data, array.size_bytes(), current_stream(*array.device));
     forget_overwritten(array);
 }
 

@@ -37,7 +37,8 @@ inline std::byte* host_data(const Array& array) {
 // To be read by the host: the array itself where its memory is the host's, else a contiguous copy in the host's.
 Array on_host(const Array& array);
 
-// An array's elements for the host to write: in place, or in memory of the host from which finish() takes them.
+// An array's elements for the host to write: in place, or in memory of the host from which finish() takes them; where a
+// graph is captured, each time that it runs.
 class HostWrite {
 public:
     // `keeps`: elements that the host does not write stay as they are.
@@ -49,6 +50,7 @@ public:
 private:
     const Array& target_;
     Array written_;
+    bool is_recorded_;
 };
 
 // The first element of an array, for the host to read and write: in place, or a copy, of which store() brings back what
@@ -56,14 +58,18 @@ private:
 class HostElement {
 public:
     explicit HostElement(const Array& element) : element_(element), data_(static_cast<std::byte*>(element.view.data)) {
-        if (!element.device->is_host_memory) load();
+        is_recorded_ = current_stream(*element.device).recording() != nullptr;
+        if (is_recorded_ || !element.device->is_host_memory) load();
     }
     HostElement(const HostElement&) = delete;
     HostElement& operator=(const HostElement&) = delete;
 
     std::byte* data() const { return data_; }
     void store() {
-        if (copy_) write_bytes(*element_.device, element_.view.data, data_, element_.dtype.size_bytes());
+        if (is_recorded_)
+            fill(element_, data_);
+        else if (copy_)
+            write_bytes(*element_.device, element_.view.data, data_, element_.dtype.size_bytes());
     }
 
 private:
@@ -72,6 +78,7 @@ private:
     const Array& element_;
     std::byte* data_;
     std::unique_ptr<std::byte[]> copy_;
+    bool is_recorded_;  // what is stored is written when the graph runs
 };
 
 }  // namespace weft::runtime

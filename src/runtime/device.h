@@ -2,11 +2,13 @@
 // to say about memory goes through this interface, so that memory which the host cannot read needs no second way.
 //
 // A stream is an order of work. What is put into one is done one after the other; it has been done at the latest when
-// the stream has been synchronized. The CPU does it before the call returns. Each device has a default stream, and
-// there is no other so far.
+// the stream has been synchronized. The CPU does it before the call returns. Each device has a default stream; a thread
+// may take another one for its current stream.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,14 +17,17 @@
 namespace weft::runtime {
 
 class Device;
+class Event;
+class Graph;
 class Primitives;
+class Recording;
 struct CopyPlan;
 struct GradientView;
 
 class Stream {
 public:
     explicit Stream(Device& device) : device_(device) {}
-    virtual ~Stream() = default;
+    virtual ~Stream();
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -30,8 +35,21 @@ public:
     // Returns when all work that was put into it is done.
     virtual void synchronize() = 0;
 
+    // What takes the work that this thread puts into the stream, in place of the device (graph.h); null where nobody
+    // does, which is nearly always.
+    Recording* recording() const {
+        Recording* const any = recording_.load(std::memory_order_relaxed);
+        return any ? recording_here(any) : nullptr;
+    }
+    // Whether anybody records it.
+    bool is_recorded() const { return recording_.load(std::memory_order_relaxed); }
+
 private:
+    friend class Recording;
+    static Recording* recording_here(Recording* recording);
+
     Device& device_;
+    std::atomic<Recording*> recording_{nullptr};
 };
 
 class Device {
@@ -48,6 +66,14 @@ public:
 
     Stream& default_stream() const { return *default_stream_; }
     virtual void synchronize() = 0;  // all streams
+    virtual std::shared_ptr<Stream> make_stream() = 0;
+    virtual std::shared_ptr<Event> make_event() = 0;
+
+    // What this thread puts into the stream from now on is recorded and not done. Throws UsageError where the stream is
+    // recorded already.
+    virtual void begin_capture(Stream& stream) = 0;
+    // Throws UsageError where it is not recorded, or by another thread.
+    virtual std::shared_ptr<Graph> end_capture(Stream& stream) = 0;
 
     // At least `size_bytes` > 0 bytes, 64-byte aligned, for work of this stream; null where there is no more. They hold
     // zeros where that is asked for, else anything.
@@ -86,6 +112,43 @@ protected:
     virtual ~Device() = default;
 
     Stream* default_stream_ = nullptr;
+};
+
+// A moment in a stream.
+class Event {
+public:
+    virtual ~Event() = default;
+    // When the work that is in the stream has been done.
+    virtual void record(Stream& stream) = 0;
+    // What is put into the stream from now on is done after that. Of an event that was never recorded nothing waits.
+    virtual void make_wait(Stream& stream) = 0;
+    virtual void synchronize() = 0;
+    virtual bool is_complete() = 0;
+    // Milliseconds from the moment of another event of the device. Precondition: both were recorded.
+    virtual double ms_since(const Event& earlier) const = 0;
+    virtual bool is_recorded() const = 0;
+};
+
+// The stream into which this thread puts its work for a device: the default one, where it has not chosen another.
+// Where no thread has, launches do not ask for thread-local data, which takes several nanoseconds.
+inline constinit std::atomic<int> choosing_threads{0};
+Stream& chosen_stream(const Device& device);
+inline Stream& current_stream(const Device& device) {
+    return choosing_threads.load(std::memory_order_relaxed) != 0 ? chosen_stream(device) : device.default_stream();
+}
+// Until the thread chooses another one.
+void set_current_stream(std::shared_ptr<Stream> stream);
+std::shared_ptr<Stream> current_stream_ptr(const Device& device);
+// While it lives. Null leaves the stream that there is.
+class UseStream {
+public:
+    explicit UseStream(std::shared_ptr<Stream> stream);
+    ~UseStream();
+    UseStream(const UseStream&) = delete;
+    UseStream& operator=(const UseStream&) = delete;
+
+private:
+    std::shared_ptr<Stream> before_;
 };
 
 // Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.

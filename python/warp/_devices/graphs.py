@@ -1,13 +1,16 @@
-"""Graphs of recorded work. Recording is not there yet and says so; conditions work outside of a capture."""
+"""Graphs: work that is captured once and run again and again, without Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from warp._devices.enums import CaptureMode
-from warp._weft import array
+from warp._devices.streams import Stream
+from warp._weft import Graph, array, get_device
+from warp._weft import graphs as _graphs
 from warp._weft import usage_error as _usage_error
 
 __all__ = [
@@ -22,56 +25,76 @@ __all__ = [
 ]
 
 
-def _no_graphs(api: str) -> Exception:
-    message = (
-        f"{api}: graphs cannot be recorded yet. help: run the launches as they stand, without the capture; for many "
-    )
-    return _usage_error(message + "launches with the same arguments, wp.launch(..., record_cmd=True)", RuntimeError)
-
-
-class Graph:
-    """Recorded work, to be run again and again. Cannot be made yet: UsageError (a RuntimeError)."""
-
-    def __init__(self, *arguments: Any, **options: Any):
-        raise _no_graphs("Graph()")
-
-
-class ScopedCapture:
-    """Records what a ``with`` block does as a graph. Not there yet: entering it is a UsageError (a RuntimeError)."""
-
-    def __init__(
-        self,
-        device: Any = None,
-        stream: Any = None,
-        force_module_load: bool | None = None,
-        external: bool = False,
-        apic: bool = False,
-        capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
-    ):
-        self.graph: Graph | None = None
-
-    def __enter__(self) -> ScopedCapture:
-        raise _no_graphs("ScopedCapture()")
-
-    def __exit__(self, *error) -> None:
-        pass
+def _refuse(external: bool, apic: bool, api: str) -> None:
+    if external:
+        raise _usage_error(f"{api}: external=True is for streams of CUDA that another library captures", RuntimeError)
+    if apic:
+        raise _usage_error(f"{api}: apic=True is not there: graphs cannot be stored in files", NotImplementedError)
 
 
 def capture_begin(
     device: Any = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     force_module_load: bool | None = None,
     external: bool = False,
     apic: bool = False,
     capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
 ) -> None:
-    """Begins to record. Not there yet: UsageError (a RuntimeError)."""
-    raise _no_graphs("capture_begin()")
+    """Begins to capture: what this thread puts into a stream from now on is not run, but becomes a graph.
+
+    Launches, ``wp.copy``, ``zero_``, ``fill_``, ``assign`` with host data as it is now, sorts, scans, sums with
+    ``out=``, products, builds of hash grids, refits, graphs inside of graphs, and arrays that are made meanwhile. What
+    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before.
+
+    Args:
+        device: whose current stream it is; the default device where it is None.
+        stream: a stream in place of that.
+        force_module_load, capture_mode: for CUDA devices; kernels of the CPU are compiled when they are captured.
+    Raises:
+        UsageError (a RuntimeError): the stream is being captured already.
+    """
+    _refuse(external, apic, "capture_begin()")
+    _graphs.begin(device, stream)
 
 
-def capture_end(device: Any = None, stream: Any = None) -> Graph:
-    """Ends recording. Nothing is being recorded: UsageError (a RuntimeError)."""
-    raise _usage_error("capture_end(): nothing is being recorded", RuntimeError)
+def capture_end(device: Any = None, stream: Stream | None = None) -> Graph:
+    """Ends a capture, and gives the graph. The arrays that it uses live at least as long.
+
+    Raises:
+        UsageError (a RuntimeError): nothing is being captured there.
+    """
+    return _graphs.end(device, stream)
+
+
+class ScopedCapture:
+    """Captures what a ``with`` block does; ``graph`` is the graph afterwards. An exception inside ends the capture.
+
+    The arguments are those of :func:`capture_begin`.
+    """
+
+    def __init__(
+        self,
+        device: Any = None,
+        stream: Stream | None = None,
+        force_module_load: bool | None = None,
+        external: bool = False,
+        apic: bool = False,
+        capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+    ):
+        _refuse(external, apic, "ScopedCapture()")
+        self.device = get_device(device) if stream is None else stream.device
+        self.stream = stream
+        self.graph: Graph | None = None
+
+    def __enter__(self) -> ScopedCapture:
+        self.stream = self.device.stream if self.stream is None else self.stream
+        _graphs.begin(None, self.stream)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        graph = _graphs.end(None, self.stream)
+        if kind is None:
+            self.graph = graph
 
 
 def _expect_graph(graph: Any, api: str) -> None:
@@ -79,14 +102,28 @@ def _expect_graph(graph: Any, api: str) -> None:
         raise _usage_error(f"{api}: expected a wp.Graph, got {graph!r}", TypeError)
 
 
-def capture_launch(graph: Graph, stream: Any = None) -> None:
-    """Runs a graph."""
+def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
+    """Runs a graph, in one call. Inside of a capture it becomes part of the new graph.
+
+    Args:
+        graph: what :func:`capture_end` gave.
+        stream: a stream of the graph's device; the current one where it is None.
+    Raises:
+        UsageError (a TypeError): it is no graph; (a RuntimeError): the stream is of another device, or a tape is
+            recording, which cannot know what the graph does. What a kernel of the graph raises.
+    """
     _expect_graph(graph, "capture_launch()")
+    _graphs.launch(graph, stream)
 
 
 def capture_debug_dot_print(graph: Graph, path: str, verbose: bool = True) -> None:
-    """Writes a graph as a DOT file."""
+    """Writes a graph as a DOT file, for Graphviz: a node for each piece of work, with the names of kernels.
+
+    Args:
+        verbose: with the sizes of launches.
+    """
     _expect_graph(graph, "capture_debug_dot_print()")
+    Path(path).write_text(_graphs.dot(graph, verbose))
 
 
 def _condition(value: Any, api: str) -> Callable[[], bool]:
@@ -99,43 +136,73 @@ def _condition(value: Any, api: str) -> Callable[[], bool]:
     return lambda: bool(np.asarray(value.numpy()).flat[0])
 
 
-def _body(body: Any, name: str, api: str) -> Callable:
-    if isinstance(body, Graph) or not callable(body):
-        raise _usage_error(f"{api}: {name} is {body!r}, expected a function", TypeError)
-    return body
+def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
+    """What runs a branch: a function of Python's, or a graph."""
+    if isinstance(body, Graph):
+        return lambda: capture_launch(body)
+    if not callable(body):
+        raise _usage_error(f"{api}: {name} is {body!r}, expected a function or a graph", TypeError)
+    return lambda: body(**kwargs)
+
+
+def _branch(condition: array, body: Any) -> Graph | None:
+    """What a body does, as a graph."""
+    if body is None or isinstance(body, Graph):
+        return body
+    _graphs.begin_branch(condition)
+    try:
+        body()
+    finally:
+        graph = _graphs.end_branch(condition)
+    return graph
 
 
 def capture_if(
-    condition: Any, on_true: Callable | None = None, on_false: Callable | None = None, stream: Any = None, **kwargs: Any
+    condition: Any,
+    on_true: Callable | Graph | None = None,
+    on_false: Callable | Graph | None = None,
+    stream: Stream | None = None,
+    **kwargs: Any,
 ) -> None:
-    """Calls one of two functions, by element 0 of an array.
+    """Does one of two things, by element 0 of an array: at once, or, inside of a capture, whenever the graph runs.
 
     Args:
         condition: an array of int32; not zero means true.
-        on_true, on_false: functions, or None for nothing to do.
-        kwargs: what they are called with.
+        on_true, on_false: functions, or graphs, or None for nothing to do. Inside of a capture both functions are
+            called, and what they do is captured.
+        stream: the current one where it is None.
+        kwargs: what functions are called with.
     Raises:
-        UsageError (a TypeError): the condition is no such array, or a branch is no function.
+        UsageError (a TypeError): the condition is no such array, or a branch is neither function nor graph.
     """
     api = "capture_if()"
     holds = _condition(condition, api)
-    branches = [None if f is None else _body(f, n, api) for n, f in (("on_true", on_true), ("on_false", on_false))]
+    bodies = [(on_true, "on_true"), (on_false, "on_false")]
+    branches = [None if body is None else _body(body, name, api, kwargs) for body, name in bodies]
+    if _graphs.is_capturing(condition.device, stream):
+        _graphs.add_if(condition, *(_branch(condition, branch) for branch in branches))
+        return
     chosen = branches[0] if holds() else branches[1]
     if chosen is not None:
-        chosen(**kwargs)
+        chosen()
 
 
-def capture_while(condition: Any, while_body: Callable, stream: Any = None, **kwargs: Any) -> None:
-    """Calls a function again and again while element 0 of an array is not zero.
+def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream | None = None, **kwargs: Any) -> None:
+    """Does something again and again while element 0 of an array is not zero; inside of a capture whenever the graph
+    runs.
 
     Args:
-        condition: an array of int32, which the function changes.
-        while_body: the function.
-        kwargs: what it is called with.
+        condition: an array of int32, which the body changes.
+        while_body: a function, or a graph.
+        stream: the current one where it is None.
+        kwargs: what the function is called with.
     Raises:
-        UsageError (a TypeError): the condition is no such array, or the body is no function.
+        UsageError (a TypeError): the condition is no such array, or the body is neither function nor graph.
     """
     holds = _condition(condition, "capture_while()")
-    body = _body(while_body, "while_body", "capture_while()")
+    body = _body(while_body, "while_body", "capture_while()", kwargs)
+    if _graphs.is_capturing(condition.device, stream):
+        _graphs.add_while(condition, _branch(condition, body))
+        return
     while holds():
-        body(**kwargs)
+        body()

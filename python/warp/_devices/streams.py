@@ -1,11 +1,12 @@
-"""Streams and events, which order the work of CUDA devices. The CPU does what it is told when it is told: asking for a
-stream of it is an error, waiting for it returns at once."""
+"""Streams and events, which order the work of devices. The CPU does what it is told when it is told, so that its
+streams have nothing to wait for; they are there so that programs with streams run on it too."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from warp._weft import get_device
+from warp._weft import Event, Stream, get_device
+from warp._weft import streams as _streams
 from warp._weft import usage_error as _usage_error
 
 __all__ = [
@@ -25,32 +26,12 @@ __all__ = [
 
 
 def no_stream(api: str, device: Any = None) -> Exception:
-    """The error for what needs a stream of a device that has none."""
+    """The error for what needs a stream that another library knows too, of a device that has none such."""
     name = get_device(device).alias
-    message = f"{api}: device {name!r} has no streams and events: work on it is done when the call returns. "
+    message = (
+        f"{api}: device {name!r} has no streams that other libraries know: its work is done when the call returns. "
+    )
     return _usage_error(message + "help: leave it out where device.is_cpu", RuntimeError)
-
-
-class Stream:
-    """A queue of work on a CUDA device.
-
-    Raises:
-        UsageError (a RuntimeError): the device has no streams; the CPU has none.
-    """
-
-    def __init__(self, device: Any = None, **options: Any):
-        raise no_stream("Stream()", device)
-
-
-class Event:
-    """A point in a stream of a CUDA device, to wait for and to measure from.
-
-    Raises:
-        UsageError (a RuntimeError): the device has no events; the CPU has none.
-    """
-
-    def __init__(self, device: Any = None, cuda_event: Any = None, enable_timing: bool = False, **options: Any):
-        raise no_stream("Event()", device)
 
 
 def _expect(value: Any, kind: type, api: str) -> None:
@@ -59,57 +40,98 @@ def _expect(value: Any, kind: type, api: str) -> None:
 
 
 def get_stream(device: Any = None) -> Stream:
-    """The current stream of a CUDA device; UsageError (a RuntimeError) for the CPU."""
-    raise no_stream("get_stream()", device)
+    """The stream into which this thread puts its work for a device; the default device where it is None."""
+    return _streams.current(device)
 
 
-def set_stream(stream: Any, device: Any = None, sync: bool = False) -> None:
-    """Makes a stream the current one of a CUDA device; UsageError (a RuntimeError) for the CPU."""
-    raise no_stream("set_stream()", device)
+def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
+    """Makes a stream the current one of its device, for this thread.
+
+    Args:
+        stream: a wp.Stream.
+        device: whose it is; it has to be that of the stream.
+        sync: whether the work that is to come waits for that of the stream before.
+    Raises:
+        UsageError (a TypeError): it is no stream; (a RuntimeError): it is of another device.
+    """
+    _expect(stream, Stream, "set_stream()")
+    if device is not None and get_device(device) != stream.device:
+        message = f"set_stream(): the stream is of {str(stream.device)!r}, not of {str(get_device(device))!r}"
+        raise _usage_error(message, RuntimeError)
+    if sync:
+        stream.wait_stream(_streams.current(stream.device))
+    _streams.set_current(stream)
 
 
 def synchronize_stream(stream_or_device: Any = None) -> None:
     """Waits until the work of a stream, or of the current stream of a device, is done. The CPU's always is."""
-    get_device(stream_or_device)
+    is_stream = isinstance(stream_or_device, Stream)
+    _streams.synchronize(stream_or_device if is_stream else _streams.current(stream_or_device))
 
 
 def synchronize_event(event: Event) -> None:
     """Waits until a stream has come to an event."""
     _expect(event, Event, "synchronize_event()")
+    _streams.synchronize_event(event)
 
 
 def record_event(event: Event | None = None, external: bool = False) -> Event:
-    """Records an event in the current stream; UsageError (a RuntimeError) for the CPU."""
-    raise no_stream("record_event()")
+    """Records an event, or a new one, in the current stream of its device, and gives it back."""
+    if event is not None:
+        _expect(event, Event, "record_event()")
+    return _streams.current(None if event is None else event.device).record_event(event)
 
 
 def wait_event(event: Event, external: bool = False) -> None:
-    """Makes the current stream wait for an event; UsageError (a RuntimeError) for the CPU."""
-    raise no_stream("wait_event()")
+    """Makes the current stream of the event's device wait for it."""
+    _expect(event, Event, "wait_event()")
+    _streams.current(event.device).wait_event(event)
 
 
 def wait_stream(other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
-    """Makes the current stream wait for another; UsageError (a RuntimeError) for the CPU."""
-    raise no_stream("wait_stream()")
+    """Makes the current stream of a device wait for the work that is in another one.
+
+    Args:
+        other_stream: a wp.Stream of the same device.
+        event: what is recorded in it for that; a new one where it is None.
+    """
+    _expect(other_stream, Stream, "wait_stream()")
+    _streams.current(other_stream.device).wait_stream(other_stream, event)
 
 
 def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
-    """Milliseconds between two events of one device."""
+    """Milliseconds between two events of one device, which were made with ``enable_timing=True``.
+
+    Args:
+        synchronize: whether to wait for the second one first.
+    Raises:
+        UsageError (a RuntimeError): an event measures no time, was not recorded, or they are of two devices.
+    """
     for event in (start_event, end_event):
         _expect(event, Event, "get_event_elapsed_time()")
-    raise no_stream("get_event_elapsed_time()")
+    return _streams.elapsed(start_event, end_event, synchronize)
 
 
 class ScopedStream:
-    """Makes a stream the current one inside a ``with`` block; None leaves the current one, on every device."""
+    """Makes a stream the current one inside a ``with`` block, for this thread; None leaves the current one.
+
+    Args:
+        sync_enter: whether the work inside waits for that of the stream before.
+        sync_exit: whether the work behind the block waits for that inside.
+    """
 
     def __init__(self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False):
         if stream is not None:
             _expect(stream, Stream, "ScopedStream()")
-        self.stream = stream
+        self.stream, self.sync_enter, self.sync_exit = stream, sync_enter, sync_exit
+        self._before: list[Stream] = []  # a stack: blocks may nest
 
     def __enter__(self) -> Stream | None:
+        if self.stream is not None:
+            self._before.append(_streams.current(self.stream.device))
+            set_stream(self.stream, sync=self.sync_enter)
         return self.stream
 
     def __exit__(self, *error) -> None:
-        pass
+        if self.stream is not None:
+            set_stream(self._before.pop(), sync=self.sync_exit)

@@ -120,7 +120,7 @@ Array copied(nb::handle object, const numpy::NdArray& data, std::optional<Scalar
              const Shape& shape, Device& device) {
     Array result = runtime::empty(dtype, shape, device);
     if (result.size() == 0) return result;
-    if (scalar == dtype.scalar() && data.is_contiguous()) {
+    if (scalar == dtype.scalar() && data.is_contiguous() && !runtime::current_recording(device)) {
         std::int64_t bytes = result.size_bytes();
         if (bytes < 4096) {
             runtime::write_bytes(device, result.view.data, data.data, bytes);

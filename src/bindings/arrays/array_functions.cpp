@@ -11,6 +11,7 @@
 #include "bindings/arrays/numpy_api.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/python/device.h"
+#include "bindings/python/stream.h"
 
 namespace weft::bindings {
 namespace {
@@ -298,10 +299,8 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
         auto number = [&](PyObject* value, const char* name) {
             return is_given(value) ? integer(value, api, name) : 0;
         };
-        if (is_given(given[kStream])) {
-            throw UsageError(api, "'stream' is " + describe(given[kStream]) + ": the CPU has no streams, expected None",
-                             ErrorCategory::type);
-        }
+        std::optional<runtime::UseStream> stream;
+        if (is_given(given[kStream])) stream.emplace(stream_argument(given[kStream], nb::none(), api).stream);
         nb::object source = chosen_elements(given[kSource]);
         array_argument(source.ptr(), api, "src");
         if (is_indexed(given[kDestination])) {

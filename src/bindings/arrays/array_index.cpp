@@ -154,6 +154,7 @@ Array select(const Array& array, const Selection& selection) {
 }
 
 PyObject* read_element(const Array& element) {
+    runtime::refuse_recording(*element.device, "array[]", "look at arrays after wp.capture_launch()");
     const runtime::HostElement bytes(element);
     if (element.dtype.is_struct()) {
         return struct_to_python(element.dtype, bytes.data(), element.buffer.get()).release().ptr();

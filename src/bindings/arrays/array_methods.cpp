@@ -124,7 +124,7 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     // A tape carries the gradient back, and not along.
     if (!active_tape() && to.requires_grad && from.requires_grad) {
         move(gradient_of(to), gradient_to_read(from));
-        ++to.gradient->version;
+        runtime::count_write(to.gradient);
     }
 }
 
@@ -240,8 +240,16 @@ PyObject* astype(PyObject* self, PyObject* dtype) {
     });
 }
 
+// The numbers of a capture are not there yet.
+void refuse_reading(PyObject* self, const char* api) {
+    runtime::refuse_recording(*memory_of(self, api).array.device, api, "look at arrays after wp.capture_launch()");
+}
+
 PyObject* numpy_method(PyObject* self, PyObject*) {
-    return guarded([&] { return numpy_view(self).release().ptr(); });
+    return guarded([&] {
+        refuse_reading(self, "array.numpy()");
+        return numpy_view(self).release().ptr();
+    });
 }
 
 // What numpy.asarray calls for objects without a buffer; NumPy 2 passes `copy`.
@@ -249,6 +257,7 @@ PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
     return guarded([&] {
         static const Signature<2> signature("array.__array__()", {"dtype", "copy"});
         auto given = signature.parse(args, count, keywords);
+        refuse_reading(self, signature.api());
         nb::object result = numpy_view(self);
         bool must_copy = flag(given[1], false);
         bool must_share = given[1] && given[1] != Py_None && !must_copy;
@@ -269,6 +278,7 @@ PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
 
 PyObject* list(PyObject* self, PyObject*) {
     return guarded([&] {
+        refuse_reading(self, "array.list()");
         const Array& given = memory_of(self, "array.list()").array;
         const Array array = runtime::contiguous(runtime::on_host(given));
         nb::object result = nb::steal(PyList_New(static_cast<Py_ssize_t>(array.size())));
@@ -317,8 +327,10 @@ PyObject* assign(PyObject* self, PyObject* source) {
             nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
             copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         } else {
-            const nb::object converted = nb::steal(
-                make_array(array_from_data(source, array.array.dtype, std::nullopt, false, *array.array.device, kApi)));
+            // A graph has the data of the capture.
+            const bool copies = !given && runtime::current_recording(*array.array.device);
+            const nb::object converted = nb::steal(make_array(
+                array_from_data(source, array.array.dtype, std::nullopt, copies, *array.array.device, kApi)));
             copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         }
         return self_again(self);

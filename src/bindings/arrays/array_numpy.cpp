@@ -158,6 +158,7 @@ nb::object numpy_view(PyObject* self) {
 }
 
 nb::object numbers_of(const Array& array, nb::handle keep_alive, const char* api) {
+    runtime::refuse_recording(*array.device, api, "convert with wp.utils.array_cast(), which is a launch");
     if (!is_bits_in_numpy(array.dtype) || numpy::package_dtype(array.dtype.scalar()).is_valid())
         return numpy_view(array, keep_alive, api);
     const Array readable = converted(array, array.dtype.with_scalar(Scalar::f32));

@@ -20,6 +20,7 @@
 #include "program/host.h"
 #include "runtime/bytes.h"
 #include "runtime/device.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -4,9 +4,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+#include <optional>
+
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/values/types.h"
+#include "runtime/graph.h"
 #include "runtime/primitives.h"
 
 namespace weft::bindings {
@@ -15,6 +19,35 @@ namespace {
 using runtime::Array;
 
 PyArray& array_of(nb::handle object) { return array_argument(object.ptr(), "warp.utils", "array"); }
+
+// Now, or when the graph runs that is being captured.
+template <typename Work>
+void perform(const char* name, std::int64_t size_bytes, const Array& to, Work work,
+             std::initializer_list<const void*> addresses) {
+    if (runtime::Recording* const recording = runtime::current_recording(*to.device))
+        recording->add(name, std::move(work), addresses);
+    else
+        without_gil(size_bytes, work);
+}
+
+// Sums that stay on the device, for the capture of a graph. False where none is captured.
+template <typename Sum>
+bool record_sum(const char* name, const Array& values, nb::handle out, Sum sum,
+                std::initializer_list<const void*> addresses) {
+    runtime::Recording* const recording = runtime::current_recording(*values.device);
+    if (!recording) return false;
+    if (out.is_none()) runtime::refuse_recording(*values.device, name, "give an array for the result, out=...");
+    PyArray& to = array_of(out);
+    recording->memory().add(std::array<const void*, 1>{to.array.view.data});
+    recording->add(
+        name,
+        [sum = std::move(sum), to = to.array, of = values.dtype.scalar()] {
+            to.device->primitives().write_totals(sum(), of, to);
+        },
+        addresses);
+    count_write(to);
+    return true;
+}
 
 // Sums go to `out`, or, without one, come back as a list: Python ints and floats in the width of the addition.
 nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::handle out) {
@@ -45,8 +78,10 @@ void bind_array_primitives(nb::module_& m) {
         "sum",
         [](nb::handle array, int axis, nb::handle out) {
             const Array& values = array_of(array).array;
+            const auto sum = [values, axis] { return values.device->primitives().sum(values, axis); };
+            if (record_sum("array_sum()", values, out, sum, {values.view.data})) return nb::borrow(out);
             std::vector<runtime::Total> totals;
-            without_gil(values.size_bytes(), [&] { totals = values.device->primitives().sum(values, axis); });
+            without_gil(values.size_bytes(), [&] { totals = sum(); });
             return deliver(totals, values.dtype.scalar(), out);
         },
         nb::arg("array"), nb::arg("axis"), nb::arg("out").none());
@@ -54,28 +89,36 @@ void bind_array_primitives(nb::module_& m) {
         "inner",
         [](nb::handle a, nb::handle b, int axis, nb::handle out) {
             const Array &left = array_of(a).array, &right = array_of(b).array;
+            const auto sum = [left, right, axis] { return left.device->primitives().inner(left, right, axis); };
+            if (record_sum("array_inner()", left, out, sum, {left.view.data, right.view.data})) return nb::borrow(out);
             std::vector<runtime::Total> totals;
-            without_gil(left.size_bytes(), [&] { totals = left.device->primitives().inner(left, right, axis); });
+            without_gil(left.size_bytes(), [&] { totals = sum(); });
             return deliver(totals, left.dtype.scalar(), out);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("axis"), nb::arg("out").none());
     primitives.def("scan", [](nb::handle from, nb::handle to, bool inclusive) {
         PyArray& target = array_of(to);
         const Array& source = array_of(from).array;
-        without_gil(source.size_bytes(), [&] { source.device->primitives().scan(source, target.array, inclusive); });
+        perform("scan", source.size_bytes(), target.array,
+                [source, to = target.array, inclusive] { source.device->primitives().scan(source, to, inclusive); },
+                {source.view.data, target.array.view.data});
         count_write(target);
     });
     primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
-        without_gil(count * key_array.array.dtype.size_bytes(), [&] {
-            key_array.array.device->primitives().sort_pairs(key_array.array, value_array.array, count);
-        });
+        perform("sort", count * key_array.array.dtype.size_bytes(), key_array.array,
+                [keys = key_array.array, values = value_array.array, count] {
+                    keys.device->primitives().sort_pairs(keys, values, count);
+                },
+                {key_array.array.view.data, value_array.array.view.data});
         count_write(key_array);
         count_write(value_array);
     });
     primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
                                        std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
+        runtime::refuse_recording(*key_array.array.device, "segmented_sort_pairs()",
+                                  "sort before or after the capture: the segments are read on the host");
         const Array first = runtime::contiguous(runtime::on_host(array_of(begins).array));
         const Array last = runtime::contiguous(runtime::on_host(array_of(ends).array));
         const auto* const from = reinterpret_cast<const std::int32_t*>(runtime::host_data(first));
@@ -101,6 +144,8 @@ void bind_array_primitives(nb::module_& m) {
                    [](nb::handle values, std::int64_t count, nb::handle run_values, nb::handle run_lengths) {
                        PyArray &found = array_of(run_values), &lengths = array_of(run_lengths);
                        const Array& source = array_of(values).array;
+                       runtime::refuse_recording(*source.device, "runlength_encode()",
+                                                 "call it before or after the capture: it counts the runs on the host");
                        std::int64_t runs = 0;
                        without_gil(source.size_bytes(), [&] {
                            runs = source.device->primitives().encode_runs(source, count, found.array, lengths.array);
@@ -115,9 +160,13 @@ void bind_array_primitives(nb::module_& m) {
             PyArray& to = array_of(d);
             const Array &left = array_of(a).array, &right = array_of(b).array;
             const Array* added = c.is_none() ? nullptr : &array_of(c).array;
+            const auto multiply = [left, right, to = to.array, alpha, beta,
+                                   added = added ? std::optional(*added) : std::nullopt] {
+                to.device->primitives().matmul(left, right, added ? &*added : nullptr, to, alpha, beta);
+            };
             // Worth releasing the GIL by the work, which is more than the bytes.
-            without_gil(to.array.size() * left.view.shape[left.ndim - 1],
-                        [&] { to.array.device->primitives().matmul(left, right, added, to.array, alpha, beta); });
+            perform("matmul", to.array.size() * left.view.shape[left.ndim - 1], to.array, multiply,
+                    {left.view.data, right.view.data, added ? added->view.data : nullptr, to.array.view.data});
             count_write(to);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));

@@ -149,7 +149,7 @@ void count_nested_writes(nb::handle value) {
     const auto count = [&](const auto& self, const runtime::Buffer& holder) -> void {
         for (const runtime::BufferPtr& kept : holder.references.all()) {
             if (!counted.insert(kept.get()).second) continue;
-            ++kept->version;
+            runtime::count_write(kept);
             self(self, *kept);
         }
     };

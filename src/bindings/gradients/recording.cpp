@@ -80,7 +80,7 @@ nb::object keep(nb::handle array) {
 }
 
 void count_write(PyArray& array) {
-    if (array.array.buffer) ++array.array.buffer->version;
+    if (array.array.buffer) runtime::count_write(array.array.buffer);
 }
 
 void record_write(nb::handle to, nb::handle from) {

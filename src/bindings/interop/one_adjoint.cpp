@@ -9,6 +9,7 @@
 #include "program/recorded_launch.h"
 #include "program/tape.h"
 #include "runtime/device.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -21,6 +22,7 @@ void throw_without_gradient(const PyKernel& kernel, std::string_view api) {
 void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
                      const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays,
                      std::string_view api) {
+    const runtime::WithoutRecording without;  // frameworks want the gradients now
     program::Kernel& core = kernel.core();
     runtime::Device& device = runtime::host_device();
     std::vector<program::RecordedLaunch::Argument> given;
@@ -57,7 +59,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
     if (!entry->returned.empty())
         program::launch_keeping_returned(core, device, dims.span(), block, entry->returned);
     else if (!entry->after().empty())
-        program::run(compiled, device.default_stream(), block, grid);
+        program::run(compiled, runtime::current_stream(device), block, grid);
     tape.go_back(0, read_only);
 }
 

@@ -20,6 +20,7 @@
 #include "program/launch.h"
 #include "program/launch_needs.h"
 #include "program/settings.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -148,6 +149,7 @@ public:
 
     // The outputs: those that are inputs as well first. `dims` is the grid, `shapes` has an item for each other output.
     nb::object launch(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors) {
+        const runtime::WithoutRecording without;  // as all that PyTorch does
         Call call(*this, dims, values);
         const Items given(tensors, input_count_, "tensors"), wanted(shapes, new_count_, "shapes");
         std::vector<Array> arrays;

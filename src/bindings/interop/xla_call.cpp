@@ -22,6 +22,7 @@
 #include "program/launch_needs.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -202,6 +203,7 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
     }
     program::Block block(call.block.size());
     std::memcpy(block.data(), call.block.data(), call.block.size());
+    const runtime::WithoutRecording without;  // XLA wants the results now
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         for (const auto& [offset, array, input, output] : places) {
             const auto sample = [&](const xla::Buffer& of) {

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,12 +40,14 @@
 #include "bindings/python/device.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/python/log.h"
+#include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
 #include "program/host.h"
 #include "program/settings.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -152,12 +155,15 @@ nb::object launch(const Slots& slots) {
             "launch()", "the kernel is " + describe(slots[kKernel]) + ", expected a function decorated with @wp.kernel",
             ErrorCategory::type);
     }
-    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots);
+    runtime::Device* device_of_stream = nullptr;
+    std::optional<runtime::UseStream> stream;
     if (is_given(slots[kStream])) {
-        throw UsageError("launch()",
-                         "stream is " + describe(slots[kStream]) + ": the CPU has no streams; expected None");
+        PyStream given = stream_argument(slots[kStream], slots[kDevice] ? slots[kDevice] : Py_None, "launch()");
+        device_of_stream = &given.device();
+        stream.emplace(std::move(given.stream));
     }
-    runtime::Device& device = device_from_python(slots[kDevice], "launch()");
+    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots);
+    runtime::Device& device = device_of_stream ? *device_of_stream : device_from_python(slots[kDevice], "launch()");
 
     Values values(slots[kInputs], slots[kOutputs]);
     const bool is_command = flag(slots[kRecordCmd], false);
@@ -183,7 +189,7 @@ nb::object launch(const Slots& slots) {
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
     PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
-    const bool outlives = is_command || recorder;
+    const bool outlives = is_command || recorder || runtime::current_recording(device);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
         if (is_array_structure(value)) value = values.open(i);
@@ -242,7 +248,8 @@ constexpr const char* kLaunchDoc =
     "        copying; None for an empty one), numbers, vectors and matrices (also as tuples).\n"
     "    outputs: further arguments, after the inputs.\n"
     "    device: where to run; all arrays must live there. The default is the current device.\n"
-    "    stream: None. A bool as eighth positional argument is `adjoint`, as it was in 2021.\n"
+    "    stream: a wp.Stream of the device; the current one where it is None. A bool as eighth positional argument is\n"
+    "        `adjoint`, as it was in 2021.\n"
     "    record_cmd: do not run, but return a wp.Launch whose launch() runs with these arguments.\n"
     "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them.\n"
     "Returns:\n"

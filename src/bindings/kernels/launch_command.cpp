@@ -12,6 +12,7 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/running.h"
 #include "bindings/python/device.h"
+#include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "program/launch.h"
@@ -106,7 +107,7 @@ public:
         for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->shows_gradients && !program::settings().verify_fp) {
-            program::run(*compiled_, device_->default_stream(), block_.data(), grid_);
+            program::run(*compiled_, runtime::current_stream(*device_), block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
             return;
@@ -275,8 +276,8 @@ void bind_launch_command(nb::module_& m) {
         .def(
             "launch",
             [](LaunchCommand& self, nb::handle stream) {
-                if (!stream.is_none())
-                    throw UsageError("Launch.launch()", "stream must be None: the CPU has no streams");
+                const runtime::UseStream use(
+                    stream.is_none() ? nullptr : stream_argument(stream, self.device(), "Launch.launch()").stream);
                 self.launch();
             },
             nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")

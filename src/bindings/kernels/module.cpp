@@ -5,6 +5,7 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/settings.h"
+#include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/builtin.h"
@@ -16,6 +17,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_errors(m);
     weft::bindings::bind_types(m);
     weft::bindings::bind_devices(m);
+    weft::bindings::bind_streams(m);
     weft::bindings::bind_arrays(m);
     weft::bindings::bind_array_primitives(m);
     weft::bindings::bind_structs(m);

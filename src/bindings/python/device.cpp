@@ -8,9 +8,11 @@
 #include <string>
 
 #include "bindings/arrays/array.h"
+#include "bindings/python/stream.h"
 #include "bindings/values/types.h"
 #include "program/run.h"
 #include "runtime/cpu/device.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -48,10 +50,8 @@ void bind_cuda_properties(nb::class_<Device>& device) {
              Property{"is_mempool_enabled", "Whether a CUDA device allocates from a memory pool."},
              Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
              Property{"is_primary", "Whether a CUDA device is its primary context."},
-             Property{"is_capturing", "Whether a graph is being recorded on the device."},
              Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
              Property{"has_context", "Whether a CUDA device has a context."},
-             Property{"has_stream", "Whether the device has streams."},
          })
         device.def_prop_ro(name, [](const Device&) { return false; }, meaning);
     for (auto [name, meaning] : {
@@ -116,18 +116,20 @@ void bind_devices(nb::module_& m) {
         .def("__str__", [](const Device& self) { return self.alias; })
         .def("__repr__", [](const Device& self) { return "'" + self.alias + "'"; })
         .def_prop_ro(
-            "stream",
-            [](const Device& self) -> nb::object {
-                throw UsageError("Device.stream", "device '" + self.alias + "' has no streams");
-            },
-            "The current stream of a CUDA device; an error for the CPU.")
+            "stream", [](const Device& self) { return PyStream{runtime::current_stream_ptr(self)}; },
+            "The current stream of this thread: a wp.Stream.")
         .def(
             "set_stream",
-            [](const Device& self, nb::handle, bool) {
-                throw UsageError("Device.set_stream()", "device '" + self.alias + "' has no streams");
+            [](Device& self, nb::handle stream, bool) {
+                runtime::set_current_stream(
+                    stream_argument(stream, device_to_python(self), "Device.set_stream()").stream);
             },
-            nb::arg("stream").none(), nb::arg("sync") = true,
-            "Makes a stream the current one of a CUDA device; an error for the CPU.")
+            nb::arg("stream"), nb::arg("sync") = true, "Makes a stream of the device the current one of this thread.")
+        .def_prop_ro(
+            "is_capturing", [](const Device& self) { return runtime::current_recording(self) != nullptr; },
+            "Whether a graph is being captured from the current stream of this thread.")
+        .def_prop_ro(
+            "has_stream", [](const Device&) { return true; }, "Whether the device has streams.")
         .def_prop_ro("total_memory", &Device::total_memory, "Bytes of memory that the device has.")
         .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that nobody uses at the moment.")
         .def(

@@ -2,6 +2,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
 
 namespace weft::bindings {
@@ -20,13 +21,17 @@ void construct(HashGrid* self, std::int64_t x, std::int64_t y, std::int64_t z, n
 }
 
 // Without the GIL: a build takes milliseconds.
-void build(HashGrid& self, nb::object points, double radius, nb::object groups) {
+void build(nb::object object, nb::object points, double radius, nb::object groups) {
     const char* const api = "HashGrid.build()";
+    HashGrid& self = nb::cast<HashGrid&>(object);
     const runtime::Array of = array_argument(points.ptr(), api, "points").array;
     std::optional<runtime::Array> group;
     if (!groups.is_none()) group = array_argument(groups.ptr(), api, "groups").array;
-    const nb::gil_scoped_release without;
-    self.build(of, radius, group ? &*group : nullptr);
+    const auto build = [&self, of, radius, group] {
+        const nb::gil_scoped_release without;
+        self.build(of, radius, group ? &*group : nullptr);
+    };
+    if (!record_call(*of.device, "HashGrid.build", {object}, build)) build();
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "runtime/spatial/bvh.h"
 #include "runtime/spatial/handles.h"
@@ -121,6 +122,7 @@ void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::obj
     const runtime::Array& i = array_argument(indices.ptr(), api, "indices").array;
     const std::optional<runtime::Array> v = optional_array(velocities, api, "velocities"),
                                         g = optional_array(groups, api, "groups");
+    runtime::refuse_recording(*p.device, api, "make meshes before the capture, and refit() in it");
     std::shared_ptr<MeshObject> object;
     {
         const nb::gil_scoped_release without;
@@ -131,12 +133,16 @@ void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::obj
     meshes()[id] = self;
 }
 
-void refit(PyMesh& self) {
-    change_tree(self, [](MeshObject& object) { object.mesh.refit(); });
+void refit(nb::object object) {
+    const auto refit = [&self = nb::cast<PyMesh&>(object)] {
+        change_tree(self, [](MeshObject& changed) { changed.mesh.refit(); });
+    };
+    if (!record_call(runtime::host_device(), "Mesh.refit", {object}, refit)) refit();
 }
 
 void set_points(PyMesh& self, nb::object points) {
     const runtime::Array& p = array_argument(points.ptr(), "Mesh.points", "points").array;
+    runtime::refuse_recording(*p.device, "Mesh.points", "assign the points before the capture, and refit() in it");
     change_tree(self, [&](MeshObject& object) { object.mesh.set_points(p); });
     self.points = std::move(points);
 }
@@ -197,6 +203,7 @@ void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optio
     const runtime::Array& l = array_argument(lowers.ptr(), api, "lowers").array;
     const runtime::Array& u = array_argument(uppers.ptr(), api, "uppers").array;
     const std::optional<runtime::Array> g = optional_array(groups, api, "groups");
+    runtime::refuse_recording(*l.device, api, "make trees before the capture, and refit() or rebuild() in it");
     std::shared_ptr<BvhObject> object;
     {
         const nb::gil_scoped_release without;
@@ -206,22 +213,29 @@ void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optio
     new (self) PyBvh{std::move(object), id, lowers, uppers, groups, options};
 }
 
-void refit_bvh(PyBvh& self) {
-    change_tree(self, [](BvhObject& object) { object.bvh.refit(); });
+void refit_bvh(nb::object object) {
+    const auto refit = [&self = nb::cast<PyBvh&>(object)] {
+        change_tree(self, [](BvhObject& changed) { changed.bvh.refit(); });
+    };
+    if (!record_call(runtime::host_device(), "Bvh.refit", {object}, refit)) refit();
 }
 
 // A new tree under the same id: launches that run keep the former one.
-void rebuild(PyBvh& self, std::optional<std::string> constructor) {
+void rebuild(nb::object of, std::optional<std::string> constructor) {
+    PyBvh& self = nb::cast<PyBvh&>(of);
     if (constructor) self.options.method = tree_options(constructor, std::nullopt, "Bvh.rebuild()").method;
     const std::optional<runtime::Array> groups = optional_array(self.groups, "Bvh.rebuild()", "groups");
-    const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
-    std::shared_ptr<BvhObject> object;
-    {
-        const nb::gil_scoped_release without;
-        object = std::make_shared<BvhObject>(lowers, uppers, self.options, groups);
-    }
-    spatial::replace(self.id, {object->descriptor(), object});
-    self.object = std::move(object);
+    const auto rebuild = [&self, groups, options = self.options] {
+        const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
+        std::shared_ptr<BvhObject> object;
+        {
+            const nb::gil_scoped_release without;
+            object = std::make_shared<BvhObject>(lowers, uppers, options, groups);
+        }
+        spatial::replace(self.id, {object->descriptor(), object});
+        self.object = std::move(object);
+    };
+    if (!record_call(runtime::host_device(), "Bvh.rebuild", {of}, rebuild)) rebuild();
 }
 
 int traverse_bvh(PyObject* self, visitproc visit, void* arg) {

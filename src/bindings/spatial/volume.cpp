@@ -160,6 +160,7 @@ VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::hand
             if (const nb::object limit = limits[nb::int_(n)]; !limit.is_none())
                 plan.limits[n] = nb::cast<std::uint64_t>(limit);
     runtime::Device& on = device_from_python(device, api);
+    runtime::refuse_recording(on, api, "make volumes before the capture");
     const Points chosen = points_of(points, mask, plan.recipe.map, api, name);
     Topology topology;
     if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
@@ -183,6 +184,7 @@ void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle 
     const char* const api = "Volume.rebuild()";
     if (!self.plan()) throw UsageError(api, "the volume was not allocated with rebuildable=True");
     const Plan& plan = *self.plan();
+    runtime::refuse_recording(runtime::host_device(), api, "rebuild volumes outside of the capture");
     const Points chosen = points_of(points, mask, plan.recipe.map, api, "points");
     Topology topology;
     if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/primitives/primitives.h"
 #include "runtime/cpu/private_gradients.h"
+#include "runtime/graph.h"
 
 namespace weft::runtime {
 namespace {
@@ -38,11 +40,48 @@ std::int64_t pages(int which) {
     return count < 0 ? 0 : static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE);
 }
 
-// All that is put into it is done at once.
+// All that is put into it is done at once, or together with all other work of the device.
 class CpuStream final : public Stream {
 public:
     using Stream::Stream;
-    void synchronize() override {}
+    void synchronize() override {
+        if (Stream& all = device().default_stream(); &all != this) all.synchronize();
+    }
+};
+
+// Streams have nothing to wait for: the work of all of them is done in the order in which it was put into any.
+class CpuEvent final : public Event {
+public:
+    explicit CpuEvent(Device& device) : device_(device) {}
+
+    void record(Stream& stream) override {
+        Recording* const recording = stream.recording();
+        capture_ = recording ? recording->number() : 0;
+        if (recording)
+            recording->add("event", [self = state_] { self->stamp(); }, {});
+        else
+            state_->stamp();
+    }
+    void make_wait(Stream& stream) override {
+        if (Recording* const recording = find_recording(capture_)) recording->join(stream);
+    }
+    void synchronize() override { device_.synchronize(); }
+    bool is_complete() override { return true; }
+    bool is_recorded() const override { return state_->is_stamped; }
+    double ms_since(const Event& earlier) const override {
+        const auto& from = *static_cast<const CpuEvent&>(earlier).state_;
+        return std::chrono::duration<double, std::milli>(state_->time - from.time).count();
+    }
+
+private:
+    struct State {
+        void stamp() { time = std::chrono::steady_clock::now(), is_stamped = true; }
+        std::chrono::steady_clock::time_point time;
+        bool is_stamped = false;
+    };
+    Device& device_;
+    std::shared_ptr<State> state_ = std::make_shared<State>();
+    std::uint64_t capture_ = 0;  // in which it was recorded
 };
 
 thread_local int inside = 0;  // how many CpuDevice::Access this thread has
@@ -56,6 +95,13 @@ CpuDevice::CpuDevice(std::string alias, const CpuMemory* memory)
 }
 
 Device& make_cpu_device(std::string alias, const CpuMemory* memory) { return *new CpuDevice(std::move(alias), memory); }
+
+// ---- streams ----
+
+std::shared_ptr<Stream> CpuDevice::make_stream() { return std::make_shared<CpuStream>(*this); }
+std::shared_ptr<Event> CpuDevice::make_event() { return std::make_shared<CpuEvent>(*this); }
+void CpuDevice::begin_capture(Stream& stream) { begin_recording(stream); }
+std::shared_ptr<Graph> CpuDevice::end_capture(Stream& stream) { return end_recording(stream); }
 
 // ---- doing work ----
 
@@ -73,8 +119,8 @@ DeferredStream* CpuDevice::deferred_where_not_inside() const {
     return inside > 0 ? nullptr : static_cast<DeferredStream*>(default_stream_);
 }
 
-// Of a device with memory of its own.
 void CpuDevice::run(std::function<void()> work) {
+    if (!memory_) return work();
     auto open = [this, work = std::move(work)] {
         const Access access(*this);
         work();
@@ -95,6 +141,8 @@ void* CpuDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) 
     }
     const Block block = take_block(size_bytes);
     if (zeroed && !block.is_zero && block.data) run_clear(block.data, size_bytes);
+    if (zeroed && block.data && stream.recording())
+        clear(block.data, size_bytes, stream);  // at each launch of the graph
     return block.data;
 }
 
@@ -104,22 +152,35 @@ void CpuDevice::free(void* data, std::int64_t size_bytes, Stream&) {
 }
 
 void CpuDevice::copy(const CopyPlan& plan, Stream& stream) {
+    if (Recording* const recording = stream.recording()) {
+        recording->add("copy", [this, plan] { copy(plan, default_stream()); }, {plan.to, plan.from});
+        return;
+    }
     if (!memory_) return run_copy(plan);
     if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
     run([plan] { run_copy(plan); });
     if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
 }
 
-void CpuDevice::fill(const CopyPlan& plan, Stream&) {
-    if (!memory_) return run_copy(plan);
+void CpuDevice::fill(const CopyPlan& plan, Stream& stream) {
+    Recording* const recording = stream.recording();
+    if (!memory_ && !recording) return run_copy(plan);
     const auto* const from = static_cast<const std::byte*>(plan.from);
-    run([plan = plan, element = std::vector<std::byte>(from, from + plan.element)]() mutable {
+    auto work = [plan = plan, element = std::vector<std::byte>(from, from + plan.element)]() mutable {
         plan.from = element.data();
         run_copy(plan);
-    });
+    };
+    if (recording)
+        recording->add("fill", [this, work] { run(work); }, {plan.to});
+    else
+        run(std::move(work));
 }
 
-void CpuDevice::clear(void* data, std::int64_t size_bytes, Stream&) {
+void CpuDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
+    if (Recording* const recording = stream.recording()) {
+        recording->add("fill", [this, data, size_bytes] { clear(data, size_bytes, default_stream()); }, {data});
+        return;
+    }
     if (!memory_) return run_clear(data, size_bytes);
     run([data, size_bytes] { run_clear(data, size_bytes); });
 }

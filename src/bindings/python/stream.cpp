@@ -1,0 +1,262 @@
+// Streams, events and graphs: python/warp/_devices/streams.py and graphs.py have the functions on them.
+#include "bindings/python/stream.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <fstream>
+
+#include "bindings/arrays/array.h"
+#include "bindings/arrays/array_object.h"
+#include "bindings/gradients/recording.h"
+#include "bindings/python/device.h"
+#include "bindings/values/types.h"
+#include "program/recorded_run.h"
+#include "runtime/graph.h"
+#include "support/error.h"
+
+namespace weft::bindings {
+namespace {
+
+using runtime::Device;
+
+// wp.Event
+struct PyEvent {
+    std::shared_ptr<runtime::Event> event;
+    Device* device;
+    bool has_time;
+};
+
+PyEvent make_event(nb::handle device, nb::handle cuda_event, bool enable_timing, const nb::kwargs&) {
+    Device& on = device_from_python(device, "Event()");
+    if (!cuda_event.is_none())
+        throw UsageError("Event()", "cuda_event is for CUDA devices, and '" + on.alias + "' is none",
+                         ErrorCategory::value);
+    return {on.make_event(), &on, enable_timing};
+}
+
+void require_same(const Device& a, const Device& b, const char* api, const char* what) {
+    if (&a != &b)
+        throw UsageError(api, std::string(what) + " is of '" + b.alias + "', the stream of '" + a.alias +
+                                  "'. help: take both from one device");
+}
+
+PyEvent record_event(PyStream& self, nb::handle event) {
+    PyEvent made;
+    if (event.is_none())
+        made = {self.device().make_event(), &self.device(), false};
+    else
+        made = nb::cast<PyEvent&>(event);
+    require_same(self.device(), *made.device, "Stream.record_event()", "the event");
+    made.event->record(*self.stream);
+    return made;
+}
+
+void wait_event(PyStream& self, PyEvent& event) {
+    require_same(self.device(), *event.device, "Stream.wait_event()", "the event");
+    event.event->make_wait(*self.stream);
+}
+
+void wait_stream(PyStream& self, PyStream& other, nb::handle event) {
+    require_same(self.device(), other.device(), "Stream.wait_stream()", "the other stream");
+    PyEvent recorded = record_event(other, event);
+    recorded.event->make_wait(*self.stream);
+}
+
+double elapsed(PyEvent& start, PyEvent& end, bool synchronize) {
+    const char* const api = "get_event_elapsed_time()";
+    if (start.device != end.device)
+        throw UsageError(api, "the events are of '" + start.device->alias + "' and '" + end.device->alias +
+                                  "', expected one device");
+    if (synchronize) end.event->synchronize();
+    for (const PyEvent* event : {&start, &end}) {
+        if (!event->has_time)
+            throw UsageError(api, "an event does not measure time. help: wp.Event(enable_timing=True)");
+        if (!event->event->is_recorded())
+            throw UsageError(api, "an event was not recorded. help: wp.record_event(event) first");
+    }
+    return end.event->ms_since(*start.event);
+}
+
+// ---- graphs ----
+
+runtime::Recording* recording_of(Device& device) { return runtime::current_recording(device); }
+
+const runtime::Array& condition_of(nb::handle object) {
+    return array_argument(object.ptr(), "capture_if()", "condition").array;
+}
+
+void bind_graphs(nb::module_& m) {
+    nb::class_<runtime::Graph>(m, "Graph",
+                               "Work that was captured, to be run by wp.capture_launch(): what ScopedCapture.graph is.")
+        .def("__init__",
+             [](nb::handle, nb::args, nb::kwargs) {
+                 throw UsageError("Graph()", "graphs come from wp.capture_end() and wp.ScopedCapture");
+             })
+        .def_prop_ro(
+            "device", [](const runtime::Graph& self) { return device_to_python(self.device()); },
+            "Where it was captured, and runs.");
+
+    nb::module_ graphs = m.def_submodule("graphs");
+    graphs.def(
+        "begin",
+        [](nb::handle device, nb::handle stream) {
+            PyStream of = stream_argument(stream, device, "capture_begin()");
+            of.device().begin_capture(*of.stream);
+        },
+        nb::arg().none(), nb::arg().none());
+    graphs.def(
+        "end",
+        [](nb::handle device, nb::handle stream) {
+            PyStream of = stream_argument(stream, device, "capture_end()");
+            return of.device().end_capture(*of.stream);
+        },
+        nb::arg().none(), nb::arg().none());
+    graphs.def(
+        "launch",
+        [](const std::shared_ptr<runtime::Graph>& graph, nb::handle stream) {
+            if (active_tape()) {
+                throw UsageError("capture_launch()",
+                                 "a tape is recording, and does not know what a graph does. help: launch the graph "
+                                 "outside of 'with tape:', or capture tape and backward() in the graph");
+            }
+            const PyStream of =
+                stream.is_none() ? PyStream{runtime::current_stream_ptr(graph->device())} : nb::cast<PyStream>(stream);
+            program::launch_graph(graph, *of.stream);
+        },
+        nb::arg(), nb::arg().none());
+    graphs.def("dot", [](const std::shared_ptr<runtime::Graph>& graph, bool verbose) { return graph->dot(verbose); });
+    graphs.def(
+        "is_capturing",
+        [](nb::handle device, nb::handle stream) {
+            return stream_argument(stream, device, "capture")->recording() != nullptr;
+        },
+        nb::arg().none(), nb::arg().none());
+    graphs.def("begin_branch",
+               [](nb::handle condition) { recording_of(*condition_of(condition).device)->begin_branch(); });
+    graphs.def("end_branch",
+               [](nb::handle condition) { return recording_of(*condition_of(condition).device)->end_branch(); });
+    graphs.def(
+        "add_if",
+        [](nb::handle condition, std::shared_ptr<runtime::Graph> on_true, std::shared_ptr<runtime::Graph> on_false) {
+            program::record_if(condition_of(condition), std::move(on_true), std::move(on_false));
+        },
+        nb::arg(), nb::arg().none(), nb::arg().none());
+    graphs.def("add_while", [](nb::handle condition, std::shared_ptr<runtime::Graph> body) {
+        program::record_while(condition_of(condition), std::move(body));
+    });
+}
+
+}  // namespace
+
+PyStream stream_argument(nb::handle stream, nb::handle device, const char* api) {
+    PyStream given;
+    if (stream.is_none()) return {runtime::current_stream_ptr(device_from_python(device, api))};
+    if (!nb::try_cast(stream, given)) {
+        throw UsageError(api, "stream is " + describe(stream.ptr()) + ", expected a wp.Stream or None",
+                         ErrorCategory::type);
+    }
+    if (!device.is_none()) require_same(device_from_python(device, api), given.device(), api, "the stream");
+    return given;
+}
+
+std::shared_ptr<runtime::Stream> launch_stream(PyObject* stream, const runtime::Device& device, const char* api) {
+    PyStream given;
+    if (!nb::try_cast(nb::handle(stream), given)) {
+        throw UsageError(api, "stream is " + describe(stream) + ", expected a wp.Stream or None", ErrorCategory::type);
+    }
+    if (&given.device() != &device) {
+        throw UsageError(api, "the stream is of '" + given.device().alias + "', the launch on '" + device.alias +
+                                  "'. help: stream=wp.Stream('" + device.alias + "')");
+    }
+    return given.stream;
+}
+
+bool record_call(const Device& device, const char* name, std::vector<nb::object> held, std::function<void()> work) {
+    runtime::Recording* const recording = recording_of(const_cast<Device&>(device));
+    if (!recording) return false;
+    // Python's objects are let go where Python's lock is held.
+    std::shared_ptr<std::vector<nb::object>> objects(new std::vector<nb::object>(std::move(held)),
+                                                     [](std::vector<nb::object>* all) {
+                                                         if (!Py_IsInitialized()) return;
+                                                         const nb::gil_scoped_acquire acquire;
+                                                         delete all;
+                                                     });
+    recording->memory().hold(objects);
+    recording->add(name,
+                   [work = std::move(work)] {
+                       const nb::gil_scoped_acquire acquire;
+                       work();
+                   },
+                   {});
+    return true;
+}
+
+void bind_streams(nb::module_& m) {
+    nb::class_<PyEvent>(m, "Event",
+                        "A moment in a stream, to wait for and to measure from.\n\n"
+                        "Args:\n"
+                        "    device: whose streams; the default device where it is None.\n"
+                        "    cuda_event: the handle of an event of CUDA's; None for a new one.\n"
+                        "    enable_timing: whether wp.get_event_elapsed_time() may ask for its time.")
+        .def(nb::new_(&make_event), nb::arg("device") = nb::none(), nb::arg("cuda_event") = nb::none(),
+             nb::arg("enable_timing") = false, nb::arg("options"))
+        .def_prop_ro(
+            "device", [](const PyEvent& self) { return device_to_python(*self.device); }, "Whose streams.")
+        .def_prop_ro(
+            "is_complete", [](PyEvent& self) { return self.event->is_complete(); },
+            "Whether the work before it is done.");
+
+    nb::class_<PyStream>(m, "Stream",
+                         "An order of work on a device. What is put into one stream is done one after the other.\n\n"
+                         "Args:\n"
+                         "    device: the default device where it is None.\n"
+                         "    priority: for CUDA devices.\n\n"
+                         "On the CPU all work is done when the call returns, so that streams have nothing to wait for.")
+        .def(nb::new_([](nb::handle device, int, const nb::kwargs&) {
+                 return PyStream{device_from_python(device, "Stream()").make_stream()};
+             }),
+             nb::arg("device") = nb::none(), nb::arg("priority") = 0, nb::arg("options"))
+        .def_prop_ro(
+            "device", [](const PyStream& self) { return device_to_python(self.device()); }, "Whose work.")
+        .def_prop_ro(
+            "is_capturing", [](const PyStream& self) { return self.stream->is_recorded(); },
+            "Whether a graph is being captured from it.")
+        .def_prop_ro(
+            "is_complete", [](const PyStream& self) { return self.device().is_cpu; },
+            "Whether all of its work is done.")
+        .def("record_event", &record_event, nb::arg("event") = nb::none(),
+             "Records an event, or a new one, behind the work that is in the stream; gives it back.")
+        .def("wait_event", &wait_event, nb::arg("event"),
+             "What is put into the stream from now on is done after the event.")
+        .def("wait_stream", &wait_stream, nb::arg("other_stream"), nb::arg("event") = nb::none(),
+             "What is put into the stream from now on is done after the work that is in the other one.")
+        .def("__eq__",
+             [](const PyStream& self, nb::handle other) {
+                 PyStream that;
+                 return nb::try_cast(other, that) && that.stream == self.stream;
+             })
+        .def("__hash__", [](const PyStream& self) { return std::hash<const void*>()(self.stream.get()); });
+
+    nb::module_ streams = m.def_submodule("streams");
+    streams.def(
+        "current",
+        [](nb::handle device) {
+            return PyStream{runtime::current_stream_ptr(device_from_python(device, "get_stream()"))};
+        },
+        nb::arg().none());
+    streams.def("set_current", [](const PyStream& stream) { runtime::set_current_stream(stream.stream); });
+    streams.def("synchronize", [](const PyStream& stream) {
+        runtime::refuse_recording(stream.device(), "synchronize_stream()", "wait after the capture");
+        const nb::gil_scoped_release without;
+        stream.stream->synchronize();
+    });
+    streams.def("synchronize_event", [](const PyEvent& event) {
+        const nb::gil_scoped_release without;
+        event.event->synchronize();
+    });
+    streams.def("elapsed", &elapsed);
+    bind_graphs(m);
+}
+
+}  // namespace weft::bindings

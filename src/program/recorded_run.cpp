@@ -1,0 +1,197 @@
+#include "program/recorded_run.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "program/fault.h"
+#include "program/host.h"
+#include "program/run.h"
+#include "program/settings.h"
+#include "runtime/bytes.h"
+#include "runtime/spatial/handles.h"
+#include "support/error.h"
+
+namespace weft::program {
+namespace {
+
+// A launch that was interrupted: the host says why when it has its lock again.
+struct Interrupted {};
+
+// Set while a graph runs without the host's lock.
+constinit thread_local bool asks_for_interrupts = false;
+
+bool is_interrupted() { return asks_for_interrupts && host().interrupted && host().interrupted(); }
+
+class LaunchNode final : public runtime::Node {
+public:
+    LaunchNode(std::shared_ptr<const CompiledKernel> kernel, runtime::Stream& stream, const std::byte* block,
+               const Grid& grid)
+        : Node(kernel->description.name),
+          kernel_(std::move(kernel)),
+          stream_(stream),
+          block_(block, block + kernel_->layout.size_bytes),
+          grid_(grid),
+          options_{.serial = kernel_->serial,
+                   .keeps_order = kernel_->loaded->is_ordered() && settings().deterministic,
+                   .private_gradients = kernel_->private_gradients} {}
+
+    void run() override {
+        Fault fault;
+        runtime::LaunchOptions options = options_;
+        if (!kernel_->description.sites.empty()) options.fault = &fault;
+        if (asks_for_interrupts) options.interrupted = host().interrupted;
+        if (!kernel_->loaded->launch(block_, grid_, options, stream_)) throw Interrupted{};
+        if (!options.fault) return;
+        stream_.synchronize();
+        if (fault.claimed) throw_fault(*kernel_, fault, block_.data());
+    }
+
+    std::string details() const override {
+        std::string extents;
+        for (int axis = 0; axis < std::max(1, kernel_->tid_rank); ++axis)
+            extents += (axis ? ", " : "") + std::to_string(grid_.dim[axis]);
+        return "dim (" + extents + ")";
+    }
+
+private:
+    std::shared_ptr<const CompiledKernel> kernel_;
+    runtime::Stream& stream_;  // the default one, which lives for ever
+    std::vector<std::byte> block_;
+    Grid grid_;
+    runtime::LaunchOptions options_;
+};
+
+void add_addresses(Type type, const std::byte* at, std::vector<const void*>& addresses) {
+    if (type.is_array()) {
+        ArrayView view;
+        std::memcpy(&view, at, sizeof view);
+        const void* const both[] = {view.data, view.grad};
+        addresses.insert(addresses.end(), std::begin(both), std::end(both));
+    } else if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) add_addresses(field.type, at + field.offset, addresses);
+    }
+}
+
+}  // namespace
+
+void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
+                const std::byte* block, const Grid& grid, bool checks_finite) {
+    const std::string& name = kernel.description.name;
+    if (checks_finite) {
+        throw UsageError("launch()", "kernel '" + name +
+                                         "' is launched in a graph capture, which verify_fp cannot check. help: "
+                                         "wp.config.verify_fp = False around the capture");
+    }
+    if (kernel.description.cpu().finds_objects && runtime::spatial::Finding::current()) {
+        throw UsageError("Tape.backward()",
+                         "kernel '" + name +
+                             "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
+                             "what that will be when the graph runs. help: go back outside of the capture");
+    }
+    std::vector<const void*> addresses;
+    for (std::size_t i = 0; i < kernel.parameter_types.size(); ++i)
+        add_addresses(kernel.parameter_types[i], block + kernel.layout.offsets[i], addresses);
+    recording.add(std::make_unique<LaunchNode>(std::make_shared<const CompiledKernel>(kernel),
+                                               stream.device().default_stream(), block, grid),
+                  addresses);
+}
+
+void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream& stream) {
+    if (&graph->device() != &stream.device()) {
+        throw UsageError("capture_launch()", "the graph was captured on '" + graph->device().alias +
+                                                 "', the stream is of '" + stream.device().alias +
+                                                 "'. help: leave the stream out, or take one of '" +
+                                                 graph->device().alias + "'");
+    }
+    if (runtime::Recording* const recording = stream.recording()) {
+        recording->add("graph", [graph, &stream = stream.device().default_stream()] { graph->launch(stream); }, {});
+        return;
+    }
+    try {
+        const bool outer = std::exchange(asks_for_interrupts, true);
+        struct Restore {
+            bool outer;
+            ~Restore() { asks_for_interrupts = outer; }
+        } const restore{outer};
+        const WithoutHost without;
+        graph->launch(stream);
+    } catch (const Interrupted&) {
+        flush_prints();
+        host().stop();
+    } catch (...) {
+        flush_prints();
+        throw;
+    }
+    flush_prints();
+}
+
+// ---- conditions ----
+
+namespace {
+
+bool holds(const runtime::Array& condition) {
+    std::int32_t value = 0;
+    condition.device->default_stream().synchronize();
+    runtime::read_bytes(*condition.device, &value, condition.view.data, sizeof value);
+    return value != 0;
+}
+
+class IfNode final : public runtime::Node {
+public:
+    IfNode(runtime::Array condition, std::shared_ptr<runtime::Graph> on_true, std::shared_ptr<runtime::Graph> on_false)
+        : Node("if"), condition_(std::move(condition)), on_true_(std::move(on_true)), on_false_(std::move(on_false)) {}
+
+    void run() override {
+        const std::shared_ptr<runtime::Graph>& chosen = holds(condition_) ? on_true_ : on_false_;
+        if (chosen) chosen->launch(condition_.device->default_stream());
+    }
+    std::vector<std::pair<std::string, const runtime::Graph*>> children() const override {
+        std::vector<std::pair<std::string, const runtime::Graph*>> all;
+        if (on_true_) all.emplace_back("true", on_true_.get());
+        if (on_false_) all.emplace_back("false", on_false_.get());
+        return all;
+    }
+
+private:
+    runtime::Array condition_;
+    std::shared_ptr<runtime::Graph> on_true_, on_false_;
+};
+
+class WhileNode final : public runtime::Node {
+public:
+    WhileNode(runtime::Array condition, std::shared_ptr<runtime::Graph> body)
+        : Node("while"), condition_(std::move(condition)), body_(std::move(body)) {}
+
+    void run() override {
+        while (holds(condition_)) {
+            if (is_interrupted()) throw Interrupted{};
+            body_->launch(condition_.device->default_stream());
+        }
+    }
+    std::vector<std::pair<std::string, const runtime::Graph*>> children() const override {
+        return {{"body", body_.get()}};
+    }
+
+private:
+    runtime::Array condition_;
+    std::shared_ptr<runtime::Graph> body_;
+};
+
+}  // namespace
+
+void record_if(const runtime::Array& condition, std::shared_ptr<runtime::Graph> on_true,
+               std::shared_ptr<runtime::Graph> on_false) {
+    runtime::Recording& recording = *runtime::current_recording(*condition.device);
+    const void* const address = condition.view.data;
+    recording.add(std::make_unique<IfNode>(condition, std::move(on_true), std::move(on_false)), {&address, 1});
+}
+
+void record_while(const runtime::Array& condition, std::shared_ptr<runtime::Graph> body) {
+    runtime::Recording& recording = *runtime::current_recording(*condition.device);
+    const void* const address = condition.view.data;
+    recording.add(std::make_unique<WhileNode>(condition, std::move(body)), {&address, 1});
+}
+
+}  // namespace weft::program

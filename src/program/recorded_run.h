@@ -1,0 +1,25 @@
+// Launches as nodes of a graph that the host runs (runtime/graph.h).
+#pragma once
+
+#include <cstddef>
+
+#include "program/compiled.h"
+#include "program/grid.h"
+#include "runtime/graph.h"
+
+namespace weft::program {
+
+// What run() does, later: each time that the graph is launched. Throws UsageError for what cannot be done then.
+void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
+                const std::byte* block, const Grid& grid, bool checks_finite);
+
+// Launches a graph, without the host's lock, and hands on what its kernels printed. Throws UsageError where the stream
+// is of another device.
+void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream& stream);
+
+// Nodes that choose: by the first element of an array of int32 at the time.
+void record_if(const runtime::Array& condition, std::shared_ptr<runtime::Graph> on_true,
+               std::shared_ptr<runtime::Graph> on_false);
+void record_while(const runtime::Array& condition, std::shared_ptr<runtime::Graph> body);
+
+}  // namespace weft::program

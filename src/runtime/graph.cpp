@@ -1,0 +1,264 @@
+#include "runtime/graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "support/error.h"
+
+namespace weft::runtime {
+namespace {
+
+// Where there are no graphs, freeing memory asks nobody.
+std::atomic<int> kept_count{0};
+
+struct AllKept {
+    std::mutex mutex;
+    std::vector<KeptMemory*> memories;
+};
+// Never freed: arrays may outlive static objects.
+AllKept& all_kept() {
+    static AllKept& made = *new AllKept;
+    return made;
+}
+
+constinit thread_local int without_recording = 0;
+
+std::vector<Recording*>& own_recordings() {
+    thread_local std::vector<Recording*> own;
+    return own;
+}
+std::atomic<std::uint64_t> last_number{0};
+
+}  // namespace
+
+// ---- memory ----
+
+KeptMemory::KeptMemory() {
+    const std::lock_guard lock(all_kept().mutex);
+    all_kept().memories.push_back(this);
+    ++kept_count;
+}
+
+// What is freed now may be used by another graph, which then keeps it.
+KeptMemory::~KeptMemory() {
+    const std::lock_guard lock(all_kept().mutex);
+    std::erase(all_kept().memories, this);
+    --kept_count;
+}
+
+void KeptMemory::add(std::span<const void* const> addresses) {
+    const std::lock_guard lock(all_kept().mutex);
+    for (const void* address : addresses) {
+        const auto at = std::ranges::lower_bound(addresses_, address, std::less<>());
+        if (address && (at == addresses_.end() || *at != address)) addresses_.insert(at, address);
+    }
+}
+
+void KeptMemory::hold(std::shared_ptr<const void> object) {
+    if (std::ranges::find(held_, object) == held_.end()) held_.push_back(std::move(object));
+}
+
+void KeptMemory::note_written(const BufferPtr& buffer) {
+    for (const std::weak_ptr<Buffer>& known : written_)
+        if (!known.owner_before(buffer) && !buffer.owner_before(known)) return;
+    written_.push_back(buffer);
+}
+
+void KeptMemory::count_writes() const {
+    for (const std::weak_ptr<Buffer>& each : written_)
+        if (const BufferPtr buffer = each.lock()) ++buffer->version;
+}
+
+void KeptMemory::take(KeptMemory& other) {
+    add(other.addresses_);
+    for (std::shared_ptr<const void>& object : other.held_) hold(std::move(object));
+    for (const std::weak_ptr<Buffer>& each : other.written_)
+        if (const BufferPtr buffer = each.lock()) note_written(buffer);
+    const std::lock_guard lock(all_kept().mutex);
+    freed_.insert(freed_.end(), other.freed_.begin(), other.freed_.end());
+    other.freed_.clear();
+}
+
+bool KeptMemory::uses(const Buffer& buffer) const {
+    const auto first = std::ranges::lower_bound(addresses_, buffer.data, std::less<>());
+    return first != addresses_.end() &&
+           std::less<>()(*first,
+                         static_cast<const void*>(static_cast<const std::byte*>(buffer.data) + buffer.size_bytes));
+}
+
+// The buffer is on its way out: another one takes its place.
+bool keep_for_graphs(Buffer& buffer) {
+    if (kept_count.load(std::memory_order_relaxed) == 0 || !buffer.data) return false;
+    const std::lock_guard lock(all_kept().mutex);
+    const auto user =
+        std::ranges::find_if(all_kept().memories, [&](const KeptMemory* memory) { return memory->uses(buffer); });
+    if (user == all_kept().memories.end()) return false;
+    auto kept = std::make_shared<Buffer>();
+    kept->data = buffer.data;
+    kept->size_bytes = buffer.size_bytes;
+    kept->device = buffer.device;
+    kept->release = std::exchange(buffer.release, {});
+    kept->references.add_all(buffer.references, *kept);
+    (*user)->freed_.push_back(std::move(kept));
+    return true;
+}
+
+// ---- graphs ----
+
+void HostGraph::launch(Stream&) {
+    const WithoutRecording without;
+    memory_->count_writes();
+    for (const NodePtr& node : nodes_) node->run();
+}
+
+namespace {
+
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char letter : text) {
+        if (letter == '"' || letter == '\\') result += '\\';
+        result += letter == '\n' ? std::string("\\n") : std::string(1, letter);
+    }
+    return result + "\"";
+}
+
+}  // namespace
+
+std::string HostGraph::dot(bool verbose) const {
+    std::string text;
+    int count = 0;
+    const std::function<void(const HostGraph&, const std::string&)> write = [&](const HostGraph& graph,
+                                                                                const std::string& indent) {
+        int before = -1;
+        for (const NodePtr& node : graph.nodes_) {
+            const int number = count++;
+            std::string label = node->name();
+            if (const std::string more = node->details(); verbose && !more.empty()) label += "\n" + more;
+            text += indent + "node" + std::to_string(number) + " [label=" + quoted(label) + "];\n";
+            if (before >= 0)
+                text += indent + "node" + std::to_string(before) + " -> node" + std::to_string(number) + ";\n";
+            before = number;
+            for (const auto& [branch, child] : node->children()) {
+                const auto* const inner = dynamic_cast<const HostGraph*>(child);
+                if (!inner) continue;
+                const int first = count;
+                text += indent + "subgraph cluster" + std::to_string(first) + " {\n";
+                text += indent + "    label=" + quoted(branch) + ";\n";
+                write(*inner, indent + "    ");
+                text += indent + "}\n";
+                if (count > first)
+                    text += indent + "node" + std::to_string(number) + " -> node" + std::to_string(first) +
+                            " [label=" + quoted(branch) + "];\n";
+            }
+        }
+    };
+    write(*this, "    ");
+    return "digraph graph_of_" + device().alias.substr(0, device().alias.find(':')) + " {\n    node [shape=box];\n" +
+           text + "}\n";
+}
+
+// ---- recording ----
+
+Recording* Stream::recording_here(Recording* recording) {
+    return without_recording == 0 && recording->is_of_this_thread() ? recording : nullptr;
+}
+
+Stream::~Stream() {
+    if (Recording* const recording = recording_) recording->leave(*this);
+}
+
+Recording::Recording(Stream& stream)
+    : owner_(std::this_thread::get_id()), number_(++last_number), memory_(std::make_unique<KeptMemory>()) {
+    streams_.push_back(&stream);
+    stream.recording_ = this;
+    own_recordings().push_back(this);
+}
+
+Recording::~Recording() {
+    std::erase(own_recordings(), this);
+    for (Stream* stream : streams_) stream->recording_ = nullptr;
+}
+
+void Recording::add(NodePtr node, std::span<const void* const> addresses) {
+    memory_->add(addresses);
+    nodes_.push_back(std::move(node));
+}
+
+void Recording::add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) {
+    add(std::make_unique<WorkNode>(std::move(name), std::move(work)), std::span(addresses.begin(), addresses.size()));
+}
+
+void Recording::join(Stream& stream) {
+    if (stream.recording_ == this) return;
+    if (stream.is_recorded())
+        throw UsageError("wait_event()", "the event belongs to a capture, and the stream to another one");
+    streams_.push_back(&stream);
+    stream.recording_ = this;
+}
+
+void Recording::leave(Stream& stream) { std::erase(streams_, &stream); }
+
+void Recording::begin_branch() {
+    outer_.push_back({std::exchange(nodes_, {}), std::exchange(memory_, std::make_unique<KeptMemory>())});
+}
+
+std::shared_ptr<Graph> Recording::end_branch() {
+    auto graph = std::make_shared<HostGraph>(stream().device(), std::exchange(nodes_, std::move(outer_.back().nodes)),
+                                             std::exchange(memory_, std::move(outer_.back().memory)));
+    outer_.pop_back();
+    return graph;
+}
+
+std::shared_ptr<Graph> Recording::finish() {
+    WEFT_CHECK(outer_.empty(), "a capture ends within a branch");
+    return std::make_shared<HostGraph>(stream().device(), std::move(nodes_), std::move(memory_));
+}
+
+Recording* find_recording(std::uint64_t number) {
+    for (Recording* recording : own_recordings())
+        if (recording->number() == number) return recording;
+    return nullptr;
+}
+
+void begin_recording(Stream& stream) {
+    if (stream.is_recorded()) {
+        throw UsageError(
+            "capture_begin()",
+            "the stream of '" + stream.device().alias +
+                "' is being captured already. help: capture_end() first, or capture on a stream of its own");
+    }
+    new Recording(stream);  // end_recording() deletes it
+}
+
+std::shared_ptr<Graph> end_recording(Stream& stream) {
+    if (!stream.is_recorded()) {
+        throw UsageError("capture_end()", "nothing is being captured on this stream of '" + stream.device().alias +
+                                              "'. help: capture_begin() first, with the same device and stream");
+    }
+    Recording* const found = stream.recording();
+    if (!found) throw UsageError("capture_end()", "another thread has begun this capture, and has to end it");
+    if (&found->stream() != &stream) {
+        throw UsageError("capture_end()",
+                         "the stream has joined a capture of another stream. help: capture_end() with that one");
+    }
+    const std::unique_ptr<Recording> recording(found);
+    return recording->finish();
+}
+
+WithoutRecording::WithoutRecording() { ++without_recording; }
+WithoutRecording::~WithoutRecording() { --without_recording; }
+
+void count_write(const BufferPtr& buffer) {
+    ++buffer->version;
+    if (Recording* const recording = current_recording(*buffer->device)) recording->memory().note_written(buffer);
+}
+
+void refuse_recording(const Device& device, std::string_view api, std::string_view help) {
+    if (!current_recording(device)) return;
+    throw UsageError(api,
+                     "a graph is being captured, and what was launched in it has not run. help: " + std::string(help));
+}
+
+}  // namespace weft::runtime
