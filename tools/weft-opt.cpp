@@ -152,6 +152,9 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (auto& function : module->functions)
                 if (function->is_kernel)
                     function = transform::with_returned_values(*function, transform::ReturnedValues::written);
+        } else if (pass == "order") {
+            for (const auto& function : module->functions)
+                if (function->is_kernel) transform::follow_grid_order(*function, /*sorts=*/true);
         } else if (pass == "finite") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::note_finite_writes(*function);
@@ -178,7 +181,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             throw UsageError("weft-opt",
                              "there is no pass '" + pass +
                                  "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
-                                 "uncontended:overlap, returned, adjoint, gradients, jvp, finite, storage and "
+                                 "uncontended:overlap, returned, adjoint, gradients, jvp, order, finite, storage and "
                                  "uniformity");
         }
         ir::verify(*module);

@@ -172,11 +172,14 @@ struct ImplicitParameter {
         copy,      // a copy made for the launch, which nobody looks at afterwards
         after,     // of an adjoint: the array as it was after the launch that the adjoint belongs to
         returned,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
-        log,  // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
+        log,    // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
+        order,  // the coordinate that each thread takes (transform::follow_grid_order())
+        sorted,  // a copy of the array in that order
     };
     Kind kind;
     int of;
 
+    bool is_for_order() const { return kind == Kind::order || kind == Kind::sorted; }
     bool is_returned() const { return kind == Kind::returned || kind == Kind::log; }
 };
 

@@ -162,6 +162,10 @@ private:
                     {ImplicitParameter::Kind::returned, static_cast<int>(integer())});
             if (accept_word("log"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::log, static_cast<int>(integer())});
+            if (accept_word("order"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::order, static_cast<int>(integer())});
+            if (accept_word("sorted"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::sorted, static_cast<int>(integer())});
             if (accept_word("after"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::after, static_cast<int>(integer())});
         }

@@ -110,10 +110,12 @@ public:
             out_ += ": ";
             type(parameter->type);
             if (const ImplicitParameter* implicit = function.implicit(parameter)) {
-                out_ += implicit->kind == ImplicitParameter::Kind::copy    ? " copy "
-                        : implicit->kind == ImplicitParameter::Kind::after ? " after "
-                        : implicit->kind == ImplicitParameter::Kind::log   ? " log "
-                                                                           : " returned ";
+                out_ += implicit->kind == ImplicitParameter::Kind::copy     ? " copy "
+                        : implicit->kind == ImplicitParameter::Kind::after  ? " after "
+                        : implicit->kind == ImplicitParameter::Kind::order  ? " order "
+                        : implicit->kind == ImplicitParameter::Kind::sorted ? " sorted "
+                        : implicit->kind == ImplicitParameter::Kind::log    ? " log "
+                                                                            : " returned ";
                 integer(implicit->of);
             }
         }

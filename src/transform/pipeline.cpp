@@ -22,7 +22,7 @@ public:
         shares_ =
             options_.shares && !derives_ && !options_.keeps_returned && !options_.finite && !options_.checks_parts;
         prepare() && inline_and_simplify() && keep_returned_values() && differentiate() && tangents() &&
-            split_uncontended(Uncontended::all) && note_finite() && store_large_values();
+            split_uncontended(Uncontended::all) && follow_order() && note_finite() && store_large_values();
     }
 
 private:
@@ -118,6 +118,12 @@ private:
     }
 
     bool inline_opaque() { return !has_opaque_ || inline_all(Calls::all); }
+
+    // Behind all that knows elements by the coordinates of threads.
+    bool follow_order() {
+        const auto follow = [&](ir::Function& kernel) { follow_grid_order(kernel, /*sorts=*/!derives_); };
+        return !options_.grid_order || (pass_on_kernels("order", follow) && simplify_all());
+    }
 
     bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }
 

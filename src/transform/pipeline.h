@@ -13,6 +13,7 @@
 //     with_returned_values() adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h
 //     adjoint() gradients   gradients that users wrote reach arrays                 adjoint/functions.h
 //     share_gradients() jvp         it carries tangents                                     jvp/jvp.h         jvp()
+//     order       threads take coordinates in the order of a hash grid                      follow_grid_order()
 //     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
 //     storage     large vectors that are indexed at run time lie in memory keep_large_values_in_memory()
 //
@@ -63,6 +64,11 @@ bool keep_large_values_in_memory(ir::Function& function, int most_in_registers =
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
 void note_finite_writes(ir::Function& kernel);
 
+// Makes each thread of a kernel take the coordinate that a last parameter, ImplicitParameter::Kind::order, has for it.
+// `sorts`: what it reads of neighbours comes out of copies, ImplicitParameter::Kind::sorted, where it asks one grid
+// only. What another order changes: order_shows() (analysis/threads.h). Only kernels with one coordinate change.
+void follow_grid_order(ir::Function& kernel, bool sorts);
+
 // The rank of a launch is the number of its dimensions without extents of 1 at the end: rows of one thread would use
 // one lane. 0: as many as tid() has names. fitted_rank() is that of the code for a kernel with so many names.
 int fitted_rank(int names, int launch_rank);
@@ -80,6 +86,7 @@ struct PipelineOptions {
     std::optional<JvpOptions> jvp;
     bool noalias = true;        // arrays that are written overlap no others
     bool distinct = true;       // different indices are different elements, in all arrays
+    bool grid_order = false;    // follow_grid_order()
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
     bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives

@@ -248,10 +248,11 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     std::vector<Contents> read(own);
     const auto mark = [&](const Value* parameter) {
         const ir::ImplicitParameter* implicit = adjoint.implicit(parameter);
-        if (implicit && implicit->is_returned()) return;
+        using Kind = ir::ImplicitParameter::Kind;
+        if (implicit && (implicit->is_returned() || implicit->is_for_order())) return;
         // A copy is made of what was there before.
         Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
-        (implicit && implicit->kind == ir::ImplicitParameter::Kind::after ? of.after : of.before) = true;
+        (implicit && implicit->kind == Kind::after ? of.after : of.before) = true;
     };
     const auto mark_object = [&](const Operation& object) {
         const std::set<std::size_t> named = ir::parameters_behind(adjoint, *object.operands[0]);

@@ -1,15 +1,13 @@
 #include "transform/analysis/uncontended.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/elements.h"
 
 namespace weft::transform {
 
@@ -19,146 +17,11 @@ using ir::Value;
 
 namespace {
 
-// Larger numbers could make indices wrap.
-constexpr std::int64_t kLargest = std::int64_t{1} << 20;
-
-// A number between factor times a coordinate plus `low` and plus `high`; without a coordinate between these.
-struct Affine {
-    int axis = -1;
-    std::int64_t factor = 0;
-    std::int64_t low = 0, high = 0;
-
-    bool is_small() const { return std::max({factor, -factor, -low, high}) <= kLargest; }
-};
-
-std::optional<Affine> checked(const Affine& sum) { return sum.is_small() ? std::optional(sum) : std::nullopt; }
-
-std::optional<Affine> scaled(Affine a, std::int64_t by) {
-    if (by > kLargest || by < -kLargest) return {};
-    a.factor *= by, a.low *= by, a.high *= by;
-    if (by < 0) std::swap(a.low, a.high);
-    return checked(a);
-}
-
-std::optional<Affine> added(const Affine& a, const Affine& b) {
-    if (a.axis >= 0 && b.axis >= 0 && a.axis != b.axis) return {};
-    return checked({std::max(a.axis, b.axis), a.factor + b.factor, a.low + b.low, a.high + b.high});
-}
-
-std::optional<Affine> affine(const Value* value);
-
-// The counter of a loop with constant bounds.
-std::optional<Affine> counter(const Value* value) {
-    const Operation* loop = value->region->owner;
-    if (!loop || loop->op != Op::for_ || value->index != 0) return {};
-    const auto start = constant_integer(loop->operands[0]), end = constant_integer(loop->operands[1]),
-               step = constant_integer(loop->operands[2]);
-    if (!start || !end || !step) return {};
-    if (*step > 0) return checked({-1, 0, *start, std::max(*start, *end - 1)});
-    return checked({-1, 0, std::min(*start, *end + 1), *start});
-}
-
-std::optional<Affine> affine(const Value* value) {
-    if (!value->type.is_scalar() || !value->type.is_int() || info(value->type.scalar()).bits < 32) return {};
-    if (const auto number = constant_integer(value)) return checked({-1, 0, *number, *number});
-    const Operation* definition = value->definition;
-    if (!definition) return counter(value);
-    const auto operand = [&](std::size_t i) { return affine(definition->operands[i]); };
-    switch (definition->op) {
-        case Op::tid:
-            return Affine{static_cast<int>(definition->ints[0]), 1, 0, 0};
-        case Op::cast:
-            return operand(0);
-        case Op::neg: {
-            const auto a = operand(0);
-            return a ? scaled(*a, -1) : a;
-        }
-        case Op::add:
-        case Op::sub: {
-            const auto a = operand(0), b = operand(1);
-            if (!a || !b) return {};
-            const auto second = scaled(*b, definition->op == Op::add ? 1 : -1);
-            return second ? added(*a, *second) : second;
-        }
-        case Op::mul:
-            for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
-                if (const auto by = constant_integer(definition->operands[i]))
-                    if (const auto a = operand(1 - i)) return scaled(*a, *by);
-            return {};
-        case Op::shl: {
-            const auto by = constant_integer(definition->operands[1]);
-            const auto a = operand(0);
-            return by && *by >= 0 && *by <= 20 && a ? scaled(*a, std::int64_t{1} << *by) : std::nullopt;
-        }
-        default:
-            return {};
-    }
-}
-
-// An array that is a parameter, or lies in a struct that is one; or the array of its gradient.
-struct Array {
-    int parameter;
-    bool gradient;
-    std::vector<std::int64_t> path;
-
-    bool operator<(const Array& other) const {
-        return std::tie(parameter, gradient, path) < std::tie(other.parameter, other.gradient, other.path);
-    }
-};
-
-std::optional<Array> array_of(const ir::Function& kernel, const Value* value) {
-    Array array{-1, ir::gradient_holding(value) != nullptr, {}};
-    if (array.gradient && !kernel.is_adjoint) return {};  // nothing is promised of it
-    const Value* root = ir::root_of(value);
-    while (root->definition && root->definition->op == Op::extract) {
-        const auto& step = root->definition->ints;
-        array.path.insert(array.path.begin(), step.begin(), step.end());
-        root = root->definition->operands[0];
-    }
-    if (root->definition || root->region != &kernel.body) return {};
-    // No launch looks for gradients in structs.
-    if (array.gradient && !array.path.empty()) return {};
-    array.parameter = root->index;
+// One of whose gradients launches promise something: those of adjoints, and none that lie in structs.
+std::optional<Array> promised_array(const ir::Function& kernel, const Value* value) {
+    std::optional<Array> array = array_of(kernel, value);
+    if (array && array->gradient && (!kernel.is_adjoint || !array->path.empty())) return {};
     return array;
-}
-
-// Whether the indices of an access are those of the whole array, from its start.
-bool is_whole(const Value* array) {
-    for (; array->definition && array->definition->op != Op::extract; array = array->definition->operands[0])
-        if (array->definition->op == Op::slice || array->definition->op == Op::overlay) return false;
-    return true;
-}
-
-using Indices = std::vector<std::optional<Affine>>;
-
-Indices indices_of(const Operation& write) {
-    if (!is_whole(write.operands[0])) return {};
-    Indices result;
-    for (const Value* index : indices_from_start(write)) result.push_back(affine(index));
-    return result;
-}
-
-// What both accesses have at their indices, as one.
-void join(Indices& all, const Indices& more) {
-    all.resize(std::min(all.size(), more.size()));  // components() has more indices
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i] && more[i] && all[i]->axis == more[i]->axis && all[i]->factor == more[i]->factor) {
-            all[i]->low = std::min(all[i]->low, more[i]->low);
-            all[i]->high = std::max(all[i]->high, more[i]->high);
-        } else {
-            all[i].reset();
-        }
-    }
-}
-
-bool tells_threads_apart(const Indices& indices, int rank) {
-    std::vector<bool> found(static_cast<std::size_t>(rank), false);
-    for (const std::optional<Affine>& index : indices) {
-        if (!index || index->axis < 0) continue;
-        if (index->high - index->low < std::max(index->factor, -index->factor))
-            found[static_cast<std::size_t>(index->axis)] = true;
-    }
-    return rank > 0 && std::find(found.begin(), found.end(), false) == found.end();
 }
 
 }  // namespace
@@ -177,7 +40,7 @@ std::unordered_set<const Operation*> uncontended_atomics(const ir::Function& ker
         if (operation.op == Op::call || (operation.op == Op::call_library && !operation.library->pure)) {
             for (const Value* operand : operation.operands) {
                 if (!ir::holds_array(operand->type)) continue;
-                const auto array = operand->type.is_array() ? array_of(kernel, operand) : std::nullopt;
+                const auto array = operand->type.is_array() ? promised_array(kernel, operand) : std::nullopt;
                 if (array && !ir::holds_array(operand->type.element()))
                     add(*array, {});
                 else
@@ -190,7 +53,7 @@ std::unordered_set<const Operation*> uncontended_atomics(const ir::Function& ker
             if (is_atomic) result.insert(&operation);
             return;
         }
-        const std::optional<Array> array = array_of(kernel, operation.operands[0]);
+        const std::optional<Array> array = promised_array(kernel, operation.operands[0]);
         if (!array) {
             all_known = false;
             return;
