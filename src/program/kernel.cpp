@@ -16,7 +16,7 @@ namespace weft::program {
 namespace {
 
 // What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
-void log_compile(const CompiledKernel& compiled) {
+void log_compile(const CompiledKernel& compiled, const LoweringOptions& lowering) {
     using Cache = CompiledKernel::Cache;
     const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
     const KernelEntry& entry = compiled.description;
@@ -25,7 +25,8 @@ void log_compile(const CompiledKernel& compiled) {
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
         const std::string lanes = std::to_string(entry.cpu().lanes) + (entry.cpu().lanes == 1 ? " lane" : " lanes");
         const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
-        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + lanes);
+        const char* const order = lowering.grid_order ? ", threads in the order of a hash grid" : "";
+        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + lanes + order);
         for (const std::string& remark : compiled.remarks)
             host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
     }
@@ -119,6 +120,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.distinct = !arrangement.repeating;
     lowering.keeps_returned = variant.keeps_returned;
     lowering.finite = variant.finite;
+    lowering.grid_order = variant.grid_order;
     lowering.shares = code_options.lanes <= 1 && !variant.nulls;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
@@ -176,7 +178,7 @@ const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant varia
     was_shared_ = made != nullptr;
     if (!made) {
         made = from->compiled(options);
-        log_compile(*made);
+        log_compile(*made, options.lowering);
     }
     auto& to = into.compiled[arrangement.index()];
     if (!to) to = std::move(made);

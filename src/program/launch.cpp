@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "program/gradient_claim.h"
+#include "program/grid_order.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -24,8 +25,28 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
 
 // ---- the kernel itself ----
 
-void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
+// False where its threads run in their own order.
+static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device,
+                                 const std::byte* block, const Grid& grid) {
+    GridOrder order(compiled, device, block, grid);
+    if (!order) return false;
+    // The options are those of this moment. A command may have been recorded with others.
+    Variant variant = kernel.variant_of({grid.dim, 1}, block);
+    if (variant.serial || variant.finite) return false;
+    variant.grid_order = true;
+    const KernelFacts& facts = kernel.facts(variant);
+    Block larger(static_cast<std::size_t>(facts.layout.size_bytes));
+    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+    if (!order.show(facts, larger.data())) return false;
+    run(kernel.choose(variant, larger.data()), runtime::current_stream(device), larger.data(), grid);
+    return true;
+}
+
+void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check) {
+    if (!compiled.grid_queries.empty() && !compiled.serial &&
+        launch_in_grid_order(kernel, compiled, device, block, grid))
+        return;
     if (!check) return run(compiled, runtime::current_stream(device), block, grid);
     Fault not_finite{};
     run(compiled, runtime::current_stream(device), block, grid, &not_finite);
@@ -129,9 +150,14 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         variant.private_gradients =
             !arranged.overlapping && wants_private_gradients(variant, facts, block.data(), grid.count, *what.device);
     }
+    std::optional<GridOrder> order;
+    if (!variant.serial && !facts.grid_queries.empty())
+        order.emplace(kernel.facts(variant, arranged, what.derivation), *what.device, block.data(), grid);
+    variant.grid_order = order && *order;
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
-    if (arranged.index() != 0) block = block_of(kernel, what, compiled);
+    if (arranged.index() != 0 || variant.grid_order) block = block_of(kernel, what, compiled);
+    if (variant.grid_order) order->show(compiled, block.data());
     std::optional<GradientClaim> claim;
     if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);

@@ -32,9 +32,9 @@ private:
     std::unique_ptr<std::byte[]> heap_;
 };
 
-// Runs it. Where wp.config.verify_fp asks for that, `check` has the arrays that the kernel writes as they were; null
-// otherwise.
-void launch(const Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
+// Runs it, or code that does the same sooner with these arguments (grid_order.h). Where wp.config.verify_fp asks for
+// that, `check` has the arrays that the kernel writes as they were; null otherwise.
+void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check = nullptr);
 
 // The same with what its atomics give kept in `returned`, for the adjoint; they are as open_returned_values() gave

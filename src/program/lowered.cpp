@@ -1,5 +1,6 @@
 #include "program/lowered.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include "ir/walk.h"
 #include "support/error.h"
+#include "transform/analysis/threads.h"
 
 namespace weft::program {
 
@@ -70,6 +72,43 @@ std::vector<KernelFacts::Returned> returned_values_of(const ir::Function& adjoin
     return returned;
 }
 
+// Leads along fields: gives their place in the value, and makes `type` that of the last.
+std::int64_t offset_of(Type& type, std::span<const std::int64_t> fields) {
+    std::int64_t offset = 0;
+    for (const std::int64_t field : fields) {
+        const Type::Field& of = type.fields()[static_cast<std::size_t>(field)];
+        offset += of.offset;
+        type = of.type;
+    }
+    return offset;
+}
+
+std::vector<GridQuery> placed(const std::vector<transform::OwnQuery>& queries, const KernelFacts& kernel) {
+    std::vector<GridQuery> result;
+    for (const transform::OwnQuery& query : queries) {
+        const auto of_block = [&](const transform::OwnQuery::Part& part, Type& type) {
+            const auto parameter = static_cast<std::size_t>(part.parameter);
+            type = kernel.parameter_types[parameter];
+            return kernel.layout.offsets[parameter] + offset_of(type, part.fields);
+        };
+        Type id, points;
+        GridQuery& to = result.emplace_back();
+        to.id = of_block(query.id, id);
+        to.points = of_block(query.points, points);
+        Type element = points.element();
+        to.place = offset_of(element, query.fields);
+        to.scalar = query.place.scalar();
+    }
+    return result;
+}
+
+// What depends on the order of threads in the options themselves: serial launches keep theirs, those that keep what
+// atomics gave have it by threads, and who wrote what is not finite is a thread.
+bool may_have_grid_order(const LoweringOptions& options) {
+    return options.noalias && options.distinct && !options.debug && !options.finite && !options.keeps_returned &&
+           options.tangents.empty();
+}
+
 // C++ of the user gets arrays with the addresses of their gradients.
 bool may_look_at_gradients(const ir::Module& module) {
     bool found = false;
@@ -91,6 +130,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     pipeline.noalias = options.noalias;
     pipeline.distinct = options.distinct;
     pipeline.finite = options.finite;
+    pipeline.grid_order = options.grid_order;
     pipeline.checks_parts = options.debug;
     pipeline.shares = options.shares;
     return pipeline;
@@ -130,6 +170,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     // What the kernel itself does, also where the passes make it its adjoint.
     std::vector<ParameterEffects> effects;
     std::vector<std::vector<int>> overwritten;
+    std::vector<transform::OwnQuery> queries;
     bool is_known = false, looks_at_gradients = false;
     transform::PipelineOptions pipeline = pipeline_options(options);
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
@@ -139,6 +180,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
         effects = ir::effects(*after.functions.front());
         overwritten = transform::overwritten(*after.functions.front());
         looks_at_gradients = may_look_at_gradients(after);
+        if (may_have_grid_order(options)) queries = transform::own_queries(*after.functions.front());
     };
     transform::run_pipeline(*module, pipeline);
 
@@ -155,6 +197,16 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
         lowered.contents = transform::contents_read(kernel);
         lowered.returned = returned_values_of(kernel, lowered.implicit_parameters);
         lowered.scattered = transform::scattered_gradients(kernel);
+    }
+    const auto is_sorted = [](const ir::ImplicitParameter& implicit) {
+        return implicit.kind == ir::ImplicitParameter::Kind::sorted;
+    };
+    WEFT_CHECK(queries.size() == 1 || std::ranges::none_of(lowered.implicit_parameters, is_sorted),
+               "copies are sorted by one of several grids");
+    if (!queries.empty() && !options.grid_order && lowered.returned.empty()) {
+        const transform::OrderShows shows = transform::order_shows(kernel);
+        if (shows != transform::OrderShows::in_results) lowered.grid_queries = placed(queries, lowered);
+        lowered.grid_order_rounds = shows == transform::OrderShows::in_rounding;
     }
     lowered.module = std::move(module);
     lowered.lowering_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

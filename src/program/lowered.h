@@ -37,6 +37,14 @@ inline ArrayView& view_at(std::byte* block, std::int64_t offset) {
 // The arrays of an argument block in order, those in structs too.
 std::vector<ArrayPlace> array_places(const ArgumentLayout& layout, std::span<const Type> types);
 
+// A query of a hash grid with a place from points[tid], in an argument block (transform::OwnQuery).
+struct GridQuery {
+    std::int64_t id;      // where the number of the grid stands
+    std::int64_t points;  // and the array
+    std::int64_t place;   // of the vector in an element
+    Scalar scalar;
+};
+
 // What is known of a kernel for one set of LoweringOptions, whatever device it will run on.
 struct KernelFacts {
     KernelFacts() = default;
@@ -54,6 +62,10 @@ struct KernelFacts {
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
+
+    // Where its threads may run in the order of a hash grid: the queries that would be quicker for it.
+    std::vector<GridQuery> grid_queries;
+    bool grid_order_rounds = false;  // sums of floats are rounded in another way then
 
     // Of adjoints without tangents.
     std::vector<transform::Contents> contents;  // which it looks at, by parameter

@@ -22,6 +22,7 @@ struct LoweringOptions {
     bool distinct = true;         // false: for launches with arrays that show an element at several indices
     bool keeps_returned = false;  // keep what atomics give, for the adjoint
     bool finite = false;          // note who writes what is not finite
+    bool grid_order = false;      // threads in the order of a hash grid (grid_order.h)
     bool shares = false;          // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
@@ -77,11 +78,12 @@ struct Variant {
     bool short_rows = false;         // codegen::Options::short_rows
     bool single = false;             // for a launch of one thread: not in lanes
     bool serial = false;             // one thread after the other
+    bool grid_order = false;         // LoweringOptions::grid_order
     int launch_rank = 0;             // transform::fit_to_launch()
 
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
-               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | launch_rank << 10;
+               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | launch_rank << 11;
     }
 };
 

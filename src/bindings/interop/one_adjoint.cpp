@@ -59,7 +59,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
     if (!entry->returned.empty())
         program::launch_keeping_returned(core, device, dims.span(), block, entry->returned);
     else if (!entry->after().empty())
-        program::run(compiled, runtime::current_stream(device), block, grid);
+        program::launch(core, compiled, device, block, grid);
     tape.go_back(0, read_only);
 }
 

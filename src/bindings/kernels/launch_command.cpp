@@ -107,7 +107,7 @@ public:
         for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
         if (!active_tape() && !compiled_->shows_gradients && !program::settings().verify_fp) {
-            program::run(*compiled_, runtime::current_stream(*device_), block_.data(), grid_);
+            program::launch(kernel_->core(), *compiled_, *device_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
             return;

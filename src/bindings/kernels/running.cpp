@@ -124,7 +124,7 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runti
         watch_written(check, kernel, compiled.effects, values);
         program::launch(kernel.core(), compiled, device, block, grid, &check);
     } else {
-        program::run(compiled, runtime::current_stream(device), block, grid);
+        program::launch(kernel.core(), compiled, device, block, grid);
     }
     count_writes(compiled, values);
 }

@@ -316,12 +316,14 @@ const FormerObjects::Entry* FormerObjects::entry(std::uint64_t id, ObjectKind ki
 const void* FormerObjects::find(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return tree_of(find(id & ~kTreeOfMesh, ObjectKind::mesh));
     const Entry* const found = entry(id, kind);
+    if (!found && !are_all_) return find_descriptor(id, kind);
     return found && found->descriptor ? found->descriptor : kEmpty;
 }
 
 bool FormerObjects::has(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return has(id & ~kTreeOfMesh, ObjectKind::mesh);
     const Entry* const found = entry(id, kind);
+    if (!found && !are_all_) return is_object(id, kind);
     return found && found->descriptor;
 }
 

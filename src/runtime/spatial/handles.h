@@ -104,6 +104,9 @@ private:
 // what the launch found.
 class FormerObjects {
 public:
+    // `are_all`: what is not among them is not there; else other ids stand for what they do at present.
+    explicit FormerObjects(bool are_all = true) : are_all_(are_all) {}
+
     // `holder` keeps alive what the descriptor leads to; null: the id finds nothing.
     void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
     // Never null.
@@ -123,6 +126,7 @@ private:
     const Entry* entry(std::uint64_t id, ObjectKind kind) const;
 
     std::vector<Entry> entries_;  // by id
+    bool are_all_;
     mutable std::atomic<bool> has_missed_{false};
 };
 using FormerObjectsPtr = std::shared_ptr<const FormerObjects>;

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "runtime/cpu/pool.h"
 #include "runtime/spatial/handles.h"
+#include "runtime/spatial/parallel.h"
 #include "support/error.h"
 #include "types/float_format.h"
 
@@ -28,6 +31,7 @@ constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max() - 1
 constexpr std::int64_t kMostBuckets = 1024;
 constexpr std::int64_t kChunk = 1 << 14;  // points that one worker takes at a time, at least
 constexpr std::int64_t kMostChunks = 64;
+constexpr std::int64_t kFewestToOrder = 1 << 14;
 constexpr std::int64_t kPiece = 256;  // points whose cells are computed together
 
 struct Cell {
@@ -97,6 +101,44 @@ void find_cells(const Grid& grid, const Array& points, const Array* groups, std:
     }
 }
 
+// ---- order ----
+
+// A query reads the cells around its own. What it has read is still there for one from a cell as near as this.
+constexpr std::int64_t kNear = 2;
+
+struct Place {
+    std::int64_t cell[3];
+};
+
+Place place_of(const Grid& grid, std::uint32_t cell) {
+    const std::int64_t row = cell / grid.dims[0];
+    return {{cell % grid.dims[0], row % grid.dims[1], row / grid.dims[1]}};
+}
+
+bool are_near(const Grid& grid, const Place& a, const Place& b) {
+    for (int axis = 0; axis < 3; ++axis) {
+        const std::int64_t apart = std::abs(a.cell[axis] - b.cell[axis]);
+        if (std::min(apart, grid.dims[axis] - apart) > kNear) return false;
+    }
+    return true;
+}
+
+// By samples: whether most points are near to none of those before them in memory.
+bool are_in_no_order(const Grid& grid, const std::uint32_t* cell_of, std::int64_t count) {
+    constexpr std::int64_t kSamples = 16, kBefore = 32, kWindow = 2 * kBefore;
+    if (!may_need_order(count)) return false;
+    int alone = 0;
+    for (std::int64_t sample = 0; sample < kSamples; ++sample) {
+        const std::uint32_t* const first = cell_of + (count - kWindow) * sample / (kSamples - 1);
+        Place places[kWindow];
+        for (std::int64_t i = 0; i < kWindow; ++i) places[i] = place_of(grid, first[i]);
+        for (std::int64_t i = kBefore; i < kWindow; ++i)
+            alone += std::none_of(places + i - kBefore, places + i,
+                                  [&](const Place& before) { return are_near(grid, before, places[i]); });
+    }
+    return 2 * alone > kSamples * (kWindow - kBefore);
+}
+
 template <typename Body>
 void for_each(std::int64_t count, const Body& body) {
     parallel_range(
@@ -107,10 +149,12 @@ void for_each(std::int64_t count, const Body& body) {
         const_cast<Body*>(&body));
 }
 
-// Orders the points 0 .. count by their cells. `cells_of(begin, end, cells)` finds those of a part.
+// Orders the points 0 .. count by their cells. `cells_of(begin, end, cells)` finds those of a part. True where the
+// points are in no order.
 template <typename CellsOf>
-void sort_by_cells(std::int64_t count, std::int64_t cells, const CellsOf& cells_of, Device& device,
-                   std::int32_t* starts, std::int32_t* points) {
+bool sort_by_cells(std::int64_t count, const Grid& grid, const CellsOf& cells_of, Device& device, std::int32_t* starts,
+                   std::int32_t* points) {
+    const std::int64_t cells = grid.cells();
     int shift = 0;
     while (((cells - 1) >> shift) >= kMostBuckets) ++shift;
     const std::int64_t buckets = ((cells - 1) >> shift) + 1;
@@ -169,6 +213,7 @@ void sort_by_cells(std::int64_t count, std::int64_t cells, const CellsOf& cells_
         }
     });
     starts[cells] = static_cast<std::int32_t>(count);
+    return are_in_no_order(grid, cell_of, count);
 }
 
 BufferPtr integers(std::int64_t count, Device& device, ArrayView& view) {
@@ -258,8 +303,9 @@ void HashGrid::build(const Array& points, double width, const Array* groups) {
             else
                 find_cells<std::uint16_t>(grid, points, moved_by, begin, end, cells);
         };
-        sort_by_cells(count, grid.cells(), cells_of, device_, static_cast<std::int32_t*>(descriptor.starts.data),
-                      static_cast<std::int32_t*>(descriptor.points.data));
+        descriptor.in_no_order =
+            sort_by_cells(count, grid, cells_of, device_, static_cast<std::int32_t*>(descriptor.starts.data),
+                          static_cast<std::int32_t*>(descriptor.points.data));
     };
     fill(made->all, nullptr, made->memory);
     if (groups) {
@@ -287,6 +333,82 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
         kept.push_back(allocate(points * 4, device_));
     }
     if (with_groups) kept.push_back(allocate(points * 4, device_));
+}
+
+// ---- for launches ----
+
+namespace {
+
+// By samples: whether places lie side by side whose numbers stand side by side among the points of the grid.
+bool follow(const HashGridDescriptor& descriptor, const Places& places) {
+    constexpr std::int64_t kSamples = 32;
+    static_assert(2 * kSamples <= kPiece);
+    const Grid grid{{descriptor.dims[0], descriptor.dims[1], descriptor.dims[2]}, descriptor.inverse_width};
+    const auto* const points = static_cast<const std::int32_t*>(descriptor.points.data);
+    double at[3][2 * kSamples], found[3][2 * kSamples];
+    constexpr double kNotMoved[2 * kSamples] = {};
+    for (std::int64_t i = 0; i < 2 * kSamples; ++i) {
+        const std::int32_t point = points[(descriptor.count - 2) * (i / 2) / (kSamples - 1) + i % 2];
+        const auto* const place =
+            static_cast<const std::byte*>(places.array.data) + point * places.array.strides[0] + places.offset;
+        for (int axis = 0; axis < 3; ++axis) {
+            const std::byte* const number = place + axis * (info(places.scalar).bits / 8);
+            at[axis][i] = places.scalar == Scalar::f64   ? number_at<double>(number)
+                          : places.scalar == Scalar::f32 ? number_at<float>(number)
+                                                         : number_at<std::uint16_t>(number);
+        }
+    }
+    for (int axis = 0; axis < 3; ++axis)
+        count_cells(at[axis], kNotMoved, 2 * kSamples, grid.inverse_width, static_cast<double>(grid.dims[axis]),
+                    found[axis]);
+    const auto cell_of = [&](std::int64_t i) {
+        Place place;
+        for (int axis = 0; axis < 3; ++axis) place.cell[axis] = static_cast<std::int64_t>(found[axis][i]);
+        return place;
+    };
+    int near = 0;
+    for (std::int64_t i = 0; i < 2 * kSamples; i += 2) near += are_near(grid, cell_of(i), cell_of(i + 1));
+    return 2 * near > kSamples;
+}
+
+}  // namespace
+
+bool may_need_order(std::int64_t count) { return count >= kFewestToOrder; }
+
+const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const Places& places) {
+    const FormerObjectsPtr& former = Finding::current();
+    const auto& grid = *static_cast<const HashGridDescriptor*>(former ? former->find(id, ObjectKind::hash_grid)
+                                                                      : find_descriptor(id, ObjectKind::hash_grid));
+    if (!grid.in_no_order || grid.count != count || places.array.shape[0] != count || !places.array.data)
+        return nullptr;
+    return follow(grid, places) ? &grid : nullptr;
+}
+
+namespace {
+
+// `kBytes` of 0: any number.
+template <std::size_t kBytes>
+void sort_range(const ArrayView& from, std::size_t element_bytes, const std::int32_t* numbers, std::byte* to,
+                std::int64_t begin, std::int64_t end) {
+    const std::size_t bytes = kBytes > 0 ? kBytes : element_bytes;
+    const auto* const data = static_cast<const std::byte*>(from.data);
+    for (std::int64_t i = begin; i < end; ++i)
+        std::memcpy(to + static_cast<std::size_t>(i) * bytes, data + numbers[i] * from.strides[0], bytes);
+}
+
+}  // namespace
+
+void sort_elements(const ArrayView& from, std::int64_t element_bytes, const ArrayView& numbers, void* to) {
+    const auto bytes = static_cast<std::size_t>(element_bytes);
+    const auto sort = bytes == 4    ? sort_range<4>
+                      : bytes == 8  ? sort_range<8>
+                      : bytes == 12 ? sort_range<12>
+                      : bytes == 24 ? sort_range<24>
+                                    : sort_range<0>;
+    const auto* const order = static_cast<const std::int32_t*>(numbers.data);
+    for_ranges(numbers.shape[0], kChunk, [&](std::int64_t begin, std::int64_t end) {
+        sort(from, bytes, order, static_cast<std::byte*>(to), begin, end);
+    });
 }
 
 }  // namespace weft::runtime::spatial

@@ -23,6 +23,8 @@ struct HashGridDescriptor {
     std::uint64_t grouped = 0;  // address of the other grid
     std::int32_t dims[3] = {0, 0, 0};
     std::int32_t count = 0;
+    // Not for kernels: neighbours in memory are hardly ever neighbours in space.
+    bool in_no_order = false;
 };
 
 class HashGrid {
@@ -51,5 +53,24 @@ private:
     Device& device_;
     std::uint64_t id_;
 };
+
+// ---- for launches ----
+
+// False for so few points that they lie in a cache in any order.
+bool may_need_order(std::int64_t count);
+
+// Vectors of three floats in the elements of an array in the host's memory.
+struct Places {
+    const ArrayView& array;
+    std::int64_t offset;  // in an element
+    Scalar scalar;
+};
+// The grid whose points by cells a launch with a thread for each of these places had better follow: it has as many
+// points, which are in no order, and these places lie side by side where its points do. Null else. To be called, and
+// used, within a Reading. Former objects count (handles.h).
+const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const Places& places);
+
+// The elements of an array of one dimension in the order of these numbers, packed.
+void sort_elements(const ArrayView& from, std::int64_t element_bytes, const ArrayView& numbers, void* to);
 
 }  // namespace weft::runtime::spatial
