@@ -74,6 +74,10 @@ def test_negated_views_are_known_of_every_kind_of_tensor():
         assert wp.from_torch(t).numpy().tolist() == t.tolist()
 
 
+def structure(t):
+    return wp.from_torch(t, return_ctype=True)
+
+
 MOVES = {
     "resize_": lambda t: t.resize_(100_000),
     "resize_ of the storage": lambda t: t.untyped_storage().resize_(0),
@@ -119,9 +123,22 @@ def test_every_use_of_an_array_whose_tensor_moved_is_an_error(move, use):
     gc.collect()
 
 
-def test_the_error_of_a_launch_names_the_argument():
+@pytest.mark.parametrize("move", MOVES)
+def test_structures_for_launches_are_watched(move):
+    t, y = torch.arange(10.0), wp.zeros(10)
+    a = structure(t)
+    wp.launch(double, dim=10, inputs=[a, y])
+    assert y.list()[9] == 18.0
+    MOVES[move](t)
+    for inputs in ([a, y], [y, a]):
+        with pytest.raises(RuntimeError, match="of kernel 'double' has no memory any more"):
+            wp.launch(double, dim=10, inputs=inputs)
+
+
+@pytest.mark.parametrize("convert", [wp.from_torch, structure])
+def test_the_error_of_a_launch_names_the_argument(convert):
     t = torch.arange(10.0)
-    a = wp.from_torch(t)
+    a = convert(t)
     t.resize_(100_000)
     with pytest.raises(RuntimeError, match=r"argument 1 'x' of kernel 'double' has no memory any more.*\(10,\).*help"):
         wp.launch(double, dim=10, inputs=[a, wp.zeros(10)])
@@ -171,7 +188,7 @@ def test_views_of_tensors_are_watched_by_themselves():
     assert a.numpy().ravel().tolist() == list(range(10))
 
 
-@pytest.mark.parametrize("convert", [wp.from_torch, lambda t: t])
+@pytest.mark.parametrize("convert", [wp.from_torch, structure, lambda t: t])
 def test_recorded_launches_notice_it(convert):
     t, y = torch.arange(10.0), wp.zeros(10)
     command = wp.launch(double, dim=10, inputs=[convert(t), y], record_cmd=True)
@@ -185,7 +202,7 @@ def test_recorded_launches_notice_it(convert):
     assert y.list()[9] == 2.0
 
 
-@pytest.mark.parametrize("convert", [wp.from_torch, lambda t: t])
+@pytest.mark.parametrize("convert", [wp.from_torch, structure, lambda t: t])
 def test_tapes_notice_it(convert):
     @wp.kernel
     def product(x: wp.array[float], z: wp.array[float], y: wp.array[float]):

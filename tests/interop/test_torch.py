@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -259,6 +260,80 @@ def test_structures_for_launches_go_to_launches_only():
     for use in (wp.to_torch, wp.clone, wp.to_paddle, wp.to_dlpack, lambda s: wp.copy(wp.zeros(n), s)):
         with pytest.raises(TypeError, match="array_t"):
             use(structure)
+
+
+@wp.kernel
+def keep_if_positive(x: wp.array(dtype=Any), y: wp.array(dtype=Any)):
+    i = wp.tid()
+    if x[i] > x[i] - x[i]:
+        y[i] = x[i]
+
+
+@pytest.mark.seed("S-CTY-001")
+def test_structures_go_into_launches_of_every_kind(monkeypatch):
+    x, y = torch.tensor([1.0, -2.0, 3.0]), torch.zeros(3)
+    a, b = wp.from_torch(x, return_ctype=True), wp.from_torch(y, return_ctype=True)
+    wp.launch(keep_if_positive, dim=3, inputs=[a, b])  # generic
+    assert y.tolist() == [1.0, 0.0, 3.0]
+    with pytest.raises(TypeError, match=r"argument 2 'y' of kernel 'add_to' is array.int32.*expected array.float32"):
+        wp.launch(add_to, dim=3, inputs=[a, wp.from_torch(torch.zeros(3, dtype=torch.int32), return_ctype=True)])
+    with pytest.raises(TypeError, match="it has 2 dimensions, expected 1"):
+        wp.launch(add_to, dim=3, inputs=[wp.from_torch(torch.zeros(3, 3), return_ctype=True), b])
+    command = wp.launch(add_to, dim=3, inputs=[a, b], record_cmd=True)
+    command.launch()
+    assert y.tolist() == [2.0, -2.0, 6.0]
+    with wp.ScopedCapture() as capture:
+        wp.launch(add_to, dim=3, inputs=[wp.from_torch(torch.ones(3), return_ctype=True), b])
+    assert y.tolist() == [2.0, -2.0, 6.0]
+    gc.collect()
+    wp.capture_launch(capture.graph)
+    assert y.tolist() == [3.0, -1.0, 7.0]
+    monkeypatch.setattr(wp.config, "verify_fp", True)
+    x[1] = float("nan")
+    with pytest.raises(RuntimeError, match="'y'"):
+        wp.launch(add_to, dim=3, inputs=[a, wp.from_torch(torch.zeros(3), return_ctype=True)])
+
+
+def test_a_structure_on_a_tape_is_one_array():
+    """Whether a launch makes the array in it or a tape did before, its writes are counted."""
+    t = torch.tensor([1.0, 2.0, 3.0])
+    a, scale = wp.from_torch(t, return_ctype=True), wp.full(3, 2.0, requires_grad=True)
+    y = wp.zeros(3, requires_grad=True)
+    wp.launch(add_to, dim=3, inputs=[wp.ones(3), a])  # without a tape: 2, 3, 4
+    with wp.Tape() as tape:
+        wp.launch(product, dim=3, inputs=[a, scale], outputs=[y])
+        wp.launch(add_to, dim=3, inputs=[wp.ones(3), a])
+    assert t.tolist() == [3.0, 4.0, 5.0]
+    tape.backward(grads={y: wp.ones(3)})
+    assert scale.grad.list() == [2.0, 3.0, 4.0]
+
+
+@wp.kernel
+def product(x: wp.array[float], z: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = x[i] * z[i]
+
+
+@pytest.mark.seed("S-CTY-003")
+def test_a_structure_keeps_its_tensor():
+    for asks in (False, True):
+        t = torch.full((500,), 2.0)
+        structure, reference = wp.from_torch(t, return_ctype=True), weakref.ref(t)
+        t.own = structure  # a cycle
+        if asks:
+            wp.launch(add_to, dim=500, inputs=[structure, wp.zeros(500)], record_cmd=True)
+        del t
+        gc.collect()
+        y = wp.zeros(500)
+        wp.launch(add_to, dim=500, inputs=[structure, y])
+        assert y.list() == [2.0] * 500 and reference() is not None
+        del structure
+        gc.collect()
+        assert reference() is None or asks  # an array's memory is no part of cycles
+        if asks:
+            del reference().own
+            gc.collect()
+            assert reference() is None
 
 
 @pytest.mark.seed("S-CTY-003")

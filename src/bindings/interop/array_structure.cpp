@@ -1,5 +1,8 @@
 #include "bindings/interop/array_structure.h"
 
+#include <memory>
+#include <utility>
+
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/fastcall.h"
 
@@ -9,7 +12,12 @@ PyTypeObject* array_structure_type = nullptr;
 
 namespace {
 
-PyArray& inner(PyObject* self) { return value_of(array_in(self)); }
+ArrayStructure& structure_of(PyObject* self) { return *reinterpret_cast<ArrayStructure*>(self); }
+
+const runtime::Array& shown(PyObject* self) {
+    const ArrayStructure& structure = structure_of(self);
+    return structure.array ? value_of(structure.array).array : structure.shown;
+}
 
 nb::tuple four_of(const std::int64_t (&values)[kMaxDims]) {
     nb::list result;
@@ -18,17 +26,18 @@ nb::tuple four_of(const std::int64_t (&values)[kMaxDims]) {
 }
 
 // The fields of weft::ArrayView, by the names that C programs know.
-PyObject* get_data(PyObject* self, void*) { return PyLong_FromSize_t(inner(self).array.address()); }
+PyObject* get_data(PyObject* self, void*) { return PyLong_FromSize_t(shown(self).address()); }
 PyObject* get_grad(PyObject* self, void*) {
-    const PyArray& array = inner(self);
-    return PyLong_FromSize_t(array.requires_grad ? program::gradient_of(array).address() : 0);
+    PyObject* const array = structure_of(self).array;
+    const bool has_gradient = array && value_of(array).requires_grad;
+    return PyLong_FromSize_t(has_gradient ? program::gradient_of(value_of(array)).address() : 0);
 }
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(inner(self).array.ndim); }
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(shown(self).ndim); }
 PyObject* get_shape(PyObject* self, void*) {
-    return guarded([&] { return four_of(inner(self).array.view.shape).release().ptr(); });
+    return guarded([&] { return four_of(shown(self).view.shape).release().ptr(); });
 }
 PyObject* get_strides(PyObject* self, void*) {
-    return guarded([&] { return four_of(inner(self).array.view.strides).release().ptr(); });
+    return guarded([&] { return four_of(shown(self).view.strides).release().ptr(); });
 }
 
 PyGetSetDef fields[] = {{"data", get_data, nullptr, "Address of the first element.", nullptr},
@@ -40,12 +49,14 @@ PyGetSetDef fields[] = {{"data", get_data, nullptr, "Address of the first elemen
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(array_in(self));
+    Py_VISIT(structure_of(self).array);
+    Py_VISIT(structure_of(self).owner);
     return 0;
 }
 
 int clear(PyObject* self) {
-    Py_CLEAR(reinterpret_cast<ArrayStructure*>(self)->array);
+    Py_CLEAR(structure_of(self).array);
+    Py_CLEAR(structure_of(self).owner);
     return 0;
 }
 
@@ -53,13 +64,15 @@ void dealloc(PyObject* self) {
     PyTypeObject* type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     clear(self);
+    std::destroy_at(&structure_of(self).shown);
+    std::destroy_at(&structure_of(self).home);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 PyObject* repr(PyObject* self) {
     return guarded([&] {
-        const runtime::Array& array = inner(self).array;
+        const runtime::Array& array = shown(self);
         return PyUnicode_FromFormat("<array_t of %s, shape %s>", array.dtype.python_name().c_str(),
                                     runtime::shape_text(array.shape()).c_str());
     });
@@ -78,11 +91,54 @@ PyType_Slot slots[] = {
 
 }  // namespace
 
-nb::object make_array_structure(nb::object array) {
+PyObject* array_in(PyObject* self) {
+    ArrayStructure& structure = structure_of(self);
+    if (!structure.array) {
+        runtime::Array array = structure.shown;
+        array.buffer = borrowed_memory(array, structure.owner);
+        if (structure.home) array.buffer->home = std::make_unique<const runtime::Home>(*structure.home);
+        nb::object made = nb::steal(make_array(std::move(array)));
+        if (!structure.array) {  // Python may have run other code meanwhile, which asked too
+            structure.array = made.release().ptr();
+            Py_CLEAR(structure.owner);
+        }
+    }
+    return structure.array;
+}
+
+const ArrayView* plain_view(PyObject* self, Type element, int ndim, const runtime::Device& device) {
+    const ArrayStructure& structure = structure_of(self);
+    const runtime::Array& array = structure.shown;
+    if (structure.array || array.dtype != element || array.ndim != ndim || array.device != &device) return nullptr;
+    if (structure.home && !structure.home->has(array.extent().second)) return nullptr;
+    return &array.view;
+}
+
+namespace {
+
+nb::object new_structure() {
     PyObject* result = array_structure_type->tp_alloc(array_structure_type, 0);
     if (!result) throw nb::python_error();
-    reinterpret_cast<ArrayStructure*>(result)->array = array.release().ptr();
+    std::construct_at(&structure_of(result).shown);
+    std::construct_at(&structure_of(result).home);
     return nb::steal(result);
+}
+
+}  // namespace
+
+nb::object make_array_structure(nb::object array) {
+    nb::object result = new_structure();
+    structure_of(result.ptr()).array = array.release().ptr();
+    return result;
+}
+
+nb::object make_array_structure(runtime::Array shown, nb::object owner, std::optional<runtime::Home> home) {
+    nb::object result = new_structure();
+    ArrayStructure& structure = structure_of(result.ptr());
+    structure.shown = std::move(shown);
+    structure.owner = owner.release().ptr();
+    structure.home = home;
+    return result;
 }
 
 void bind_array_structure(nb::module_& m) {

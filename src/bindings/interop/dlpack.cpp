@@ -152,15 +152,19 @@ dlpack::DataType dlpack_type(Scalar scalar) {
 }
 
 std::optional<Scalar> scalar_of(dlpack::DataType type) {
-    if (type.lanes != 1) return std::nullopt;
+    // By code and bits: each launch asks this of each tensor.
+    constexpr std::size_t kCodes = 16, kWidths = 65;
     static const auto known = [] {
-        std::vector<std::pair<Scalar, dlpack::DataType>> rows;
-        for (const ScalarInfo& row : all_scalars()) rows.emplace_back(row.id, dlpack_type(row.id));
-        return rows;
+        std::array<std::array<std::optional<Scalar>, kWidths>, kCodes> table;
+        for (const ScalarInfo& row : all_scalars()) {
+            const dlpack::DataType type = dlpack_type(row.id);
+            table.at(static_cast<std::size_t>(type.code)).at(type.bits) = row.id;
+        }
+        return table;
     }();
-    for (const auto& [scalar, row] : known)
-        if (row.code == type.code && row.bits == type.bits) return scalar;
-    return std::nullopt;
+    const auto code = static_cast<std::size_t>(type.code);
+    if (type.lanes != 1 || code >= kCodes || type.bits >= kWidths) return std::nullopt;
+    return known[code][type.bits];
 }
 
 ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const ForeignName& name) {
@@ -257,7 +261,7 @@ struct KnownClass {
     bool is_torch;
 };
 
-KnownClass known_class(PyTypeObject* type) {
+const KnownClass& known_class(PyTypeObject* type) {
     static std::array<KnownClass, 64> known{};  // guarded by the GIL
     static std::size_t count = 0;
     for (std::size_t i = 0; i < count; ++i)
@@ -290,9 +294,10 @@ KnownClass known_class(PyTypeObject* type) {
     constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
     if (count < (found.api ? known.size() : kMostWithout)) {
         Py_INCREF(type);
-        known[count++] = found;
+        return known[count++] = found;
     }
-    return found;
+    static KnownClass last;
+    return last = found;
 }
 
 }  // namespace
@@ -300,7 +305,7 @@ KnownClass known_class(PyTypeObject* type) {
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type) { return known_class(type).api; }
 
 bool is_negated(nb::handle tensor) {
-    const KnownClass known = known_class(Py_TYPE(tensor.ptr()));
+    const KnownClass& known = known_class(Py_TYPE(tensor.ptr()));
     const PyCFunction question = known.is_negated;
     if (!question) return false;
     if (known.is_torch)

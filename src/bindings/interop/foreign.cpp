@@ -214,13 +214,24 @@ ArrayView fit_view(const ForeignArray& from, nb::handle object, Type element, in
     return view;
 }
 
-Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
-          ErrorCategory category) {
+namespace {
+
+// Without a buffer.
+Array shown(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
+            ErrorCategory category) {
     Array result;
     result.dtype = element;
     result.ndim = ndim;
     result.device = from.device;
     result.view = fit_view(from, object, element, ndim, name, category);
+    return result;
+}
+
+}  // namespace
+
+Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
+          ErrorCategory category) {
+    Array result = shown(from, object, element, ndim, name, category);
     result.buffer = borrowed_memory(result, from.owner, from.is_read_only);
     return result;
 }
@@ -232,7 +243,7 @@ bool are_compatible(Scalar found, Scalar asked) {
            (first.is_int() && second.is_int() && first.bits == second.bits);
 }
 
-Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name) {
+Array shown_as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name) {
     if (dtype.is_none()) dtype = Type::scalar(from.scalar);
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
         refuse(name, object, "it holds numbers, which cannot be elements of " + dtype.python_name(),
@@ -265,7 +276,13 @@ Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const
         ndim = 1;
     }
     if (ndim > kMaxDims) refuse(name, object, "it has " + std::to_string(ndim) + " dimensions, expected at most 4");
-    return fit(shaped, object, dtype, ndim, name, ErrorCategory::runtime);
+    return shown(shaped, object, dtype, ndim, name, ErrorCategory::runtime);
+}
+
+Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name) {
+    Array result = shown_as_elements(from, object, dtype, name);
+    result.buffer = borrowed_memory(result, from.owner, from.is_read_only);
+    return result;
 }
 
 nb::object ndarray_of(const ForeignArray& from) {

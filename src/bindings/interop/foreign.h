@@ -81,7 +81,9 @@ std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& n
 // for all others.
 std::optional<ForeignArray> read_in_place(nb::handle object, const ForeignName& name);
 // For an array that outlives the call, and may outlive the memory: a tensor of torch can get other memory meanwhile.
-void watch_memory(runtime::Array& array, nb::handle object);
+// Nothing where the memory stays.
+std::optional<runtime::Home> home_of(const runtime::Array& array, nb::handle object);
+void watch_memory(runtime::Array& array, nb::handle object);  // its buffer
 ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const ForeignName& name);
 
 // As an array of `element` and `ndim`: trailing dimensions become the components. Throws UsageError with what was
@@ -94,6 +96,8 @@ runtime::Array fit(const ForeignArray& from, nb::handle object, Type element, in
 // With the elements that `dtype` asks for, or the scalars that are there where it is Kind::none; without dimensions it
 // is one element; are_compatible() says which scalars stand for each other.
 runtime::Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
+// The same without a buffer: what keeps the memory is the caller's business.
+runtime::Array shown_as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
 // Integers of one size stand for each other, and bytes for bool.
 bool are_compatible(Scalar found, Scalar asked);
 // The same memory as an ndarray.

@@ -69,16 +69,19 @@ Framework& paddle() {
 
 // ---- from tensors ----
 
-nb::object array_of_tensor(Framework& framework, nb::handle tensor, Type dtype, const char* argument) {
-    const ForeignName name(framework.from_api, argument);
+ForeignArray read_tensor(Framework& framework, nb::handle tensor, const ForeignName& name) {
     if (!framework.is_tensor(tensor)) {
         throw UsageError(framework.from_api,
-                         std::string(argument) + " is " + describe(tensor) + ", expected a tensor of " +
+                         name.argument() + " is " + describe(tensor) + ", expected a tensor of " +
                              reinterpret_cast<PyTypeObject*>(framework.tensor_type())->tp_name,
                          ErrorCategory::type);
     }
-    const std::optional<ForeignArray> found = read_foreign(tensor, name);
-    Array array = as_elements(*found, tensor, dtype, name);
+    return *read_foreign(tensor, name);
+}
+
+nb::object array_of_tensor(Framework& framework, nb::handle tensor, Type dtype, const char* argument) {
+    const ForeignName name(framework.from_api, argument);
+    Array array = as_elements(read_tensor(framework, tensor, name), tensor, dtype, name);
     watch_memory(array, tensor);
     return nb::steal(make_array(std::move(array)));
 }
@@ -104,6 +107,16 @@ nb::object gradient_of_tensor(Framework& framework, nb::handle tensor, Type dtyp
     return array_of_tensor(framework, gradient, dtype, "the gradient of the tensor");
 }
 
+// A structure for a tensor that has no gradient to share. Empty where only an array will do.
+nb::object plain_structure(Framework& framework, nb::handle tensor, Type dtype) {
+    const ForeignName name(framework.from_api, "t");
+    ForeignArray found = read_tensor(framework, tensor, name);
+    if (found.is_read_only) return {};
+    Array shown = shown_as_elements(found, tensor, dtype, name);
+    const std::optional<runtime::Home> home = home_of(shown, tensor);
+    return make_array_structure(std::move(shown), std::move(found.owner), home);
+}
+
 PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         enum { kTensor, kDtype, kRequiresGrad, kGrad, kReturnCtype, kCount };
@@ -113,6 +126,12 @@ PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t co
         const char* api = framework.from_api;
         const nb::handle tensor = given[kTensor];
         const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], api) : Type::none();
+        const bool is_structure = flag(given[kReturnCtype], false);
+        if (is_structure && !is_given(given[kGrad]) && framework.is_tensor(tensor) &&
+            !flag(given[kRequiresGrad], framework.requires_grad(tensor))) {
+            nb::object structure = plain_structure(framework, tensor, dtype);
+            if (structure.is_valid()) return structure.release().ptr();
+        }
         nb::object result = array_of_tensor(framework, tensor, dtype, "t");
         PyArray& array = value_of(result.ptr());
         if (is_given(given[kGrad])) {
@@ -134,7 +153,7 @@ PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t co
             else
                 allocate_gradient(array);
         }
-        if (flag(given[kReturnCtype], false)) result = make_array_structure(std::move(result));
+        if (is_structure) result = make_array_structure(std::move(result));
         return result.release().ptr();
     });
 }

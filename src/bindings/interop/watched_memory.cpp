@@ -40,10 +40,10 @@ std::optional<bool> known_negation(nb::handle tensor) {
     return (*reinterpret_cast<const std::uint64_t*>(inner + (*at)[4]) & (*at)[5]) != 0;
 }
 
-void watch_memory(runtime::Array& array, nb::handle object) {
-    if (!array.view.data || !is_torch_tensor(object)) return;
+std::optional<runtime::Home> home_of(const runtime::Array& array, nb::handle object) {
+    if (!array.view.data || !is_torch_tensor(object)) return std::nullopt;
     const std::optional<Places>& at = places();
-    if (!at) return;
+    if (!at) return std::nullopt;
     runtime::Home home;
     const std::byte* from = reinterpret_cast<const std::byte*>(object.ptr());
     for (std::size_t i = 0; i < 3; ++i) {
@@ -52,7 +52,12 @@ void watch_memory(runtime::Array& array, nb::handle object) {
         if (i == 2) home.size_bytes = reinterpret_cast<const std::int64_t*>(from + (*at)[3]);
         from = home.words[i].value;
     }
-    array.buffer->home = std::make_unique<const runtime::Home>(home);
+    return home;
+}
+
+void watch_memory(runtime::Array& array, nb::handle object) {
+    if (const std::optional<runtime::Home> home = home_of(array, object))
+        array.buffer->home = std::make_unique<const runtime::Home>(*home);
 }
 
 }  // namespace weft::bindings

@@ -93,6 +93,11 @@ public:
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         return joined_[i] = array_in(joined_[i]);
     }
+    // Arrays in place of all structures.
+    void open_all() {
+        for (std::size_t i = 0; i < count(); ++i)
+            if (is_array_structure(data()[i])) open(i);
+    }
     // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
     void keep() {
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
@@ -132,6 +137,15 @@ private:
     std::vector<PyObject*> joined_;
     std::vector<nb::object> kept_;
 };
+
+// Whether the structure is the parameter as it is; what does not fit is an error that knows the array.
+bool pack_structure(PyObject* structure, const ParameterPlan& parameter, const runtime::Device& device,
+                    std::byte* block) {
+    if (parameter.filler != ParameterPlan::Filler::array) return false;
+    const ArrayView* const view = plain_view(structure, parameter.element, parameter.ndim, device);
+    if (view) std::memcpy(block + parameter.offset, view, sizeof *view);
+    return view != nullptr;
+}
 
 // adjoint=True: python/warp/_gradients/adjoint_launch.py decides which gradients are worked on.
 nb::object launch_adjoint(const Slots& slots) {
@@ -178,8 +192,7 @@ nb::object launch(const Slots& slots) {
     }
     nb::object kernel_object = nb::borrow(slots[kKernel]);
     if (kernel->is_generic()) {
-        for (std::size_t i = 0; i < values.count(); ++i)
-            if (is_array_structure(values.data()[i])) values.open(i);
+        values.open_all();
         kernel_object = kernel->instance_for({values.data(), values.count()});
         kernel = kernel_pointer(kernel_object);
     }
@@ -190,9 +203,13 @@ nb::object launch(const Slots& slots) {
     std::vector<runtime::Array> holders;
     PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     const bool outlives = is_command || recorder || runtime::current_recording(device);
+    if (outlives || program::settings().verify_fp) values.open_all();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
-        if (is_array_structure(value)) value = values.open(i);
+        if (is_array_structure(value)) {
+            if (pack_structure(value, parameters[i], device, block.data())) continue;
+            value = values.open(i);
+        }
         pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders, outlives);
     }
 
@@ -210,6 +227,7 @@ nb::object launch(const Slots& slots) {
         print_launch(*kernel, dims, device);
     }
     if (compiled.shows_gradients) {
+        values.open_all();
         if (compiled.keeps_arrays && !outlives) hold_arguments(*kernel, {values.data(), values.count()}, holders);
         show_arrays(compiled, values.data(), holders);
     }
