@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
@@ -599,6 +600,36 @@ def test_nothing_of_ours_starts_a_backend(tmp_path):
         assert jax.jit(jax_kernel(kernel))(jnp.ones(2))[0].tolist() == [1, 1]
     """
     run(program, tmp_path)
+
+
+def flags_of_memory(address: int) -> list[str]:
+    """What the kernel of Linux says of the pages at an address."""
+    is_there = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(" ")
+        if not name.endswith(":"):
+            begin, _, end = name.partition("-")
+            is_there = int(begin, 16) <= address < int(end, 16)
+        elif is_there and name == "VmFlags:":
+            return rest.split()
+    raise ValueError(f"no memory at {address:#x}")
+
+
+def copied(x: wp.array[float], y: wp.array[float]):
+    wp.copy(y, x)
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="Linux without huge pages")
+@pytest.mark.parametrize("kind", ["kernel", "gradient", "function"])
+def test_large_results_are_written_to_huge_pages(kind):
+    function = wp.jax_callable(copied) if kind == "function" else wp.jax_kernel(triple_kernel)
+    run = jax.jit(jax.grad(lambda x: function(x)[0].sum()) if kind == "gradient" else lambda x: function(x)[0])
+    x = jnp.ones(12 << 20)
+    y = run(x)
+    assert float(y[-1]) == (1.0 if kind == "function" else 3.0)
+    middle = y.unsafe_buffer_pointer() + y.nbytes // 2
+    assert "hg" in flags_of_memory(middle)
+    assert "hg" not in flags_of_memory(x.unsafe_buffer_pointer() + x.nbytes // 2)  # of JAX's own making
 
 
 def test_calls_leave_no_memory_behind():

@@ -199,6 +199,8 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
         Place place{parameters[array.parameter].offset, &array, nullptr, nullptr};
         if (array.is_input) batch.add(*(place.input = &item(frame.arguments, inputs++)), array.rank);
         if (array.is_output) batch.add(*(place.output = &item(frame.results, outputs++)), array.rank);
+        if (place.output && !(place.input && place.input->data == place.output->data))
+            expect_first_write(*place.output, array.rank, array.size_bytes);
         places.push_back(place);
     }
     program::Block block(call.block.size());
@@ -251,8 +253,10 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
         const bool is_smooth = info(place.array->element.scalar()).is_float();
         if (place.array->is_output && is_smooth)
             batch.add(*(place.gradient = &item(frame.arguments, arguments++)), place.array->rank);
-        if (place.array->is_input && is_smooth)
+        if (place.array->is_input && is_smooth) {
             batch.add(*(place.result = &item(frame.results, results++)), place.array->rank);
+            expect_first_write(*place.result, place.array->rank, place.array->size_bytes);
+        }
     }
     PyKernel& kernel = *call.kernel;
     require_unchanged(call);

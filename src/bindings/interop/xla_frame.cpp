@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bindings/interop/xla_call.h"
+#include "runtime/host_memory.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -22,6 +23,11 @@ RunningCall::~RunningCall() { is_running_call = false; }
 const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index) {
     WEFT_CHECK(index < buffers.count, "a call of XLA has other buffers than it was made with");
     return *static_cast<const xla::Buffer*>(buffers.items[index]);
+}
+
+void expect_first_write(const xla::Buffer& result, int rank, std::int64_t size_bytes) {
+    for (std::int64_t i = 0; i < result.rank - rank; ++i) size_bytes *= result.extents[i];
+    runtime::expect_first_write(result.data, size_bytes);
 }
 
 // Memory that somebody else keeps.

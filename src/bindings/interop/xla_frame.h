@@ -58,6 +58,10 @@ private:
 
 const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index);
 
+// What XLA has for a result is fresh from the system where it is large: without huge pages the first write to it takes
+// several times as long as most kernels. `size_bytes`: of one sample.
+void expect_first_write(const xla::Buffer& result, int rank, std::int64_t size_bytes);
+
 // Memory of XLA's, as long as the call lasts.
 runtime::BufferPtr lent(void* data, std::int64_t size_bytes);
 

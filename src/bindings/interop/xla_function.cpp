@@ -177,7 +177,10 @@ void run(const xla::CallFrame& frame, const FunctionCall& call) {
     for (std::size_t i = 0; i < count; ++i) {
         const Argument& argument = call.arguments[i];
         if (argument.is_input) batch.add(*(inputs[i] = &item(frame.arguments, next_input++)), argument.rank);
-        if (argument.is_output) batch.add(*(outputs[i] = &item(frame.results, next_output++)), argument.rank);
+        if (!argument.is_output) continue;
+        batch.add(*(outputs[i] = &item(frame.results, next_output++)), argument.rank);
+        if (!inputs[i] || inputs[i]->data != outputs[i]->data)
+            expect_first_write(*outputs[i], argument.rank, argument.shape.size_bytes());
     }
     std::vector<std::byte*> from(count), to(count);
     for (std::int64_t sample = 0, samples = batch.count(); sample < samples; ++sample) {

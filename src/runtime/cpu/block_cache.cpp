@@ -9,6 +9,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "runtime/host_memory.h"
+
 namespace weft::runtime {
 namespace {
 
@@ -57,9 +59,7 @@ void* map_pages(std::int64_t size) {
     if (aligned > address) munmap(mapped, aligned - address);
     std::uintptr_t end = aligned + static_cast<std::uintptr_t>(size);
     if (address + length > end) munmap(reinterpret_cast<void*>(end), address + length - end);
-#ifdef MADV_HUGEPAGE
-    madvise(reinterpret_cast<void*>(aligned), static_cast<std::size_t>(size), MADV_HUGEPAGE);
-#endif
+    expect_first_write(reinterpret_cast<void*>(aligned), size);
     return reinterpret_cast<void*>(aligned);
 }
 
@@ -142,6 +142,17 @@ void give_block(void* data, std::int64_t size_bytes) {
         }
     }
     to_system(data, given.size_bytes);
+}
+
+void expect_first_write([[maybe_unused]] void* data, [[maybe_unused]] std::int64_t size_bytes) {
+#ifdef MADV_HUGEPAGE
+    if (size_bytes < kHugePage) return;
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)),
+               address = reinterpret_cast<std::uintptr_t>(data);
+    const std::uintptr_t begin = (address + page - 1) / page * page;
+    const std::uintptr_t end = (address + static_cast<std::uintptr_t>(size_bytes)) / page * page;
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // where it is refused nothing is lost
+#endif
 }
 
 void trim_blocks() {
