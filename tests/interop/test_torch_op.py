@@ -134,6 +134,30 @@ def test_torchs_own_check_of_gradients_passes(name):
         assert torch.autograd.gradgradcheck(ours, arguments(shapes))
 
 
+@wp.func
+def bent(x: wp.float64, y: wp.float64):
+    return x * y
+
+
+@wp.func_grad(bent)
+def adj_bent(x: wp.float64, y: wp.float64, adj: wp.float64):  # its derivative is not symmetric
+    wp.adjoint[x] += y * y * adj
+    wp.adjoint[y] += x * adj
+
+
+@wp.kernel
+def bending(x: wp.array[wp.float64], y: wp.array[wp.float64], z: wp.array[wp.float64]):
+    z[wp.tid()] = bent(x[wp.tid()], y[wp.tid()])
+
+
+def test_a_gradient_of_a_users_own_has_no_second_derivative():
+    x, y = arguments([(4,), (4,)])
+    slopes = torch.autograd.grad(wp.torch_op(bending)(x, y).sum(), (x, y), create_graph=True)
+    assert torch.equal(slopes[0], y * y) and torch.equal(slopes[1], x)
+    with pytest.raises(NotImplementedError, match="'bending': it has no second derivative.*wp.func_grad.*hvp"):
+        torch.autograd.grad(sum(slope.sum() for slope in slopes), (x, y))
+
+
 def test_what_has_no_further_derivative_says_so():
     x, source = arguments([(4,), (4,)])
     (slope,) = torch.autograd.grad(relaxed_op(0.5, x, source).sum(), x, create_graph=True)

@@ -211,6 +211,13 @@ class TorchOp:
                 NotImplementedError,
             )
 
+        if _weft.has_own_gradients(self.kernel):
+            raise self.error(
+                "it has no second derivative as an operator, because it calls a function whose gradient is a user's "
+                "own (@wp.func_grad), which need not have a symmetric derivative. help: wp.autograd.hvp()",
+                NotImplementedError,
+            )
+
         def arrays(parameters: Sequence[Parameter], found: Sequence[Any]) -> dict[str, Any]:
             return {
                 p.name: from_torch(_contiguous(tensor), p.dtype, False)

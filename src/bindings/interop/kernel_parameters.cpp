@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 
 #include "bindings/arrays/array_object.h"
@@ -58,9 +59,18 @@ nb::list parameters_of(nb::handle kernel_object, const std::string& api, const s
     return result;
 }
 
+// Of such functions the derivative of the gradient need not be symmetric, as second derivatives of functions are.
+bool has_own_gradients(nb::handle kernel_object) {
+    program::Kernel& core = kernel_pointer(kernel_object)->core();
+    const ir::Module& module = core.code(core.configured().debug).analysed();
+    return std::ranges::any_of(module.functions, [](const auto& function) { return function->gradient != nullptr; });
+}
+
 }  // namespace
 
 void bind_kernel_parameters(nb::module_& m) {
+    m.def("has_own_gradients", &has_own_gradients, nb::arg("kernel"),
+          "Whether the kernel calls a function whose gradient a user wrote (wp.func_grad).");
     m.def("kernel_parameters", &parameters_of, nb::arg("kernel"), nb::arg("api"), nb::arg("library"),
           "The parameters of a kernel: name, type, of arrays the number of dimensions, the name of the scalar type and "
           "the extents of the elements; whether the kernel writes to it; the dtype of its elements, or of itself.");
