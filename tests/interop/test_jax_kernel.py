@@ -192,6 +192,115 @@ def test_arguments_that_are_inputs_and_outputs():
         wp.jax_kernel(accumulate, num_outputs=2, in_out_argnames=["y"])
 
 
+def derivatives(function, arguments, tangents):
+    """Forward mode, reverse mode, and both in both orders."""
+
+    def total(*args):
+        return sum(jnp.sum(jnp.sin(o) * (i + 1)) for i, o in enumerate(function(*args)))
+
+    slopes = jax.grad(total, (0, 1))
+    return [
+        jax.jvp(lambda *args: function(*args), arguments, tangents)[1],
+        slopes(*arguments),
+        jax.jit(jax.hessian(total, (0, 1)))(*arguments),
+        jax.grad(lambda *args: jax.jvp(total, args, tangents)[1] ** 2, (0, 1))(*arguments),
+        jax.jacrev(slopes, (0, 1))(*arguments),
+    ]
+
+
+def test_derivatives_of_arguments_that_are_inputs_and_outputs():
+    function = wp.jax_kernel(curved, num_outputs=2, in_out_argnames=["state"])
+    arguments, tangents = (jnp.arange(1.0, 5.0), jnp.arange(4.0) - 0.5), (jnp.ones(4), jnp.linspace(0.0, 1.0, 4))
+    agree(derivatives(function, arguments, tangents), derivatives(curved_by_hand, arguments, tangents), 1e-4)
+    shared = jax.vmap(lambda x, state: jnp.sum(jax.hessian(lambda x: jnp.sum(function(x, state)[1]))(x)), (0, None))
+    by_hand = jax.vmap(
+        lambda x, state: jnp.sum(jax.hessian(lambda x: jnp.sum(curved_by_hand(x, state)[1]))(x)), (0, None)
+    )
+    xs = jnp.stack([arguments[0], -arguments[0]])
+    agree(shared(xs, arguments[1]), by_hand(xs, arguments[1]), 1e-4)
+
+
+@wp.kernel
+def curved(x: wp.array[float], state: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    state[i] = state[i] * x[i] + x[i]
+    y[i] = state[i] * state[i]
+
+
+def curved_by_hand(x, state):
+    new = state * x + x
+    return [new, new * new]
+
+
+@wp.kernel
+def mixed(x: wp.array[float], index: wp.array[int], factor: float, y: wp.array[float], count: wp.array[int]):
+    i = wp.tid()
+    y[i] = factor * x[index[i]] * x[i] * x[i]
+    wp.atomic_add(count, 0, 1)
+
+
+def test_derivatives_beside_integers_and_numbers():
+    kernel = wp.jax_kernel(mixed, num_outputs=2, output_dims={"count": 1})
+    x, index = jnp.linspace(1.0, 2.0, 5), jnp.array([4, 3, 2, 0, 1])
+
+    def total(x):
+        return jnp.sum(jnp.cos(kernel(x, index, 3.0)[0]))
+
+    def formula(x):
+        return jnp.sum(jnp.cos(3.0 * x[index] * x * x))
+
+    agree(jax.jvp(total, (x,), (x * x,)), jax.jvp(formula, (x,), (x * x,)), 1e-4)
+    agree(jax.hessian(total)(x), jax.hessian(formula)(x), 1e-3)
+    values, tangents = jax.jvp(lambda x: kernel(x, index, 3.0), (x,), (x,))
+    assert values[1].tolist() == [5] and tangents[1].dtype == jax.dtypes.float0
+
+
+@wp.func
+def bent(x: float, y: float):
+    return x * y
+
+
+@wp.func_grad(bent)
+def adj_bent(x: float, y: float, adj: float):  # its derivative is not symmetric
+    wp.adjoint[x] += y * y * adj
+    wp.adjoint[y] += x * adj
+
+
+@wp.kernel
+def bending(x: wp.array[float], y: wp.array[float], z: wp.array[float]):
+    z[wp.tid()] = bent(x[wp.tid()], y[wp.tid()])
+
+
+def test_gradients_of_a_users_own():
+    def total(*args):
+        return jnp.sum(wp.jax_kernel(bending)(*args)[0])
+
+    x, y = jnp.arange(1.0, 4.0), jnp.arange(2.0, 5.0)
+    agree(jax.jit(jax.grad(total, (0, 1)))(x, y), [y * y, x])
+    agree(jax.jvp(total, (x, y), (x, x))[1], jnp.sum(y * y * x + x * x))
+    moved = jax.jvp(jax.grad(total, (0, 1)), (x, y), (x, x + 1))[1]
+    agree(moved, [2 * y * (x + 1), x])
+    for transposes in (
+        lambda *args: sum(map(jnp.sum, jax.grad(total, (0, 1))(*args))),
+        lambda *args: jax.jvp(total, args, (x, x))[1],
+    ):
+        with pytest.raises(NotImplementedError, match="'bending': it calls a function whose gradient is a user's own"):
+            jax.grad(transposes)(x, y)
+
+
+@wp.kernel
+def least(x: wp.array[float], y: wp.array[float]):
+    wp.atomic_max(y, 0, x[wp.tid()])
+
+
+def test_what_forward_mode_cannot_do_is_an_error_when_it_is_traced():
+    function, x = wp.jax_kernel(least, output_dims=1), jnp.arange(1.0, 4.0)
+    assert jax.grad(lambda x: function(x)[0][0])(x).tolist() == [0, 0, 1]
+    moved = jax.jit(lambda x: jax.jvp(lambda x: function(x)[0], (x,), (x,)))
+    with pytest.raises(wp.CompileError, match="kernel 'least' has no tangent: it depends on which"):
+        moved.lower(x)
+
+
 # ---- kernels ----
 
 
@@ -316,6 +425,10 @@ def test_floats_of_every_width(name):
         np.testing.assert_array_equal(y, x + x)
         gradient = jax.grad(lambda x: jnp.sum(function(x)[0]))(x)
         assert gradient.dtype == x.dtype and np.all(gradient == 2)
+        _, tangent = jax.jvp(lambda x: function(x)[0], (x,), (x + 1,))
+        assert tangent.dtype == x.dtype and np.array_equal(tangent, 2 * (x + 1))
+        bent = jax.hessian(lambda x: jnp.sum(function(x)[0] ** 2))(x)
+        assert bent.dtype == x.dtype and np.array_equal(bent, 8 * np.eye(5))
 
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
@@ -424,9 +537,9 @@ def test_a_kernel_that_writes_to_an_input_is_an_error():
 def test_gradients_that_are_not_there_are_errors():
     function = wp.jax_kernel(triple_kernel, enable_backward=False)
     assert function(jnp.ones(2))[0].tolist() == [3, 3]
-    for transformed in (jax.grad(lambda x: jnp.sum(function(x)[0])), lambda x: jax.jvp(function, (x,), (x,))):
-        with pytest.raises(RuntimeError, match="kernel 'triple_kernel' has no gradient.*enable_backward=False"):
-            transformed(jnp.ones(2))
+    with pytest.raises(RuntimeError, match="kernel 'triple_kernel' has no gradient.*enable_backward=False"):
+        jax.grad(lambda x: jnp.sum(function(x)[0]))(jnp.ones(2))
+    assert jax.jvp(function, (jnp.ones(2),), (jnp.arange(2.0),))[1][0].tolist() == [0, 3]
 
     @wp.kernel(enable_backward=False)
     def without(x: wp.array[float], y: wp.array[float]):
@@ -479,15 +592,17 @@ def test_a_redefined_function_gives_no_mixture_of_old_values_and_new_gradients()
     global step
     function, x = wp.jax_kernel(apply_step), jnp.arange(3.0)
     jitted, gradient = jax.jit(function), jax.jit(jax.grad(lambda x: jnp.sum(function(x)[0])))
-    assert jitted(x)[0].tolist() == [0, 2, 4] and gradient(x).tolist() == [2, 2, 2]
+    moved = jax.jit(lambda x: jax.jvp(lambda x: function(x)[0], (x,), (x,))[1])
+    assert jitted(x)[0].tolist() == moved(x).tolist() == [0, 2, 4] and gradient(x).tolist() == [2, 2, 2]
 
     @wp.func
     def step(x: float):
         return x * 7.0
 
     assert jitted(x)[0].tolist() == [0, 2, 4]
-    with pytest.raises(Exception, match="'apply_step'.* has been redefined since JAX traced it"):
-        gradient(x).block_until_ready()
+    for derivative in (gradient, moved):
+        with pytest.raises(Exception, match="'apply_step'.* has been redefined since JAX traced it"):
+            derivative(x).block_until_ready()
     assert function(x)[0].tolist() == [0, 7, 14]
     assert jax.grad(lambda x: jnp.sum(function(x)[0]))(x).tolist() == [7, 7, 7]
 
@@ -495,6 +610,7 @@ def test_a_redefined_function_gives_no_mixture_of_old_values_and_new_gradients()
 def test_many_threads():
     function = jax.jit(wp.jax_kernel(wave))
     gradient = jax.jit(jax.grad(lambda x, y: jnp.sum(wp.jax_kernel(wave)(x, y)[0])))
+    moved = jax.jit(lambda x, y: jax.jvp(lambda x: wp.jax_kernel(wave)(x, y)[0], (x,), (jnp.ones_like(x),))[1])
     wrong = []
 
     def work(seed):
@@ -502,7 +618,9 @@ def test_many_threads():
         for size in (3, 1000, 40000):
             x, y = (jnp.asarray(rng.standard_normal(size).astype(np.float32)) for _ in range(2))
             for _ in range(20):
-                (z,), g = function(x, y), gradient(x, y)
+                (z,), g, tangent = function(x, y), gradient(x, y), moved(x, y)
+                if not np.allclose(tangent, np.cos(x) * y + 2 * x, atol=1e-5):
+                    wrong.append(("tangent", size))
                 if not np.allclose(z, np.sin(x) * y + x * x, atol=1e-5):
                     wrong.append(("value", size))
                 if not np.allclose(g, np.cos(x) * y + 2 * x, atol=1e-5):
@@ -526,6 +644,8 @@ CACHED = """
     from program import triple
     f = jax.jit(lambda x: triple(x)[0] + 1)
     print(f(jnp.arange(3.0)).tolist(), jax.jit(jax.grad(lambda x: jnp.sum(triple(x)[0])))(jnp.arange(3.0)).tolist())
+    print(jax.jit(lambda x: jax.jvp(lambda x: triple(x)[0], (x,), (x,))[1])(jnp.arange(3.0)).tolist())
+    print(jax.jit(jax.hessian(lambda x: jnp.sum(triple(x)[0] ** 2)))(jnp.ones(1)).tolist())
     """
 
 
@@ -544,7 +664,7 @@ def test_programs_out_of_the_cache_of_jax_find_their_kernel(tmp_path):
     program = CACHED.format(folder=str(tmp_path))
     first = run(program, tmp_path)
     entries = sorted(path.name for path in tmp_path.glob("jit*"))
-    assert entries and first == "[1.0, 4.0, 7.0] [3.0, 3.0, 3.0]\n"
+    assert entries and first == "[1.0, 4.0, 7.0] [3.0, 3.0, 3.0]\n[0.0, 3.0, 6.0]\n[[18.0]]\n"
     assert run(program, tmp_path) == first
     assert [path.name for path in sorted(tmp_path.glob("jit*-cache"))] == [e for e in entries if e.endswith("-cache")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +103,29 @@ print("shared")
 @pytest.mark.seed("P-33", "P-34", "S-DLP-005", "D-13")
 def test_capsules_go_both_ways(run):
     assert run(CAPSULES) == "shared\n"
+
+
+def test_derivatives_of_both_modes(run):
+    program = """
+        import jax, jax.numpy as jnp, numpy as np
+        import warp as wp
+
+        @wp.kernel
+        def wave(x: wp.array[float], y: wp.array[float], z: wp.array[float]):
+            i = wp.tid()
+            z[i] = wp.sin(x[i]) * y[i] + x[i] * x[i]
+
+        function, (x, y) = wp.jax_kernel(wave), jnp.linspace(0.5, 2.0, 6).reshape(2, 3)
+        ours, theirs = lambda x, y: jnp.sum(function(x, y)[0]), lambda x, y: jnp.sum(jnp.sin(x) * y + x * x)
+        for derivative in (
+            lambda f: jax.jvp(f, (x, y), (y, x)),
+            lambda f: jax.jit(jax.hessian(f, (0, 1)))(x, y),
+            lambda f: jax.jacrev(jax.grad(f, (0, 1)), (0, 1))(x, y),
+            lambda f: jax.vmap(jax.grad(f), (0, None))(jnp.stack([x, y]), y),
+        ):
+            found, expected = (jax.tree.leaves(derivative(f)) for f in (ours, theirs))
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+        print(jax.__version__)
+    """
+    assert run(textwrap.dedent(program)) == "0.6.2\n"

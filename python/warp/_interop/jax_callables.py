@@ -134,10 +134,13 @@ class JaxCallable:
         try:
             number = self._known.get(key)
         except TypeError:  # a value that cannot be looked up
-            return _weft.make_xla_function(self.function, self.name, rows)
+            return self._made(rows)
         if number is None:
-            number = self._known[key] = _weft.make_xla_function(self.function, self.name, rows)
+            number = self._known[key] = self._made(rows)
         return number
+
+    def _made(self, rows: list[tuple]) -> int:
+        return _weft.make_xla_function(self.function, f"{_API}()", self.signature.subject, rows)
 
 
 def jax_callable(

@@ -182,6 +182,23 @@ void require_adjoint(std::int64_t id) {
         throw_without_gradient(kernel, "jax_kernel()");
 }
 
+// The same for forward mode, of the kernel or of its adjoint: throws CompileError where there is none.
+void require_tangent(std::int64_t id, bool of_adjoint) {
+    const Call& call = registry().at(id);
+    program::Kernel& core = call.kernel->core();
+    program::Derivation derivation;
+    derivation.tangents.resize(call.kernel->parameters().size());
+    if (of_adjoint) derivation.gradients.resize(derivation.tangents.size(), transform::Gradient::none);
+    for (const CallArray& array : call.arrays) {
+        if (!info(array.element.scalar()).is_float()) continue;
+        derivation.tangents[array.parameter] = true;
+        if (of_adjoint) derivation.gradients[array.parameter] = transform::Gradient::used;
+    }
+    program::Variant variant = core.variant_of(call.dims.span(), call.shown.data());
+    variant.short_rows = false;
+    core.facts(variant, {}, derivation);
+}
+
 // ---- running them ----
 
 void run_forward(const xla::CallFrame& frame, const Call& call) {
@@ -326,6 +343,11 @@ void bind_xla_calls(nb::module_& m) {
           "for each parameter: numbers, and (shape, is an input, is an output).");
     m.def("require_xla_adjoint", &require_adjoint, nb::arg("call"),
           "Raises a CompileError or a UsageError where the kernel of such a call has no gradient.");
+    m.def("require_xla_tangent", &require_tangent, nb::arg("call"), nb::arg("of_adjoint"),
+          "Raises a CompileError where the kernel of such a call, or its adjoint, has no forward mode.");
+    m.def(
+        "require_xla_unchanged", [](std::int64_t id) { require_unchanged(registry().at(id)); }, nb::arg("call"),
+        "Raises UsageError where functions that the kernel of such a call calls have been redefined since.");
     m.def(
         "xla_handlers",
         [] {

@@ -22,7 +22,7 @@ namespace {
 
 using runtime::Array;
 
-constexpr const char* kApi = "jax_callable()";
+constexpr const char* kOfNone = "jax_callable()";  // the API that errors name where no call is known
 
 // An argument of the function: a value, or an array that shows a buffer.
 struct Argument {
@@ -38,17 +38,18 @@ struct Argument {
 // A function with the shapes and values of one traced call.
 struct FunctionCall {
     nb::object function;
-    std::string name;
+    std::string api, subject;  // how errors name it: "jax_callable()", "function 'two_steps'"
     std::vector<Argument> arguments;
 };
 
-// Executables outlive what Python knows of them, so calls are kept for ever. What stands for one is made of its name
-// and shapes, and of how many there were before: another process does not take it for one of its own.
+// Executables outlive what Python knows of them, so calls are kept for ever. What stands for one is made of its key,
+// which says all that it does; else of its name and shapes, and of how many there were before: another process does not
+// take it for one of its own.
 class Registry {
 public:
-    std::int64_t add(std::unique_ptr<const FunctionCall> call) {
+    std::int64_t add(std::unique_ptr<const FunctionCall> call, const std::string& key) {
         const std::lock_guard lock(mutex_);
-        std::string text = call->name + "\n" + std::to_string(calls_.size());
+        std::string text = call->subject + "\n" + (key.empty() ? std::to_string(calls_.size()) : "key " + key);
         for (const Argument& argument : call->arguments) {
             text += "\n" + argument.name;
             for (int axis = 0; axis < argument.shape.ndim; ++axis)
@@ -57,14 +58,14 @@ public:
         const Digest digest = jit::hash_bytes(text);
         std::int64_t id;
         std::memcpy(&id, &digest, sizeof id);
-        calls_.emplace(id, std::move(call));
+        calls_.try_emplace(id, std::move(call));
         return id;
     }
     const FunctionCall& at(std::int64_t id) {
         const std::lock_guard lock(mutex_);
         const auto found = calls_.find(id);
         if (found == calls_.end()) {
-            throw UsageError(kApi,
+            throw UsageError(kOfNone,
                              "JAX runs a compiled program whose function is not known in this process. help: trace it "
                              "here first (call it under jax.jit)");
         }
@@ -81,10 +82,12 @@ Registry& registry() {
 }
 
 // `arguments`: of each (name, value), or (name, dtype, shape, is an input, is an output).
-std::int64_t make_call(nb::object function, std::string name, nb::list arguments) {
+std::int64_t make_call(nb::object function, std::string api, std::string subject, nb::list arguments,
+                       const std::string& key) {
     auto call = std::make_unique<FunctionCall>();
     call->function = std::move(function);
-    call->name = std::move(name);
+    call->api = std::move(api);
+    call->subject = std::move(subject);
     for (const nb::handle each : arguments) {
         const auto given = nb::cast<nb::tuple>(each);
         Argument& argument = call->arguments.emplace_back();
@@ -95,7 +98,7 @@ std::int64_t make_call(nb::object function, std::string name, nb::list arguments
         }
         const auto extents = nb::cast<std::vector<std::int64_t>>(given[2]);
         Array& shape = argument.shape;
-        shape.dtype = dtype_argument(nb::handle(given[1]).ptr(), kApi);
+        shape.dtype = dtype_argument(nb::handle(given[1]).ptr(), call->api.c_str());
         shape.ndim = static_cast<int>(extents.size());
         shape.device = &runtime::host_device();
         std::ranges::copy(extents, shape.view.shape);
@@ -105,7 +108,7 @@ std::int64_t make_call(nb::object function, std::string name, nb::list arguments
         argument.is_input = nb::cast<bool>(given[3]);
         argument.is_output = nb::cast<bool>(given[4]);
     }
-    return registry().add(std::move(call));
+    return registry().add(std::move(call), key);
 }
 
 // Arrays that the function has put somewhere would show memory that is XLA's again.
@@ -118,9 +121,9 @@ void require_released(const FunctionCall& call, const std::vector<runtime::Buffe
     const auto found = kept();
     if (found == buffers.end()) return;
     const Argument& argument = call.arguments[static_cast<std::size_t>(found - buffers.begin())];
-    throw UsageError(kApi, "function '" + call.name + "' keeps its argument '" + argument.name +
-                               "' after it has returned, and the memory is JAX's. help: keep wp.clone(" +
-                               argument.name + ")");
+    throw UsageError(call.api, call.subject + " keeps its argument '" + argument.name +
+                                   "' after it has returned, and the memory is JAX's. help: keep wp.clone(" +
+                                   argument.name + ")");
 }
 
 // One sample of the batch.
@@ -154,11 +157,11 @@ void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std:
             nb::steal(PyObject_Vectorcall(call.function.ptr(), values.data(), values.size(), nullptr));
         if (!result.is_valid()) {
             const nb::python_error failure;
-            throw std::runtime_error(std::string(kApi) + ": function '" + call.name + "': " + failure.what());
+            throw std::runtime_error(call.api + ": " + call.subject + ": " + failure.what());
         }
         if (!result.is_none()) {
-            throw UsageError(kApi,
-                             "function '" + call.name + "' returned " + describe(result) +
+            throw UsageError(call.api,
+                             call.subject + " returned " + describe(result) +
                                  ", expected None: it writes its outputs, which are its last arguments",
                              ErrorCategory::type);
         }
@@ -203,9 +206,11 @@ xla::Error* function_handler(xla::CallFrame* frame) {
 }
 
 void bind_xla_functions(nb::module_& m) {
-    m.def("make_xla_function", &make_call, nb::arg("function"), nb::arg("name"), nb::arg("arguments"),
+    m.def("make_xla_function", &make_call, nb::arg("function"), nb::arg("api"), nb::arg("subject"),
+          nb::arg("arguments"), nb::arg("key") = "",
           "A Python function with the shapes and values of one traced call of JAX: the number that stands for it. An "
-          "argument is (name, value), or (name, dtype, shape, is an input, is an output).");
+          "argument is (name, value), or (name, dtype, shape, is an input, is an output). Functions of one `key` and "
+          "these shapes are one.");
 }
 
 }  // namespace weft::bindings
