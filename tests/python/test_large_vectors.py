@@ -166,3 +166,24 @@ def test_a_component_outside_is_an_error_in_debug_mode():
     with pytest.raises(Exception, match="40"):
         wp.launch(outside, dim=1, inputs=[41, wp.zeros(1, dtype=float)])
         wp.synchronize()
+
+
+@wp.kernel
+def from_parameter(values: vec40, matrix: mat78, at: wp.array(dtype=int), out: wp.array2d(dtype=wp.float64)):
+    i = wp.tid()
+    changed = values
+    changed[at[i]] = -1.0
+    out[i, 0] = wp.float64(values[at[i]])
+    out[i, 1] = wp.float64(changed[at[i]] + changed[0])
+    out[i, 2] = matrix[at[i] % 7, at[i] % 8]
+
+
+def test_parameters_are_indexed_by_computed_numbers():
+    at = np.arange(THREADS) + 1
+    out = wp.zeros((THREADS, 3), dtype=wp.float64)
+    numbers = np.arange(56.0).reshape(7, 8)
+    wp.launch(
+        from_parameter, THREADS, inputs=[vec40(*range(100, 140)), mat78(*numbers.ravel()), wp.array(at, dtype=int), out]
+    )
+    expected = np.stack([100.0 + at, np.full(THREADS, 99.0), numbers[at % 7, at % 8]], axis=1)
+    np.testing.assert_array_equal(out.numpy(), expected)

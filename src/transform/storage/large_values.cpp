@@ -37,6 +37,8 @@ public:
             memories_.push_back(b_.local_array(array, {type.components() + behind}));
             body.operations.back()->unset = true;
         }
+        for (Value* parameter : function_.parameters())
+            if (is_placed(parameter)) store_whole(memory(parameter), parameter);
         lower_all(body, rest);
         ir::replace_uses(body, map_);
     }
