@@ -27,6 +27,7 @@ set(devlib_flags -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -ffp-contract=
     -nostdinc -nogpulib -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-psabi -I${CMAKE_CURRENT_SOURCE_DIR}/src)
 file(GLOB devlib_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/*.cpp)
 file(GLOB devlib_spatial_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/spatial/*.cpp)
+set(devlib_cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/reports.cpp)
 file(GLOB_RECURSE devlib_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/*.h)
 set(devlib_pairs "")
 set(devlib_files "")
@@ -35,8 +36,8 @@ foreach(kind cpu cuda)
     set(devlib_kind_sources ${devlib_sources})
     if(kind STREQUAL "cuda")
         set(devlib_target --target=nvptx64-nvidia-cuda)
-        # What the host has as object code (devlib_levels.cmake).
-        list(APPEND devlib_kind_sources ${devlib_spatial_sources})
+        # What the host has as object code (devlib_levels.cmake), and what it has in the runtime.
+        list(APPEND devlib_kind_sources ${devlib_spatial_sources} ${devlib_cuda_sources})
     endif()
     foreach(source ${devlib_kind_sources})
         get_filename_component(name ${source} NAME_WE)

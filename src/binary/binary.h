@@ -46,6 +46,19 @@ struct CpuEntry {
     bool operator==(const CpuEntry&) const = default;
 };
 
+// Of code for a CUDA device.
+struct CudaEntry {
+    std::int64_t argument_bytes = 0;
+    bool arguments_in_memory = false;  // the block does not fit the parameters of a kernel: they have its address
+    bool ordered = false;              // what it leaves in memory depends on the order in which atomics arrive
+    bool reports = false;              // it writes faults or prints: launches give it a CudaReports
+    bool prints = false;               // with room for what it prints
+    std::int32_t logs = 0;             // how many logs a thread keeps (CudaLaunch::logs)
+    std::vector<std::string> formats;  // of what it prints and raises; their numbers count from 1
+
+    bool operator==(const CudaEntry&) const = default;
+};
+
 struct KernelEntry {
     std::string name;
     std::string symbol;
@@ -55,11 +68,17 @@ struct KernelEntry {
     // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
     // that passes others needs the binary compiled without that.
     std::vector<std::int32_t> uncontended_parameters;
-    std::vector<ParameterEffects> effects;  // by parameter; of an adjoint: those of the kernel that it belongs to
-    std::variant<CpuEntry> code;            // what only its device knows of
+    std::vector<ParameterEffects> effects;   // by parameter; of an adjoint: those of the kernel that it belongs to
+    std::variant<CpuEntry, CudaEntry> code;  // what only its device knows of
 
     const CpuEntry& cpu() const { return std::get<CpuEntry>(code); }
     CpuEntry& cpu() { return std::get<CpuEntry>(code); }
+    const CudaEntry& cuda() const { return std::get<CudaEntry>(code); }
+    // Threads that run as one, side by side in SIMD registers.
+    int lanes() const {
+        const CpuEntry* of_cpu = std::get_if<CpuEntry>(&code);
+        return of_cpu ? of_cpu->lanes : 1;
+    }
 };
 
 inline constexpr const char* kNativeSymbol = "weft_native";
@@ -67,7 +86,7 @@ inline std::string native_symbol(std::size_t number) { return "weft_native_" + s
 
 struct Binary {
     Target target;
-    std::vector<std::byte> code;  // relocatable object file (cpu), PTX text (cuda)
+    std::vector<std::byte> code;  // relocatable object file (cpu), PTX text with a NUL behind it (cuda)
     // Object files of functions in C++ (@wp.func_native): each defines `kNativeSymbol`, and the code calls number k by
     // native_symbol(k).
     std::vector<std::vector<std::byte>> natives;

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN8"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIN9"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBIN8";
+constexpr std::string_view kBinaryMagic = "WEFTBIN9";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -43,6 +43,15 @@ public:
         write(entry.ordered);
         write(entry.cost_exclusive);
     }
+    void write(const CudaEntry& entry) {
+        write(entry.argument_bytes);
+        write(entry.arguments_in_memory);
+        write(entry.ordered);
+        write(entry.reports);
+        write(entry.prints);
+        write(entry.logs);
+        write(entry.formats);
+    }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
         write(kernel.symbol);
@@ -51,7 +60,8 @@ public:
         write(kernel.sites);
         write(kernel.uncontended_parameters);
         write(kernel.effects);
-        write(kernel.cpu());
+        // Its alternative goes by the target's kind.
+        std::visit([&](const auto& entry) { write(entry); }, kernel.code);
     }
 };
 
@@ -67,7 +77,8 @@ public:
         std::uint8_t kind = 0;
         read(kind);
         target.kind = static_cast<Target::Kind>(kind);
-        if (target.kind != Target::Kind::cpu) fail("there is no target of kind " + std::to_string(kind));
+        if (target.kind > Target::Kind::cuda) fail("there is no target of kind " + std::to_string(kind));
+        kind_ = target.kind;
         read(target.triple);
         read(target.processor);
         read(target.features);
@@ -85,6 +96,15 @@ public:
         read(entry.ordered);
         read(entry.cost_exclusive);
     }
+    void read(CudaEntry& entry) {
+        read(entry.argument_bytes);
+        read(entry.arguments_in_memory);
+        read(entry.ordered);
+        read(entry.reports);
+        read(entry.prints);
+        read(entry.logs);
+        read(entry.formats);
+    }
     void read(KernelEntry& kernel) {
         read(kernel.name);
         read(kernel.symbol);
@@ -93,8 +113,12 @@ public:
         read(kernel.sites);
         read(kernel.uncontended_parameters);
         read(kernel.effects);
-        read(kernel.cpu());
+        if (kind_ == Target::Kind::cuda) kernel.code = CudaEntry();
+        std::visit([&](auto& entry) { read(entry); }, kernel.code);
     }
+
+private:
+    Target::Kind kind_ = Target::Kind::cpu;
 };
 
 }  // namespace

@@ -171,8 +171,10 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return operation.library->native ? emit_call_native(operation) : emit_call_library(operation);
         case Op::tid:
             return emit_tid(operation);
-        case Op::block_dim:
-            return set(operation.result(), Leaf::of_scalar(builder_.getInt32(1)));
+        case Op::block_dim: {
+            llvm::Value* threads = threads_of_block();
+            return set(operation.result(), Leaf::of_scalar(threads ? threads : builder_.getInt32(1)));
+        }
         case Op::print:
             return emit_print(operation);
         case Op::raise:

@@ -8,7 +8,7 @@ using ir::Op;
 
 bool is_library_math(Op op) {
     switch (op) {
-#define WEFT_MATH(op, stem, accuracy, fast, operands) case Op::op:
+#define WEFT_MATH(op, stem, accuracy, fast, quick, operands) case Op::op:
 #include "codegen/math.def"
 #undef WEFT_MATH
         return true;

@@ -151,7 +151,9 @@ void Emitter::open_debug_info() {
         module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     debug_ = std::make_unique<llvm::DIBuilder>(module_);
     llvm::DIFile* file = debug_file(kernel_.span ? kernel_.span.source->path : "<kernel>");
-    debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0);
+    debug_->createCompileUnit(
+        llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0, "",
+        machine_.only_lines ? llvm::DICompileUnit::DebugDirectivesOnly : llvm::DICompileUnit::FullDebug);
     auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
     auto line = static_cast<unsigned>(kernel_.span.line);
     subprogram_ =

@@ -55,8 +55,13 @@ void lower_callees(const transform::ModulePlan& plans, TargetCodegen& target, Ca
 }
 
 std::unique_ptr<TargetCodegen> codegen_for(const ModuleState& state) {
-    WEFT_CHECK(state.target.kind == Target::Kind::cpu, "codegen: there is no back end for this kind of target");
-    return cpu_codegen(state);
+    switch (state.target.kind) {
+        case Target::Kind::cpu:
+            return cpu_codegen(state);
+        case Target::Kind::cuda:
+            return cuda_codegen(state);
+    }
+    throw InternalError("codegen: there is no back end for this kind of target");
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Machine {
     bool half_conversions = true;  // float <-> f16 instructions
     bool mask_registers = true;    // <W x i1> has registers of its own
     bool fast_gathers = true, fast_scatters = true;
+    bool only_lines = false;  // debug information is lines for profilers and no more
 };
 
 // What a check has to say about a thread, in LLVM's numbers.
@@ -51,6 +52,8 @@ public:
     // The function that runs threads of the kernel: its signature, its loop over threads where it has one, and in
     // `entry` what launches must know of it.
     virtual void emit_entry(KernelEntry& entry) = 0;
+    // How many threads a block has (ir::Op::block_dim), i32; null where there are no blocks.
+    virtual llvm::Value* threads_of_block() { return nullptr; }
 
 protected:
     using Values = llvm::ArrayRef<llvm::Value*>;
@@ -119,6 +122,7 @@ public:
     virtual std::unique_ptr<Emitter> callee(const transform::KernelPlan& plan) = 0;
 };
 
-std::unique_ptr<TargetCodegen> cpu_codegen(const ModuleState& state);  // cpu/codegen.cpp
+std::unique_ptr<TargetCodegen> cpu_codegen(const ModuleState& state);   // cpu/codegen.cpp
+std::unique_ptr<TargetCodegen> cuda_codegen(const ModuleState& state);  // cuda/codegen.cpp
 
 }  // namespace weft::codegen

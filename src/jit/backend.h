@@ -35,6 +35,7 @@ public:
 
 const Backend& backend(Target::Kind kind);
 
-const Backend& cpu_backend();  // cpu.cpp
+const Backend& cpu_backend();    // cpu.cpp
+const Backend& nvptx_backend();  // nvptx.cpp
 
 }  // namespace weft::jit

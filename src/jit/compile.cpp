@@ -19,6 +19,10 @@ codegen::Lowered lower(const ir::Module& module, const Backend& target, const Op
                        llvm::LLVMContext& context) {
     const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen));
     codegen::Lowered lowered = codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+    if (!lowered.natives.empty() && options.target.kind != Target::Kind::cpu)
+        throw UsageError("launch()",
+                         "the kernel calls a @wp.func_native, whose C++ is compiled for the CPU. help: launch it with "
+                         "device=\"cpu\"");
     link_devlib(*lowered.module, options.target.kind);
     return lowered;
 }
@@ -50,8 +54,13 @@ private:
 }  // namespace
 
 const Backend& backend(Target::Kind kind) {
-    WEFT_CHECK(kind == Target::Kind::cpu, "there is no back end for this kind of target");
-    return cpu_backend();
+    switch (kind) {
+        case Target::Kind::cpu:
+            return cpu_backend();
+        case Target::Kind::cuda:
+            return nvptx_backend();
+    }
+    throw InternalError("there is no back end for this kind of target");
 }
 
 std::optional<std::int64_t> stack_slots(const Target& target) { return backend(target.kind).stack_slots(); }

@@ -19,7 +19,7 @@ namespace weft::jit {
 namespace {
 
 constexpr char kPrefix[] = "weft_lib_";
-// Functions of no more instructions are inlined wherever they are called.
+// Functions of no more instructions are inlined wherever they are called, unless they say otherwise.
 constexpr unsigned kMostInlined = 600;
 
 // On the CPU, functions that take a mask are the runtime's.
@@ -82,7 +82,8 @@ void link_devlib(llvm::Module& module, Target::Kind kind) {
         llvm::Function& function = *module.getFunction(name);
         if (function.isDeclaration()) throw InternalError("the device library has no function '" + name + "'");
         adopt(function);
-        if (function.getInstructionCount() <= kMostInlined) inline_calls_of(function);
+        if (function.getInstructionCount() <= kMostInlined && !function.hasFnAttribute(llvm::Attribute::NoInline))
+            inline_calls_of(function);
     }
 }
 

@@ -21,7 +21,7 @@ struct DevlibPart {
 std::span<const DevlibPart> devlib_parts();
 
 // Gives `module` the bodies of the functions of the library that it calls, and nothing else of it; small ones are
-// inlined. Before optimisation. Throws InternalError where the library lacks one.
+// inlined, but for those declared noinline. Before optimisation. Throws InternalError where the library lacks one.
 void link_devlib(llvm::Module& module, Target::Kind kind);
 
 }  // namespace weft::jit

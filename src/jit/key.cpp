@@ -3,6 +3,7 @@
 #include "ir/ir.h"
 #include "jit/compiler_version.h"
 #include "jit/jit.h"
+#include "jit/libdevice.h"
 #include "llvm/Config/llvm-config.h"
 
 namespace weft::jit {
@@ -24,6 +25,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add("weft", WEFT_COMPILER_VERSION);
     add("llvm", LLVM_VERSION_STRING);
     add("sleef", WEFT_SLEEF_VERSION);
+    if (kind == Target::Kind::cuda) add("libdevice", libdevice_version());
     add_number("kind", static_cast<int>(kind));
     add("triple", triple);
     add("processor", processor);

@@ -125,6 +125,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     if (!options.gradients.empty())
         pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1,
                             options.stack_slots};
+    pipeline.stack_slots = options.stack_slots;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.keeps_returned = options.keeps_returned;
     pipeline.noalias = options.noalias;

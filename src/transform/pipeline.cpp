@@ -66,9 +66,10 @@ private:
     bool prepare() {
         const int order = options_.adjoint && options_.jvp ? 1 : 0;
         if (!pass("launch", [&] { fit_to_launch(module_, options_.launch_rank); })) return false;
-        if (!pass("functions", [&] { write_gradients(module_, derives_ ? order + 1 : 0); })) return false;
+        if (!pass("functions", [&] { write_gradients(module_, {derives_ ? order + 1 : 0, options_.stack_slots}); }))
+            return false;
         if (!derives_) return true;
-        if (!pass("opaque", [&] { prepare_opaque(module_, order); })) return false;
+        if (!pass("opaque", [&] { prepare_opaque(module_, {order, options_.stack_slots}); })) return false;
         has_opaque_ = std::any_of(module_.functions.begin(), module_.functions.end(),
                                   [](const auto& function) { return function->has_own_derivative(); });
         return true;

@@ -80,6 +80,7 @@ struct PipelineOptions {
     int launch_rank = 0;
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
+    std::optional<std::int64_t> stack_slots;  // of gradients that kernels call: AdjointOptions::stack_slots
     // Makes each kernel keep what its atomics give (adjoint/returned_values.h).
     bool keeps_returned = false;
     // Then makes each kernel, or its adjoint, carry tangents.

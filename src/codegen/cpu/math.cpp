@@ -21,7 +21,7 @@ struct MathFunction {
 };
 
 constexpr MathFunction kFunctions[] = {
-#define WEFT_MATH(op, stem, accuracy, fast, operands) {Op::op, stem, accuracy, fast},
+#define WEFT_MATH(op, stem, accuracy, fast, quick, operands) {Op::op, stem, accuracy, fast},
 #include "codegen/math.def"
 #undef WEFT_MATH
 };

@@ -40,8 +40,7 @@ struct AdjointOptions {
     std::int64_t stack_bytes = std::int64_t{1} << 24;  // what the stacks of one loop may take of one thread
     int order = 0;                                     // how often the adjoint will be differentiated itself
     // For targets whose threads have no stack that grows: how many iterations of one loop may keep what they start
-    // with, in arrays of that size; at least 2. What no constant bounds is an error then. Empty: `stack_bytes` alone
-    // counts.
+    // with, in arrays of that size; at least 2. Empty: `stack_bytes` alone counts.
     std::optional<std::int64_t> stack_slots = {};
 };
 

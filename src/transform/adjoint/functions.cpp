@@ -56,7 +56,8 @@ void remove(ir::Module& module, const Function& function) {
 }
 
 // The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
-void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays, int order) {
+void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays,
+                   const ReverseOptions& wanted) {
     Function& copy = add_copy(module, of, "");
     inline_into(module, copy, Calls::opaque);
     simplify(copy);
@@ -64,7 +65,8 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
-    options.order = order;
+    options.order = wanted.order;
+    options.stack_slots = wanted.stack_slots;
     refuse_unknown(copy);
     const std::unique_ptr<Function> made = Reverser(copy, 0, options).run();
     copy_body(*made, gradient);
@@ -86,18 +88,18 @@ int nesting(const Function& gradient) {
 }
 
 // Gradients that the function calls have to be there before it is reversed.
-void write(ir::Module& module, Function& gradient, Gradient arrays, int order) {
+void write(ir::Module& module, Function& gradient, Gradient arrays, const ReverseOptions& options) {
     const auto write_called = [&](const auto& self, const Function& function) -> void {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
             if (operation.op != Op::call) return;
             if (is_unwritten(*operation.function))
-                write(module, *operation.function, Gradient::none, order + 1);
+                write(module, *operation.function, Gradient::none, {options.order + 1, options.stack_slots});
             else
                 self(self, *operation.function);
         });
     };
     write_called(write_called, *gradient.reverse_of);
-    write_reverse(module, *gradient.reverse_of, gradient, arrays, order);
+    write_reverse(module, *gradient.reverse_of, gradient, arrays, options);
 }
 
 // Takes away all that is no computation of values.
@@ -232,7 +234,7 @@ void share_gradients(Function& adjoint, Region& region) {
 
 void share_gradients(Function& adjoint) { share_gradients(adjoint, adjoint.body); }
 
-void write_gradients(ir::Module& module, int order) {
+void write_gradients(ir::Module& module, const ReverseOptions& options) {
     // The outermost first: they know how often the inner ones will be differentiated.
     std::vector<std::pair<int, Function*>> unwritten;
     for (const auto& function : module.functions)
@@ -240,10 +242,10 @@ void write_gradients(ir::Module& module, int order) {
     std::stable_sort(unwritten.begin(), unwritten.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [depth, function] : unwritten)
-        if (is_unwritten(*function)) write(module, *function, Gradient::none, order);
+        if (is_unwritten(*function)) write(module, *function, Gradient::none, options);
 }
 
-void prepare_opaque(ir::Module& module, int order) {
+void prepare_opaque(ir::Module& module, const ReverseOptions& options) {
     std::vector<Function*> opaque;
     for (const auto& function : module.functions)
         if (function->has_own_derivative()) opaque.push_back(function.get());
@@ -263,7 +265,7 @@ void prepare_opaque(ir::Module& module, int order) {
             else if (!result.is_none())
                 gradient.add_argument(&gradient.body, result);
             if (can_be_reached(*function))
-                write(module, gradient, Gradient::used, order);
+                write(module, gradient, Gradient::used, options);
             else
                 write_zeros(gradient);
             function->gradient = &gradient;

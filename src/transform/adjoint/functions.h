@@ -3,17 +3,24 @@
 // which call the gradient instead of deriving the body; what is called is inlined afterwards like all calls.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "ir/ir.h"
 
 namespace weft::transform {
 
-// Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of). What calls them will
-// be differentiated `again` so often.
-void write_gradients(ir::Module& module, int order = 0);
+struct ReverseOptions {
+    int order = 0;                                 // how often what calls them will be differentiated
+    std::optional<std::int64_t> stack_slots = {};  // AdjointOptions::stack_slots
+};
+
+// Writes the bodies of functions that are the reverse of another one (ir::Function::reverse_of).
+void write_gradients(ir::Module& module, const ReverseOptions& options = {});
 
 // Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
 // more than compute values, a replay that does not.
-void prepare_opaque(ir::Module& module, int order = 0);
+void prepare_opaque(ir::Module& module, const ReverseOptions& options = {});
 
 // Where gradients that users wrote have been inlined into an adjoint: they are given arrays as they are after the
 // launch (ir::ImplicitParameter::Kind::after), whose gradients are those of the arguments.

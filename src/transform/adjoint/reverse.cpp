@@ -64,18 +64,6 @@ bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointO
     return !kernel.implicit(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
 }
 
-// Logs grow with what a thread reads, which no constant bounds.
-void refuse_logs(const ir::Function& kernel, const std::unordered_set<const Operation*>& stale) {
-    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-        if (!stale.contains(&operation)) return;
-        throw CompileError(operation.span,
-                           "kernel '" + kernel.name +
-                               "' has no gradient on this target: it reads what it may have written itself, which is "
-                               "kept in a log that grows, and a thread has room of a constant size here",
-                           {{Note::Kind::help, "write to another array than the one that is read", {}}});
-    });
-}
-
 std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -86,7 +74,6 @@ std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, 
     });
     refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
     const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
-    if (options.stack_slots) refuse_logs(kernel, stale);
     WithPrepass with_prepass;
     if (!stale.empty()) with_prepass = add_prepass(kernel, stale, options.noalias);
     const ir::Function& source = stale.empty() ? kernel : *with_prepass.kernel;

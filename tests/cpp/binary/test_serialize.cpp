@@ -50,12 +50,26 @@ void expect_equal(const Binary& a, const Binary& b) {
         EXPECT_EQ(x.remarks, y.remarks);
         EXPECT_EQ(x.uncontended_parameters, y.uncontended_parameters);
         EXPECT_EQ(x.effects, y.effects);
-        EXPECT_EQ(x.cpu(), y.cpu());
+        EXPECT_EQ(x.code, y.code);
         EXPECT_EQ(x.sites, y.sites);
     }
 }
 
 TEST(Serialize, gives_back_every_field) { expect_equal(sample(), deserialize(serialize(sample()))); }
+
+TEST(Serialize, gives_back_every_field_of_code_for_gpus) {
+    Binary binary = sample();
+    binary.target = {Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_90", ""};
+    binary.kernels[0].code = CudaEntry{.argument_bytes = 5000,
+                                       .arguments_in_memory = true,
+                                       .ordered = true,
+                                       .reports = true,
+                                       .prints = true,
+                                       .logs = 3,
+                                       .formats = {"%d\n", "", "a %g"}};
+    binary.kernels[1].code = CudaEntry{.argument_bytes = 8};
+    expect_equal(binary, deserialize(serialize(binary)));
+}
 
 TEST(Serialize, gives_back_an_empty_binary) { expect_equal(Binary{}, deserialize(serialize(Binary{}))); }
 

@@ -1,0 +1,64 @@
+// The ABI between launches and kernels on a CUDA device. src/devlib/cuda/reports.h has the structs that lie in memory
+// of the device again, in words that need no header; runtime/cuda/abi.cpp compares the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "types/layout.h"
+
+namespace weft {
+
+// An entry is
+//     kernel symbol(CudaLaunch launch, byte arguments[n])     both by value, in the memory of parameters
+//     kernel symbol(CudaLaunch launch, const byte* arguments) where n is more than kMostCudaArgumentBytes
+//     kernel symbol(CudaLaunch launch)                        where n is 0
+// It runs with any one-dimensional grid: each thread takes the elements index, index + threads, ... below `count`.
+struct CudaReports;
+
+// How an index is taken apart into coordinates without a division: n / extent is mulhi(n, multiplier) >> shift for all
+// n below 2^63, but for an extent of 1. T. Granlund, P. L. Montgomery, "Division by invariant integers using
+// multiplication", 1994, theorem 4.2 for 63 bits.
+struct CudaAxis {
+    std::int64_t extent = 1;
+    std::uint64_t multiplier = 0;
+    std::int64_t shift = 0;
+};
+
+struct CudaLaunch {
+    CudaAxis axes[kMaxDims];         // of the axes of tid()
+    std::int64_t count = 0;          // elements in all
+    CudaReports* reports = nullptr;  // where CudaEntry::reports
+    // Where CudaEntry::logs: memory of threads, one part after the other of each thread, then those of the next log.
+    std::byte* logs = nullptr;
+    std::int64_t log_bytes = 0;  // of one part
+};
+static_assert(sizeof(CudaLaunch) == 128);
+
+// What the logs of one launch take together. Fewer threads have longer ones.
+inline constexpr std::int64_t kCudaLogBytes = std::int64_t{256} << 20;
+inline constexpr std::int64_t kMostLoggingThreads = 8192;
+
+// Parameters of a kernel take 4 KiB on every GPU.
+inline constexpr std::int64_t kMostCudaArgumentBytes = 3840;
+
+// What a thread has to say about a failed check. It names itself by its index; the launch finds the coordinates.
+inline constexpr int kMostRaisedArguments = 29;
+struct CudaFault {
+    std::int32_t claimed;  // 1: by the first thread, which writes the rest
+    std::int32_t kind;     // FaultKind
+    std::int64_t thread, index, size;
+    std::int32_t axis, site;
+    std::int64_t format;  // raised: the number of its text (CudaEntry::formats)
+    std::int64_t arguments[kMostRaisedArguments];
+};
+
+// One for each launch that reports, in memory of the device and all zeros at first. The words behind it are what
+// threads print: records of the number of a format, the number of its arguments, and these.
+inline constexpr std::int64_t kCudaPrintWords = 128 * 1024;
+struct CudaReports {
+    CudaFault fault, not_finite;
+    std::int64_t printed;  // words that were asked for; there may be fewer
+};
+
+}  // namespace weft

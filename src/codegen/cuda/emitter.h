@@ -1,0 +1,86 @@
+// Code for CUDA devices, as NVVM IR: a lane has a thread of its own (W = 1). The hooks of target.h:
+//
+//   entry.cpp     the entry and its loop over elements
+//   math.cpp      libdevice's functions
+//   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
+//
+// Parameters of the entry lie in a memory of their own, which LLVM finds out; so arrays of parameters are known to lie
+// in global memory. Everything else is written with pointers that reach all memory.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/emitter.h"
+
+namespace weft::codegen {
+
+struct CudaMachine : Machine {
+    // More would make NVIDIA's compiler leave out its optimisations.
+    CudaMachine() { only_lines = true; }
+};
+
+// What the functions of one module say to the host.
+struct CudaReporting {
+    std::vector<std::string> formats;
+    std::vector<llvm::GlobalVariable*> texts;  // of these; nothing on the device reads them
+    bool reports = false, prints = false;
+};
+
+class CudaEmitter final : public Emitter {
+public:
+    CudaEmitter(const transform::KernelPlan& plan, const CudaMachine& machine, const Options& options,
+                llvm::Module& module, NativeFunctions& natives, Callees& callees, CudaReporting& reporting)
+        : Emitter(plan, /*lanes=*/1, machine, options, module, natives, callees), reporting_(reporting) {}
+
+    void emit_entry(KernelEntry& entry) override;
+
+protected:
+    // ---- entry.cpp ----
+    llvm::Function* declare_entry(const std::string& symbol, const CudaEntry& entry);
+    llvm::Value* of_launch(llvm::Value* launch, std::size_t offset, llvm::Type* type);
+    void load_launch(llvm::Value* launch);
+    void emit_elements();
+    void find_coordinates(llvm::Value* index);
+    void describe(CudaEntry& entry);
+    llvm::Value* threads_of_block() override;
+
+    // ---- math.cpp ----
+    llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) override;
+
+    // ---- reports.cpp ----
+    void report_fault(const FaultReport& fault) override;
+    void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
+    void report_print(llvm::Value* format, Values arguments) override;
+    llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;
+    llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override { return find_object(id, kind); }
+    void call_library(const char* symbol, Values arguments);
+    llvm::Value* fault_record(FaultKind kind);
+    llvm::Value* format_number(llvm::Value* format);
+    llvm::Value* in_words(Values arguments);
+
+    // ---- memory of a thread ----
+    llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) override;
+    void release_scratch(llvm::Value*) override {}
+    std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
+                                                            std::int64_t row_bytes) override;
+
+    // ---- atomics ----
+    llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
+    // Instructions add floats; all else of them is compare and swap.
+    bool has_atomic(ir::Op op, Scalar scalar) const override {
+        return !info(scalar).is_float() || op == ir::Op::atomic_add;
+    }
+
+    CudaReporting& reporting_;
+    llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and how many there are
+    llvm::Value *logs_ = nullptr, *log_bytes_ = nullptr;  // CudaLaunch
+    std::map<const ir::Operation*, std::int64_t> log_numbers_;
+    llvm::Value* count_ = nullptr;                           // elements in all
+    llvm::SmallVector<llvm::Value*, kMaxDims> multipliers_;  // CudaAxis
+    llvm::SmallVector<llvm::Value*, kMaxDims> shifts_;
+};
+
+}  // namespace weft::codegen

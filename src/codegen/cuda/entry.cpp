@@ -1,0 +1,151 @@
+// The entry of a kernel (binary/cuda_abi.h):
+//
+//     first, step = this thread's number among those of the launch, and how many these are
+//     for index in first .. count step `step`:
+//         coordinates of `index`, by multiplications
+//         body
+//
+// So any grid runs all elements: one thread for each, or fewer that take several. Indices have 64 bits throughout.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "binary/cuda_abi.h"
+#include "codegen/cuda/emitter.h"
+#include "ir/walk.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+void CudaEmitter::emit_entry(KernelEntry& entry) {
+    checked_ = callees_.checked;
+    entry.code = CudaEntry();
+    CudaEntry& cuda = std::get<CudaEntry>(entry.code);
+    std::vector<Type> types;
+    for (const ir::Value* parameter : kernel_.parameters()) types.push_back(parameter->type);
+    cuda.argument_bytes = argument_layout(types).size_bytes;
+    cuda.arguments_in_memory = cuda.argument_bytes > kMostCudaArgumentBytes;
+
+    llvm::Function* function = declare_entry(entry.symbol, cuda);
+    open_function(function);
+    make_alias_scopes();
+    load_launch(function->getArg(0));
+    if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
+    emit_elements();
+    function->addFnAttr(kThreadLoops, "1");
+    if (debug_) debug_->finalize();
+    describe(cuda);
+}
+
+llvm::Function* CudaEmitter::declare_entry(const std::string& symbol, const CudaEntry& entry) {
+    llvm::SmallVector<llvm::Type*, 2> parameters{builder_.getPtrTy()};
+    if (entry.argument_bytes > 0) parameters.push_back(builder_.getPtrTy());
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), parameters, false),
+                                            llvm::Function::ExternalLinkage, symbol, module_);
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function->setDoesNotThrow();
+    const auto pass_by_value = [&](unsigned number, std::int64_t bytes) {
+        function->addParamAttr(number, llvm::Attribute::getWithByValType(context_, bytes_type(bytes)));
+        function->addParamAttr(number, llvm::Attribute::getWithAlignment(context_, llvm::Align(16)));
+    };
+    pass_by_value(0, sizeof(CudaLaunch));
+    if (entry.argument_bytes > 0 && !entry.arguments_in_memory) pass_by_value(1, entry.argument_bytes);
+    for (unsigned i = 0; i < parameters.size(); ++i) {
+        function->addParamAttr(i, llvm::Attribute::NoAlias);
+        function->addParamAttr(i, llvm::Attribute::ReadOnly);
+    }
+    return function;
+}
+
+llvm::Value* CudaEmitter::of_launch(llvm::Value* launch, std::size_t offset, llvm::Type* type) {
+    llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch, offset);
+    llvm::LoadInst* load = builder_.CreateAlignedLoad(type, address, llvm::Align(8));
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+    return load;
+}
+
+void CudaEmitter::load_launch(llvm::Value* launch) {
+    llvm::Type* number = builder_.getInt64Ty();
+    count_ = of_launch(launch, offsetof(CudaLaunch, count), number);
+    launch_ = of_launch(launch, offsetof(CudaLaunch, reports), builder_.getPtrTy());
+    logs_ = of_launch(launch, offsetof(CudaLaunch, logs), builder_.getPtrTy());
+    log_bytes_ = of_launch(launch, offsetof(CudaLaunch, log_bytes), number);
+    for (int axis = 0; axis < kernel_.tid_rank; ++axis) {
+        const std::size_t at = offsetof(CudaLaunch, axes) + sizeof(CudaAxis) * static_cast<std::size_t>(axis);
+        dims_.push_back(of_launch(launch, at + offsetof(CudaAxis, extent), number));
+        multipliers_.push_back(of_launch(launch, at + offsetof(CudaAxis, multiplier), number));
+        shifts_.push_back(of_launch(launch, at + offsetof(CudaAxis, shift), number));
+    }
+    coordinates_.assign(static_cast<std::size_t>(std::max(1, kernel_.tid_rank)), nullptr);
+}
+
+void CudaEmitter::emit_elements() {
+    const auto sreg = [&](llvm::Intrinsic::ID which) {
+        return builder_.CreateZExt(builder_.CreateIntrinsic(which, {}), builder_.getInt64Ty());
+    };
+    llvm::Value* block = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+    first_ =
+        builder_.CreateAdd(builder_.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), block, "", true, true),
+                           sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x), "", true, true);
+    threads_ = builder_.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), block, "", true, true);
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *element = new_block("element"), *done = new_block("done");
+    leave_ = done;
+    builder_.CreateCondBr(builder_.CreateICmpSLT(first_, count_), element, done);
+    builder_.SetInsertPoint(element);
+    llvm::PHINode* index = builder_.CreatePHI(builder_.getInt64Ty(), 2, "index");
+    index->addIncoming(first_, before);
+    find_coordinates(index);
+    emit_region(kernel_.body);
+    llvm::Value* next = builder_.CreateAdd(index, threads_, "", true, true);
+    index->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, count_), element, done);
+    builder_.SetInsertPoint(done);
+    builder_.CreateRetVoid();
+}
+
+// The last axis first; the first one has what is left.
+void CudaEmitter::find_coordinates(llvm::Value* index) {
+    llvm::Type *number = builder_.getInt64Ty(), *wide = builder_.getInt128Ty();
+    for (std::size_t axis = coordinates_.size(); axis-- > 1;) {
+        llvm::Value* product =
+            builder_.CreateMul(builder_.CreateZExt(index, wide), builder_.CreateZExt(multipliers_[axis], wide));
+        llvm::Value* high = builder_.CreateTrunc(builder_.CreateLShr(product, 64), number);
+        llvm::Value* quotient = builder_.CreateSelect(builder_.CreateICmpEQ(dims_[axis], i64(1)), index,
+                                                      builder_.CreateLShr(high, shifts_[axis]));
+        coordinates_[axis] = builder_.CreateSub(index, builder_.CreateMul(quotient, dims_[axis]));
+        index = quotient;
+    }
+    coordinates_[0] = index;
+}
+
+llvm::Value* CudaEmitter::threads_of_block() {
+    return builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, {});
+}
+
+void CudaEmitter::describe(CudaEntry& entry) {
+    entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
+    entry.logs = static_cast<std::int32_t>(log_numbers_.size());
+    entry.reports = reporting_.reports;
+    entry.prints = reporting_.prints;
+    entry.formats = reporting_.formats;
+    for (llvm::GlobalVariable* text : reporting_.texts)
+        if (text->use_empty()) text->eraseFromParent();
+    reporting_.texts.clear();
+}
+
+// ---- memory of a thread ----
+
+// Adjoints for targets without a stack that grows keep the state of loops in arrays of a fixed size
+// (jit::Backend::stack_slots()); nothing else asks.
+llvm::Value* CudaEmitter::take_scratch(const ir::Operation&, llvm::Value*) {
+    throw InternalError("kernel '" + kernel_.name + "' asks for memory that grows, which threads of a GPU do not have");
+}
+
+std::pair<llvm::Value*, llvm::Value*> CudaEmitter::take_long_scratch(const ir::Operation& operation,
+                                                                     std::int64_t row_bytes) {
+    const std::int64_t number =
+        log_numbers_.try_emplace(&operation, static_cast<std::int64_t>(log_numbers_.size())).first->second;
+    llvm::Value* part = builder_.CreateAdd(builder_.CreateMul(i64(number), threads_), first_);
+    llvm::Value* memory = builder_.CreateGEP(builder_.getInt8Ty(), logs_, builder_.CreateMul(part, log_bytes_));
+    return {memory, builder_.CreateUDiv(log_bytes_, i64(row_bytes))};
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,74 @@
+// What threads have to say to the host goes to the CudaReports of the launch (binary/cuda_abi.h). Texts stay here: a
+// report has the number of its text, and its arguments in words of 8 bytes.
+#include "binary/cuda_abi.h"
+#include "codegen/cuda/emitter.h"
+#include "support/error.h"
+
+namespace weft::codegen {
+
+void CudaEmitter::call_library(const char* symbol, Values arguments) {
+    reporting_.reports = true;
+    llvm::SmallVector<llvm::Type*, 8> types;
+    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
+    auto callee = module_.getOrInsertFunction(symbol, type);
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    builder_.CreateCall(callee, arguments);
+}
+
+llvm::Value* CudaEmitter::fault_record(FaultKind kind) {
+    return byte_offset(
+        launch_, kind == FaultKind::not_finite ? offsetof(CudaReports, not_finite) : offsetof(CudaReports, fault));
+}
+
+void CudaEmitter::report_fault(const FaultReport& fault) {
+    const auto number = [&](std::uint32_t value) { return builder_.getInt32(value); };
+    call_library("weft_lib_report_fault",
+                 {fault_record(fault.kind), number(static_cast<std::uint32_t>(fault.kind)), fault.thread, fault.index,
+                  fault.size, number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
+}
+
+// Its number, from 1 on.
+llvm::Value* CudaEmitter::format_number(llvm::Value* format) {
+    auto* text = llvm::cast<llvm::GlobalVariable>(format);
+    const auto* bytes = llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer());
+    reporting_.formats.push_back(bytes ? bytes->getAsCString().str() : "");
+    reporting_.texts.push_back(text);
+    return i64(static_cast<std::int64_t>(reporting_.formats.size()));
+}
+
+// As C passes them to a variadic function: integers of 32 or 64 bits, and doubles.
+llvm::Value* CudaEmitter::in_words(Values arguments) {
+    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, arguments.size()));
+    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        llvm::Value* word = arguments[i]->getType()->isDoubleTy()
+                                ? builder_.CreateBitCast(arguments[i], builder_.getInt64Ty())
+                                : builder_.CreateSExtOrTrunc(arguments[i], builder_.getInt64Ty());
+        builder_.CreateAlignedStore(word, byte_offset(words, 8 * static_cast<std::int64_t>(i)), llvm::Align(8));
+    }
+    return words;
+}
+
+void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
+    constexpr auto kind = FaultKind::raised;
+    call_library("weft_lib_report_raise", {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)),
+                                           thread, builder_.getInt32(site), format_number(format), in_words(arguments),
+                                           builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
+}
+
+void CudaEmitter::report_print(llvm::Value* format, Values arguments) {
+    reporting_.prints = true;
+    call_library("weft_lib_report_print", {launch_, format_number(format), in_words(arguments),
+                                           builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
+}
+
+llvm::Value* CudaEmitter::find_object(llvm::Value*, std::int64_t) {
+    throw UsageError("launch()",
+                     "kernel '" + kernel_.name +
+                         "' looks into a mesh, a BVH, a hash grid or a volume, and these are objects of the CPU. help: "
+                         "launch it with device=\"cpu\"",
+                     ErrorCategory::value);
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,143 @@
+#include "jit/libdevice.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "jit/jit.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBufferRef.h"
+#include "support/error.h"
+
+namespace weft::jit {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kPrefix[] = "__nv_";
+constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
+
+bool is_file(const fs::path& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error);
+}
+
+// The folders of toolkits, in the order in which they are asked.
+std::vector<fs::path> toolkits() {
+    std::vector<fs::path> found;
+    for (const char* const name : {"CUDA_HOME", "CUDA_PATH"})
+        if (const char* const value = std::getenv(name); value != nullptr && *value != '\0') found.emplace_back(value);
+    found.emplace_back("/usr/local/cuda");
+    std::vector<fs::path> versions;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator("/usr/local", error))
+        if (entry.path().filename().string().starts_with("cuda-")) versions.push_back(entry.path());
+    std::ranges::sort(versions, std::greater<>());
+    found.insert(found.end(), versions.begin(), versions.end());
+    return found;
+}
+
+fs::path find() {
+    if (const char* const named = std::getenv("WARP_LIBDEVICE"); named != nullptr && *named != '\0') return named;
+    for (const fs::path& toolkit : toolkits())
+        if (is_file(toolkit / kInToolkit)) return toolkit / kInToolkit;
+    return {};
+}
+
+const std::string& contents() {
+    static const std::string bytes = [] {
+        std::ifstream file(libdevice_path(), std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    }();
+    return bytes;
+}
+
+[[noreturn]] void fail(const std::string& what) {
+    throw UsageError("launch()", what +
+                                     ". help: set the environment variable WARP_LIBDEVICE to a file libdevice.10.bc, "
+                                     "a part of every CUDA toolkit (nvvm/libdevice)");
+}
+
+bool wants(const llvm::Module& module) {
+    return std::ranges::any_of(module, [](const llvm::Function& function) {
+        return function.isDeclaration() && function.getName().starts_with(kPrefix);
+    });
+}
+
+std::unique_ptr<llvm::Module> open(llvm::Module& into) {
+    const std::string& bytes = contents();
+    if (libdevice_path().empty())
+        fail("the kernel calls mathematical functions, which GPUs have from libdevice, and there is none here");
+    llvm::Expected<std::unique_ptr<llvm::Module>> library =
+        llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "libdevice"), into.getContext());
+    if (library)
+        if (llvm::Error error = (*library)->materializeMetadata()) library = std::move(error);
+    if (!library)
+        fail("'" + libdevice_path().string() + "' cannot be read as libdevice: " + llvm::toString(library.takeError()));
+    // What NVIDIA's compiler says of its own module.
+    std::vector<llvm::NamedMDNode*> metadata;
+    for (llvm::NamedMDNode& one : (*library)->named_metadata()) metadata.push_back(&one);
+    for (llvm::NamedMDNode* one : metadata) (*library)->eraseNamedMetadata(one);
+    (*library)->setTargetTriple(into.getTargetTriple());
+    (*library)->setDataLayout(into.getDataLayout());
+    return std::move(*library);
+}
+
+// __nvvm_reflect("__CUDA_FTZ") asks how the code is compiled: subnormal numbers are kept, division and square root are
+// exact.
+void answer_questions(llvm::Module& module, const std::string& processor) {
+    llvm::Function* const reflect = module.getFunction("__nvvm_reflect");
+    if (reflect == nullptr) return;
+    const int architecture = 10 * std::atoi(processor.c_str() + std::string_view("sm_").size());
+    for (llvm::User* user : llvm::make_early_inc_range(reflect->users())) {
+        auto* const call = llvm::cast<llvm::CallInst>(user);
+        const auto* text = llvm::dyn_cast<llvm::GlobalVariable>(call->getArgOperand(0)->stripPointerCasts());
+        const auto* bytes = text ? llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer()) : nullptr;
+        const llvm::StringRef question = bytes && bytes->isCString() ? bytes->getAsCString() : "";
+        int answer = 0;
+        if (question == "__CUDA_ARCH") answer = architecture;
+        if (question == "__CUDA_PREC_DIV" || question == "__CUDA_PREC_SQRT") answer = 1;
+        call->replaceAllUsesWith(llvm::ConstantInt::get(call->getType(), static_cast<std::uint64_t>(answer)));
+        call->eraseFromParent();
+    }
+    reflect->eraseFromParent();
+}
+
+}  // namespace
+
+const fs::path& libdevice_path() {
+    static const fs::path path = find();
+    return path;
+}
+
+std::string libdevice_version() {
+    static const std::string version = contents().empty() ? "none" : hash_bytes(contents()).hex();
+    return version;
+}
+
+void link_libdevice(llvm::Module& module, const std::string& processor) {
+    if (!wants(module)) return;
+    if (llvm::Linker::linkModules(module, open(module), llvm::Linker::LinkOnlyNeeded))
+        fail("'" + libdevice_path().string() + "' cannot be linked");
+    answer_questions(module, processor);
+    for (llvm::Function& function : module) {
+        if (!function.getName().starts_with(kPrefix)) continue;
+        if (function.isDeclaration()) fail("'" + libdevice_path().string() + "' has no " + function.getName().str());
+        function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        function.removeFnAttr(llvm::Attribute::NoInline);
+        function.addFnAttr(llvm::Attribute::AlwaysInline);
+        for (const char* attribute : {"target-cpu", "target-features"}) function.removeFnAttr(attribute);
+    }
+}
+
+}  // namespace weft::jit
