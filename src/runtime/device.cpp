@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "runtime/cpu/device.h"
+#include "runtime/cuda/device.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -13,15 +14,30 @@ std::atomic<Device*> default_of_program = nullptr;
 
 bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_with("cuda:"); }
 
-// Devices besides the CPU.
+// Devices besides the CPU and GPUs.
 struct Others {
     std::mutex mutex;
     std::vector<Device*> devices;
+
+    std::vector<Device*> all() {
+        const std::lock_guard lock(mutex);
+        return devices;
+    }
 };
 
 Others& others() {
     static Others* const all = new Others;
     return *all;
+}
+
+[[noreturn]] void throw_no_cuda(std::string_view name) {
+    const std::vector<Device*> there = cuda_devices();
+    std::string why = cuda_problem();
+    if (!there.empty()) why = "the last one is '" + there.back()->alias + "'";
+    throw UsageError("get_device()",
+                     "there is no device '" + std::string(name) + "': " + why + ". help: device=\"" +
+                         (there.empty() ? "cpu" : "cuda") + "\"",
+                     name == "cuda" ? ErrorCategory::runtime : ErrorCategory::value);
 }
 
 }  // namespace
@@ -33,24 +49,47 @@ Device& host_device() {
 
 Device& device(std::string_view name) {
     if (name == "cpu") return host_device();
-    for (Device* other : devices())
-        if (other->alias == name) return *other;
     if (names_cuda(name)) {
-        throw UsageError("get_device()",
-                         "there is no device '" + std::string(name) +
-                             "': this build has no CUDA support, only 'cpu'. help: device=\"cpu\"",
-                         name == "cuda" ? ErrorCategory::runtime : ErrorCategory::value);
+        if (name == "cuda" && default_device().cuda() != nullptr) return default_device();
+        for (Device* device : cuda_devices())
+            if (name == "cuda" || device->alias == name) return *device;
+        throw_no_cuda(name);
     }
+    for (Device* other : others().all())
+        if (other->alias == name) return *other;
     throw UsageError("get_device()",
-                     "there is no device '" + std::string(name) + "': expected a name like 'cpu'. help: device=\"cpu\"",
+                     "there is no device '" + std::string(name) +
+                         "': expected a name like 'cpu' or 'cuda:0'. "
+                         "help: device=\"cpu\"",
                      ErrorCategory::value);
 }
 
 std::vector<Device*> devices() {
     std::vector<Device*> all{&host_device()};
-    const std::lock_guard lock(others().mutex);
-    all.insert(all.end(), others().devices.begin(), others().devices.end());
+    for (const std::vector<Device*>& more : {cuda_devices(), others().all()})
+        all.insert(all.end(), more.begin(), more.end());
     return all;
+}
+
+std::vector<Device*> cuda_devices() {
+    const std::span<CudaDevice* const> all = gpus();
+    return {all.begin(), all.end()};
+}
+
+Device& cuda_device(int ordinal) { return *gpus()[static_cast<std::size_t>(ordinal)]; }
+
+const std::string& cuda_problem() { return cuda::driver_problem(); }
+
+std::vector<Device*> cpu_devices() {
+    std::vector<Device*> all = others().all();
+    all.insert(all.begin(), &host_device());
+    return all;
+}
+
+void synchronize_devices() {
+    for (Device* device : cpu_devices()) device->synchronize();
+    if (!has_used_cuda()) return;
+    for (Device* device : cuda_devices()) device->synchronize();
 }
 
 void add_device(Device& device) {

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "binary/target.h"
+
 namespace weft::runtime {
 
 class Device;
@@ -50,6 +52,18 @@ private:
 
     Device& device_;
     std::atomic<Recording*> recording_{nullptr};
+};
+
+// What programs may ask of a GPU.
+struct CudaProperties {
+    int arch = 0;  // 86 for 8.6
+    int sm_count = 0;
+    int max_threads_per_block = 0;
+    int max_shared_memory_per_block = 0;  // bytes
+    bool is_uva = false;                  // it shares addresses with the host
+    bool has_pools = false;               // memory is given and taken in the order of streams
+    bool is_emulated = false;             // src/emulator
+    std::string uuid, pci_bus_id;
 };
 
 class Device {
@@ -101,6 +115,10 @@ public:
     virtual std::int64_t total_memory() const = 0;  // bytes; 0 where nobody knows
     virtual std::int64_t free_memory() const = 0;
 
+    // What code for it is compiled for; null for the processor that this runs on.
+    virtual const Target* target() const { return nullptr; }
+    virtual const CudaProperties* cuda() const { return nullptr; }  // null for a CPU
+
 protected:
     Device(std::string alias, std::string name, bool is_cpu, int ordinal, bool is_host_memory)
         : alias(std::move(alias)),
@@ -151,9 +169,19 @@ private:
     std::shared_ptr<Stream> before_;
 };
 
-// Throws UsageError where there is no such device. "cuda" means the current CUDA device. The result lives for ever.
+// Throws UsageError where there is no such device. "cuda" means the current CUDA device: the default device where it is
+// one, else the first. The result lives for ever.
 Device& device(std::string_view name);
+// The CPU first, then CUDA devices by their ordinals. The driver is asked for these at the first call.
 std::vector<Device*> devices();
+std::vector<Device*> cuda_devices();
+std::vector<Device*> cpu_devices();  // does not ask for the driver
+// The CUDA device of a number that is known to be there.
+Device& cuda_device(int ordinal);
+// Why there is no CUDA device, where there is none.
+const std::string& cuda_problem();
+// All devices have done their work. Does not ask for the driver.
+void synchronize_devices();
 // The CPU that Python runs on, in whose memory the host's own data lie: "cpu".
 Device& host_device();
 Device& default_device();  // of the program, in all of its threads

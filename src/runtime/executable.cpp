@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include "runtime/cpu/loader.h"
+#include "runtime/cuda/executable.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -9,6 +10,14 @@ void LoadedKernel::call(const std::byte*, Fault&) const {
     throw InternalError("kernel " + description_.name + " does not run on the host, which calls it");
 }
 
-std::shared_ptr<const Executable> load(Binary binary) { return std::make_shared<CpuExecutable>(std::move(binary)); }
+std::shared_ptr<const Executable> load(Binary binary) {
+    switch (binary.target.kind) {
+        case Target::Kind::cpu:
+            return std::make_shared<CpuExecutable>(std::move(binary));
+        case Target::Kind::cuda:
+            return std::make_shared<CudaExecutable>(std::move(binary));
+    }
+    throw InternalError("no device runs code of this kind");
+}
 
 }  // namespace weft::runtime

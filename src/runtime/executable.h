@@ -17,6 +17,9 @@ namespace weft::runtime {
 struct Grid {
     std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
     std::int64_t count = 0;  // threads in all; 0 where any extent is 0
+    // Of a launch on a CUDA device; 0: as the device likes it.
+    std::int32_t block_dim = 0;   // threads of a block
+    std::int32_t max_blocks = 0;  // of the launch: then threads take several points of the grid
 };
 
 // A gradient of which each worker of a launch gets one of its own, where the device does that.

@@ -162,7 +162,7 @@ void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unord
 
 CpuExecutable::~CpuExecutable() {
     // Launches may still wait in a stream.
-    for (Device* device : devices()) device->synchronize();
+    for (Device* device : cpu_devices()) device->synchronize();
 }
 
 const CpuKernel& CpuExecutable::kernel(std::string_view name) const {

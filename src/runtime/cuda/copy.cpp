@@ -1,0 +1,169 @@
+// Plans of copies (runtime/copy_plan.h) on a CUDA device. Lines of bytes are copied by the driver, everything else by
+// kernels of our own (devlib/cuda/copy.cpp); memory of the host is brought into a line first.
+#include "devlib/cuda/copy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "runtime/copy_plan.h"
+#include "runtime/cpu/copy.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/executable.h"
+#include "runtime/cuda_kernels.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+// Whether these strides, outermost first, are those of elements that follow each other.
+bool is_line(const CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
+    std::int64_t expected = plan.element;
+    for (int i = plan.ndim; i-- > 0;) {
+        if (plan.axes[i].count > 1 && plan.axes[i].*stride != expected) return false;
+        expected *= plan.axes[i].count;
+    }
+    return true;
+}
+
+// One side of the plan as elements that follow each other at `data`.
+void make_line(CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
+    std::int64_t next = plan.element;
+    for (int i = plan.ndim; i-- > 0;) {
+        plan.axes[i].*stride = next;
+        next *= plan.axes[i].count;
+    }
+}
+
+// The largest unit that elements, strides and addresses are multiples of.
+std::int64_t unit_of(const CopyPlan& plan) {
+    auto all = static_cast<std::uint64_t>(plan.element) | reinterpret_cast<std::uintptr_t>(plan.to) |
+               reinterpret_cast<std::uintptr_t>(plan.from);
+    for (int i = 0; i < plan.ndim; ++i)
+        all |= static_cast<std::uint64_t>(plan.axes[i].to) | static_cast<std::uint64_t>(plan.axes[i].from);
+    return std::int64_t{1} << std::min(std::countr_zero(all), 3);
+}
+
+}  // namespace
+
+// Both sides are the device's. Where an element of the destination shows several times, the last one of the source
+// wins, as on the host: one thread copies them in order.
+void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
+    if (is_line(plan, &CopyPlan::Axis::to) && is_line(plan, &CopyPlan::Axis::from))
+        return copy_line(plan.to, plan.from, plan.size_bytes(), stream);
+    std::call_once(copies_once_, [&] {
+        copies_ = load_module(kCopyKernels, *this);
+        const Inside inside(*this);
+        for (std::size_t i = 0; i < copiers_.size(); ++i) {
+            const std::string name = "weft_copy_" + std::to_string(1 << i);
+            check(driver().cuModuleGetFunction(&copiers_[i], copies_, name.c_str()), "cuModuleGetFunction");
+        }
+    });
+    const std::int64_t unit = unit_of(plan);
+    devlib::StridedCopy copy{static_cast<char*>(plan.to),
+                             static_cast<const char*>(plan.from),
+                             plan.element / unit,
+                             plan.size_bytes() / unit,
+                             plan.ndim,
+                             {}};
+    for (int i = 0; i < plan.ndim; ++i) copy.axes[i] = {plan.axes[i].count, plan.axes[i].to, plan.axes[i].from};
+    constexpr std::int64_t kThreads = 256, kMostBlocks = 1 << 20;
+    const bool in_order = !plan.writes_once();
+    const auto blocks =
+        static_cast<unsigned>(in_order ? 1 : std::min((copy.count + kThreads - 1) / kThreads, kMostBlocks));
+    void* parameters[] = {&copy};
+    const Inside inside(*this);
+    check(
+        driver().cuLaunchKernel(copiers_[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(unit)))],
+                                blocks, 1, 1, in_order ? 1 : static_cast<unsigned>(kThreads), 1, 1, 0,
+                                static_cast<CudaStream&>(stream).handle(), parameters, nullptr),
+        "cuLaunchKernel");
+}
+
+void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
+    const std::int64_t bytes = plan.size_bytes();
+    if (plan.sides == CopyPlan::Sides::inside) {
+        if (!plan.overlapping) return run_plan(plan, stream);
+        const CudaMemory between(*this, bytes, /*zeroed=*/false, stream);
+        copy_line(between.data(), plan.from, bytes, stream);
+        return copy_line(plan.to, between.data(), bytes, stream);
+    }
+    // Through a line on the side that is not one: in the host's memory, and in the device's.
+    const bool from_host_side = plan.sides == CopyPlan::Sides::from_host;
+    const auto hosts = from_host_side ? &CopyPlan::Axis::from : &CopyPlan::Axis::to;
+    const auto devices = from_host_side ? &CopyPlan::Axis::to : &CopyPlan::Axis::from;
+    const bool host_is_line = is_line(plan, hosts), device_is_line = is_line(plan, devices);
+    std::unique_ptr<std::byte[]> line;
+    if (!host_is_line) line.reset(new std::byte[static_cast<std::size_t>(bytes)]);
+    std::unique_ptr<CudaMemory> there;
+    if (!device_is_line) there = std::make_unique<CudaMemory>(*this, bytes, /*zeroed=*/false, stream);
+    CopyPlan on_host = plan, on_device = plan;
+    on_host.sides = on_device.sides = CopyPlan::Sides::inside;
+    if (from_host_side) {
+        if (line) {
+            on_host.to = line.get();
+            make_line(on_host, &CopyPlan::Axis::to);
+            run_copy(on_host);
+        }
+        from_host(there ? there->data() : plan.to, line ? line.get() : plan.from, bytes, stream);
+        if (!there) return;
+        on_device.from = there->data();
+        make_line(on_device, &CopyPlan::Axis::from);
+        return run_plan(on_device, stream);
+    }
+    if (there) {
+        on_device.to = there->data();
+        make_line(on_device, &CopyPlan::Axis::to);
+        run_plan(on_device, stream);
+    }
+    stream.synchronize();
+    to_host(line ? line.get() : plan.to, there ? there->data() : plan.from, bytes, stream);
+    if (!line) return;
+    on_host.from = line.get();
+    make_line(on_host, &CopyPlan::Axis::from);
+    run_copy(on_host);
+}
+
+// The driver sets lines to a pattern of 1, 2 or 4 bytes; false where the element is no such pattern.
+bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
+    const auto* const element = static_cast<const std::byte*>(plan.from);
+    const auto repeats = [&](std::int64_t bytes) {
+        return plan.element % bytes == 0 && std::equal(element + bytes, element + plan.element, element);
+    };
+    const Inside inside(*this);
+    const auto to = reinterpret_cast<CUdeviceptr>(plan.to);
+    const auto bytes = static_cast<std::size_t>(plan.size_bytes());
+    const CUstream handle = static_cast<CudaStream&>(stream).handle();
+    unsigned pattern = 0;
+    if (repeats(1)) {
+        std::memcpy(&pattern, element, 1);
+        check(driver().cuMemsetD8Async(to, static_cast<unsigned char>(pattern), bytes, handle), "cuMemsetD8Async");
+    } else if (repeats(2) && to % 2 == 0) {
+        std::memcpy(&pattern, element, 2);
+        check(driver().cuMemsetD16Async(to, static_cast<unsigned short>(pattern), bytes / 2, handle),
+              "cuMemsetD16Async");
+    } else if (repeats(4) && to % 4 == 0) {
+        std::memcpy(&pattern, element, 4);
+        check(driver().cuMemsetD32Async(to, pattern, bytes / 4, handle), "cuMemsetD32Async");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void CudaDevice::fill(const CopyPlan& plan, Stream& stream) {
+    const auto* const element = static_cast<const std::byte*>(plan.from);
+    if (is_line(plan, &CopyPlan::Axis::to) && set_line(plan, stream)) return;
+    const CudaMemory there(*this, plan.element, /*zeroed=*/false, stream);
+    from_host(there.data(), element, plan.element, stream);
+    CopyPlan inside = plan;
+    inside.from = there.data();
+    run_plan(inside, stream);
+}
+
+}  // namespace weft::runtime

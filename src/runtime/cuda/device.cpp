@@ -1,0 +1,260 @@
+#include "runtime/cuda/device.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "runtime/cuda/primitives.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+CUdeviceptr address(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
+std::size_t count(std::int64_t size_bytes) { return static_cast<std::size_t>(size_bytes); }
+
+int attribute(Attribute which, int ordinal) {
+    int value = 0;
+    check(driver().cuDeviceGetAttribute(&value, which, ordinal), "cuDeviceGetAttribute",
+          "cuda:" + std::to_string(ordinal));
+    return value;
+}
+
+std::string name_of(int ordinal) {
+    char name[256] = "";
+    check(driver().cuDeviceGetName(name, sizeof name, ordinal), "cuDeviceGetName", "cuda:" + std::to_string(ordinal));
+    return name;
+}
+
+CudaProperties properties_of(int ordinal) {
+    CudaProperties made;
+    made.arch = 10 * attribute(kComputeCapabilityMajor, ordinal) + attribute(kComputeCapabilityMinor, ordinal);
+    made.sm_count = attribute(kMultiprocessorCount, ordinal);
+    made.max_shared_memory_per_block = attribute(kMaxSharedMemoryPerBlockOptin, ordinal);
+    made.max_threads_per_block = attribute(kMaxThreadsPerBlock, ordinal);
+    made.is_uva = attribute(kUnifiedAddressing, ordinal) != 0;
+    made.has_pools = driver().cuMemAllocAsync && driver().cuMemFreeAsync && driver().cuDeviceGetDefaultMemPool &&
+                     driver().cuMemPoolSetAttribute && attribute(kMemoryPoolsSupported, ordinal) != 0;
+    made.is_emulated = driver().is_emulated();
+    CUuuid uuid;
+    check(driver().cuDeviceGetUuid_v2(&uuid, ordinal), "cuDeviceGetUuid", "cuda:" + std::to_string(ordinal));
+    made.uuid = "GPU-";
+    for (int i = 0; i < 16; ++i) {
+        char digits[8];
+        const bool begins_group = i == 4 || i == 6 || i == 8 || i == 10;
+        std::snprintf(digits, sizeof digits, begins_group ? "-%02x" : "%02x",
+                      static_cast<unsigned char>(uuid.bytes[i]));
+        made.uuid += digits;
+    }
+    char bus[64] = "";
+    check(driver().cuDeviceGetPCIBusId(bus, sizeof bus, ordinal), "cuDeviceGetPCIBusId",
+          "cuda:" + std::to_string(ordinal));
+    made.pci_bus_id = bus;
+    return made;
+}
+
+std::atomic<bool> is_used = false;
+
+}  // namespace
+
+// ---- the device ----
+
+CudaDevice::CudaDevice(int ordinal)
+    : Device("cuda:" + std::to_string(ordinal), name_of(ordinal), /*is_cpu=*/false, ordinal, /*is_host_memory=*/false),
+      properties_(properties_of(ordinal)),
+      target_{Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_" + std::to_string(properties_.arch), ""} {
+    default_stream_ = new CudaStream(*this);
+}
+
+CUcontext CudaDevice::context() {
+    if (!is_open()) open();
+    return context_.load(std::memory_order_acquire);
+}
+
+// The pool of the device keeps what is given back to it, for the next who asks.
+void CudaDevice::open() {
+    const std::lock_guard lock(mutex_);
+    if (is_open()) return;
+    CUcontext made = nullptr;
+    check(driver().cuDevicePrimaryCtxRetain(&made, ordinal), "cuDevicePrimaryCtxRetain");
+    if (properties_.has_pools) {
+        CUmemoryPool pool = nullptr;
+        check(driver().cuDeviceGetDefaultMemPool(&pool, ordinal), "cuDeviceGetDefaultMemPool");
+        unsigned long long threshold = ~0ull;
+        check(driver().cuMemPoolSetAttribute(pool, kReleaseThreshold, &threshold), "cuMemPoolSetAttribute");
+    }
+    is_used = true;
+    context_.store(made, std::memory_order_release);
+}
+
+CUresult CudaDevice::Inside::enter(CUcontext wanted) {
+    CUcontext current = nullptr;
+    CUresult result = driver().cuCtxGetCurrent(&current);
+    if (result == kSuccess && current != wanted) {
+        result = driver().cuCtxPushCurrent_v2(wanted);
+        is_pushed_ = result == kSuccess;
+    }
+    is_inside_ = result == kSuccess;
+    return result;
+}
+
+CudaDevice::Inside::Inside(CudaDevice& device) { device.check(enter(device.context()), "cuCtxPushCurrent"); }
+
+CudaDevice::Inside::Inside(CudaDevice& device, std::nothrow_t) noexcept {
+    if (device.is_open()) enter(device.context_.load(std::memory_order_acquire));
+}
+
+CudaDevice::Inside::~Inside() {
+    CUcontext popped = nullptr;
+    if (is_pushed_) driver().cuCtxPopCurrent_v2(&popped);
+}
+
+// ---- streams ----
+
+void CudaDevice::synchronize() {
+    std::vector<std::shared_ptr<Stream>> others;
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(streams_, [](const std::weak_ptr<Stream>& stream) { return stream.expired(); });
+        for (const std::weak_ptr<Stream>& stream : streams_)
+            if (std::shared_ptr<Stream> there = stream.lock()) others.push_back(std::move(there));
+    }
+    default_stream().synchronize();
+    for (const std::shared_ptr<Stream>& stream : others) stream->synchronize();
+}
+
+std::shared_ptr<Stream> CudaDevice::make_stream() {
+    const auto made = std::make_shared<CudaStream>(*this);
+    made->handle();
+    const std::lock_guard lock(mutex_);
+    streams_.push_back(made);
+    return made;
+}
+
+std::shared_ptr<Event> CudaDevice::make_event() { return std::make_shared<CudaEvent>(*this); }
+
+void CudaDevice::begin_capture(Stream&) {
+    throw UsageError("capture_begin()",
+                     "graphs are not there yet on '" + alias + "'. help: capture on the device \"cpu\"",
+                     ErrorCategory::not_implemented);
+}
+
+std::shared_ptr<Graph> CudaDevice::end_capture(Stream&) {
+    throw UsageError("capture_end()", "nothing is captured on '" + alias + "'");
+}
+
+// ---- memory ----
+
+// Atomics of 16 bits change whole words: the last one belongs to the memory, and holds something.
+void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
+    const Inside inside(*this);
+    CUdeviceptr made = 0;
+    const std::int64_t asked = size_bytes;
+    size_bytes = (size_bytes + 3) / 4 * 4;
+    const CUresult result = properties_.has_pools ? driver().cuMemAllocAsync(&made, count(size_bytes),
+                                                                             static_cast<CudaStream&>(stream).handle())
+                                                  : driver().cuMemAlloc_v2(&made, count(size_bytes));
+    if (result == kOutOfMemory) return nullptr;
+    check(result, properties_.has_pools ? "cuMemAllocAsync" : "cuMemAlloc");
+    void* const data = reinterpret_cast<void*>(made);
+    if (zeroed)
+        clear(data, size_bytes, stream);
+    else if (size_bytes > asked)
+        clear(static_cast<std::byte*>(data) + size_bytes - 4, 4, stream);
+    return data;
+}
+
+void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream) {
+    void* const data = allocate(size_bytes, zeroed, stream);
+    if (data == nullptr)
+        throw UsageError("launch()",
+                         "there is no memory for " + std::to_string(size_bytes) + " bytes on '" + alias + "'",
+                         ErrorCategory::memory);
+    return data;
+}
+
+// What fails here has failed before, in a call that could say so; at the end of the process the driver may be gone.
+void CudaDevice::free(void* data, std::int64_t, Stream& stream) {
+    const Inside inside(*this, std::nothrow);
+    if (!inside.is_inside()) return;
+    if (properties_.has_pools) {
+        driver().cuMemFreeAsync(address(data), static_cast<CudaStream&>(stream).handle());
+    } else {
+        driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle());
+        driver().cuMemFree_v2(address(data));
+    }
+}
+
+void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
+    const Inside inside(*this);
+    check(driver().cuMemsetD8Async(address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
+          "cuMemsetD8Async");
+}
+
+void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
+    const Inside inside(*this);
+    check(driver().cuMemcpyDtoDAsync_v2(address(to), address(from), count(size_bytes),
+                                        static_cast<CudaStream&>(stream).handle()),
+          "cuMemcpyDtoDAsync");
+}
+
+void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
+    const Inside inside(*this);
+    const CUstream handle = static_cast<CudaStream&>(stream).handle();
+    check(driver().cuMemcpyDtoHAsync_v2(to, address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
+    check(driver().cuStreamSynchronize(handle), "cuStreamSynchronize");
+}
+
+// Of memory that is not pinned the driver has made a copy when it returns.
+void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
+    const Inside inside(*this);
+    check(
+        driver().cuMemcpyHtoDAsync_v2(address(to), from, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
+        "cuMemcpyHtoDAsync");
+}
+
+void CudaDevice::load(void* to, const void* from, std::int64_t size_bytes) {
+    default_stream().synchronize();
+    to_host(to, from, size_bytes, default_stream());
+}
+
+void CudaDevice::store(void* to, const void* from, std::int64_t size_bytes) {
+    from_host(to, from, size_bytes, default_stream());
+    default_stream().synchronize();
+}
+
+std::int64_t CudaDevice::total_memory() const {
+    std::size_t total = 0;
+    check(driver().cuDeviceTotalMem_v2(&total, ordinal), "cuDeviceTotalMem");
+    return static_cast<std::int64_t>(total);
+}
+
+std::int64_t CudaDevice::free_memory() const {
+    const Inside inside(const_cast<CudaDevice&>(*this));  // which may open it
+    std::size_t free_bytes = 0, total = 0;
+    check(driver().cuMemGetInfo_v2(&free_bytes, &total), "cuMemGetInfo");
+    return static_cast<std::int64_t>(free_bytes);
+}
+
+Primitives& CudaDevice::primitives() {
+    static CudaPrimitives primitives;
+    return primitives;
+}
+
+// ---- all of them ----
+
+std::span<CudaDevice* const> gpus() {
+    static const std::vector<CudaDevice*>* const all = [] {
+        auto* const made = new std::vector<CudaDevice*>;
+        const Driver* const driver = find_driver();
+        for (int ordinal = 0; driver && ordinal < driver->devices; ++ordinal) made->push_back(new CudaDevice(ordinal));
+        return made;
+    }();
+    return *all;
+}
+
+bool has_used_cuda() { return is_used; }
+
+}  // namespace weft::runtime

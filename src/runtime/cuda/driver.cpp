@@ -1,0 +1,110 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "support/error.h"
+
+namespace weft::runtime::cuda {
+
+namespace {
+
+constexpr char kVariable[] = "WARP_CUDA_DRIVER";
+
+struct Found {
+    std::unique_ptr<Driver> driver;
+    std::string problem;
+};
+
+// The folder of the library, or the program, that this code is in.
+std::filesystem::path own_folder() {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+    return error ? std::filesystem::path(info.dli_fname).parent_path() : file.parent_path();
+}
+
+std::string library_name(const std::string& chosen) {
+    if (chosen.empty()) return "libcuda.so.1";
+    if (chosen == "emulated") return (own_folder() / "weft-emulated-cuda.so").string();
+    return chosen;
+}
+
+std::string text_of(const Driver& driver, CUresult result) {
+    const char *name = nullptr, *text = nullptr;
+    driver.cuGetErrorName(result, &name);
+    driver.cuGetErrorString(result, &text);
+    return std::string(name ? name : "an error of the driver") + " (" + std::to_string(result) + ")" +
+           (text ? std::string(": ") + text : "");
+}
+
+// Every function, or which one is missing.
+std::string find_functions(void* library, Driver& driver) {
+    std::string missing;
+    const auto find = [&](auto& function, const char* name, bool is_recent) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        if (function == nullptr && !is_recent && missing.empty()) missing = name;
+    };
+#define WEFT_DRIVER(name, parameters) find(driver.name, #name, false);
+#define WEFT_DRIVER_RECENT(name, parameters) find(driver.name, #name, true);
+#include "runtime/cuda/driver.def"
+#undef WEFT_DRIVER
+#undef WEFT_DRIVER_RECENT
+    driver.last_fault = reinterpret_cast<const char* (*)()>(dlsym(library, "weftEmulatedLastFault"));
+    return missing;
+}
+
+Found find() {
+    const char* const variable = std::getenv(kVariable);
+    const std::string chosen = variable ? variable : "";
+    if (chosen == "none") return {nullptr, std::string(kVariable) + " is 'none'"};
+    if (!chosen.empty() && chosen != "emulated" && chosen.find('/') == std::string::npos)
+        return {nullptr, std::string(kVariable) + " is '" + chosen +
+                             "', expected 'emulated', 'none' or the path of a driver's library"};
+    const std::string name = library_name(chosen);
+    void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {nullptr, std::string("no CUDA driver was found: ") + dlerror()};
+    auto driver = std::make_unique<Driver>();
+    if (const std::string missing = find_functions(library, *driver); !missing.empty())
+        return {nullptr, "the CUDA driver '" + name + "' has no function " + missing + ": it is too old or damaged"};
+    CUresult result = driver->cuInit(0);
+    if (result == kSuccess) result = driver->cuDriverGetVersion(&driver->version);
+    if (result == kSuccess) result = driver->cuDeviceGetCount(&driver->devices);
+    if (result == kNoDevice || (result == kSuccess && driver->devices == 0))
+        return {nullptr, "the CUDA driver '" + name + "' finds no GPU"};
+    if (result != kSuccess)
+        return {nullptr, "the CUDA driver '" + name + "' does not start: " + text_of(*driver, result)};
+    return {std::move(driver), ""};
+}
+
+const Found& found() {
+    static const Found* const answer = new Found(find());
+    return *answer;
+}
+
+}  // namespace
+
+const Driver* find_driver() { return found().driver.get(); }
+const std::string& driver_problem() { return found().problem; }
+
+const Driver& driver() {
+    const Driver* const there = find_driver();
+    WEFT_CHECK(there != nullptr, "a CUDA device is used, and there is no driver");
+    return *there;
+}
+
+void check(CUresult result, const char* call, const std::string& device) {
+    if (result == kSuccess) return;
+    std::string text = text_of(driver(), result) + ", on '" + device + "'";
+    if (driver().last_fault)
+        if (const std::string fault = driver().last_fault(); !fault.empty())
+            text += "; the emulated device says: " + fault;
+    throw UsageError(std::string(call) + "()", text,
+                     result == kOutOfMemory ? ErrorCategory::memory : ErrorCategory::runtime);
+}
+
+}  // namespace weft::runtime::cuda

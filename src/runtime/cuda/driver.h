@@ -1,0 +1,65 @@
+// The CUDA driver, loaded when somebody first asks for a CUDA device: libcuda.so.1 of the machine, or what the
+// environment variable WARP_CUDA_DRIVER names ("emulated", "none", the path of a library). Nothing of it is linked,
+// and its functions are declared here, because cuda.h may not be shipped.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace weft::runtime::cuda {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdevice_attribute = int;
+using CUjit_option = int;
+using CUmemPool_attribute = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct DriverContext*;
+using CUmodule = struct DriverModule*;
+using CUfunction = struct DriverFunction*;
+using CUstream = struct DriverStream*;
+using CUevent = struct DriverEvent*;
+using CUmemoryPool = struct DriverPool*;
+struct CUuuid {
+    char bytes[16];
+};
+
+// Numbers of cuda.h.
+inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
+enum Attribute : int {
+    kMaxThreadsPerBlock = 1,
+    kMaxSharedMemoryPerBlock = 8,
+    kMultiprocessorCount = 16,
+    kUnifiedAddressing = 41,
+    kComputeCapabilityMajor = 75,
+    kComputeCapabilityMinor = 76,
+    kMaxSharedMemoryPerBlockOptin = 97,
+    kMemoryPoolsSupported = 115,
+};
+inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
+inline constexpr CUmemPool_attribute kReleaseThreshold = 4;
+
+struct Driver {
+#define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;
+#define WEFT_DRIVER_RECENT(name, parameters) CUresult(*name) parameters = nullptr;
+#include "runtime/cuda/driver.def"
+#undef WEFT_DRIVER
+#undef WEFT_DRIVER_RECENT
+    // What only the emulated device has: what the last kernel did wrong, in words.
+    const char* (*last_fault)() = nullptr;
+    int version = 0;  // 12080 is 12.8
+    int devices = 0;
+    bool is_emulated() const { return last_fault != nullptr; }
+};
+
+// Null where there is no driver, or none that works; driver_problem() says why then.
+const Driver* find_driver();
+const std::string& driver_problem();
+// The one that devices were made from.
+const Driver& driver();
+
+// Throws UsageError with the name that the driver has for a failure, and its text, where `result` is one. `call` is the
+// function of the driver; `device` the name of the device.
+void check(CUresult result, const char* call, const std::string& device);
+
+}  // namespace weft::runtime::cuda

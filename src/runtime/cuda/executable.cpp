@@ -1,0 +1,166 @@
+#include "runtime/cuda/executable.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "support/error.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+constexpr int kThreadsOfBlock = 256;  // where the launch does not say
+
+// Grids have up to 2^31 - 1 blocks; a thread takes several elements where there are more.
+struct Shape1d {
+    unsigned blocks, threads;
+};
+Shape1d shape_of(const Grid& grid, const LaunchOptions& options, const CudaEntry& entry) {
+    if (options.serial || options.keeps_order) return {1, 1};
+    const std::int64_t threads = grid.block_dim > 0 ? grid.block_dim : kThreadsOfBlock;
+    std::int64_t blocks = (grid.count + threads - 1) / threads;
+    blocks = std::min<std::int64_t>(blocks, std::numeric_limits<std::int32_t>::max());
+    if (grid.max_blocks > 0) blocks = std::min<std::int64_t>(blocks, grid.max_blocks);
+    if (entry.logs > 0) blocks = std::min(blocks, std::max<std::int64_t>(1, kMostLoggingThreads / threads));
+    return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
+}
+
+// How long a log of a thread is: a multiple of 16 bytes.
+std::int64_t log_bytes(const CudaEntry& entry, Shape1d shape) {
+    return kCudaLogBytes / (std::int64_t{entry.logs} * shape.blocks * shape.threads) / 16 * 16;
+}
+
+CudaAxis axis_of(std::int64_t extent) {
+    CudaAxis axis{.extent = extent};
+    if (extent <= 1) return axis;  // the kernel asks
+    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(extent - 1)));
+    const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << (63 + bits);
+    axis.multiplier = static_cast<std::uint64_t>(numerator / static_cast<std::uint64_t>(extent)) + 1;
+    axis.shift = bits - 1;
+    return axis;
+}
+
+}  // namespace
+
+CudaLaunch cuda_launch(const Grid& grid) {
+    CudaLaunch launch;
+    for (int i = 0; i < kMaxDims; ++i) launch.axes[i] = axis_of(grid.dim[i]);
+    launch.count = grid.count;
+    return launch;
+}
+
+CUmodule load_module(const char* ptx, CudaDevice& device) {
+    const CudaDevice::Inside inside(device);
+    char log[4096] = "";
+    CUjit_option options[] = {kErrorLogBuffer, kErrorLogBufferBytes};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    CUmodule module = nullptr;
+    const CUresult result = driver().cuModuleLoadDataEx(&module, ptx, std::size(options), options, values);
+    if (result == kSuccess) return module;
+    std::string text = log;
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
+    try {
+        device.check(result, "cuModuleLoadDataEx");
+    } catch (const UsageError& error) {
+        if (text.empty()) throw;
+        throw UsageError("launch()", std::string(error.what()) + "; its compiler says: " + text);
+    }
+    return nullptr;
+}
+
+// ---- kernels ----
+
+CudaKernel::CudaKernel(const KernelEntry& description, CudaExecutable& executable)
+    : LoadedKernel(description, /*cost_ns=*/0.0, description.cuda().ordered),
+      executable_(executable),
+      formats_(std::make_shared<const std::vector<std::string>>(description.cuda().formats)),
+      functions_(gpus().size()) {}
+
+CUfunction CudaKernel::function_on(CudaDevice& device) const {
+    std::atomic<CUfunction>& known = functions_[static_cast<std::size_t>(device.ordinal)];
+    if (const CUfunction function = known.load(std::memory_order_acquire)) return function;
+    const CUfunction function = executable_.function(description().symbol, device);
+    known.store(function, std::memory_order_release);
+    return function;
+}
+
+bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                        Stream& stream) const {
+    if (grid.count == 0) return true;
+    auto& device = static_cast<CudaDevice&>(stream.device());
+    auto& queue = static_cast<CudaStream&>(stream);
+    const CudaEntry& entry = description().cuda();
+    const CUfunction function = function_on(device);
+    const CudaDevice::Inside inside(device);
+    CudaLaunch launch = cuda_launch(grid);
+
+    std::unique_ptr<CudaMemory> reports;
+    if (entry.reports) {
+        const std::int64_t bytes =
+            static_cast<std::int64_t>(sizeof(CudaReports)) + (entry.prints ? 8 * kCudaPrintWords : 0);
+        reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
+        launch.reports = static_cast<CudaReports*>(reports->data());
+    }
+    std::optional<CudaMemory> block;
+    void* address = nullptr;
+    void* parameters[] = {&launch, const_cast<std::byte*>(arguments.data())};
+    if (entry.arguments_in_memory) {
+        block.emplace(device, entry.argument_bytes, /*zeroed=*/false, stream);
+        device.from_host(block->data(), arguments.data(), entry.argument_bytes, stream);
+        address = block->data();
+        parameters[1] = &address;
+    }
+    const Shape1d shape = shape_of(grid, options, entry);
+    std::optional<CudaMemory> logs;
+    if (entry.logs > 0) {
+        logs.emplace(device, kCudaLogBytes, /*zeroed=*/false, stream);
+        launch.logs = static_cast<std::byte*>(logs->data());
+        launch.log_bytes = log_bytes(entry, shape);
+    }
+    device.check(driver().cuLaunchKernel(function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, queue.handle(),
+                                         parameters, nullptr),
+                 "cuLaunchKernel");
+    if (reports) queue.reports().add({std::move(reports), options.fault, options.not_finite, grid, formats_});
+    return true;
+}
+
+// ---- executables ----
+
+CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)), modules_(gpus().size(), nullptr) {
+    if (this->binary().code.empty() || this->binary().code.back() != std::byte{0})
+        throw InternalError("code for GPUs has no NUL at its end");
+    for (const KernelEntry& entry : this->binary().kernels)
+        kernels_.push_back(std::make_unique<CudaKernel>(entry, *this));
+}
+
+// The driver waits for launches that use a module.
+CudaExecutable::~CudaExecutable() {
+    for (std::size_t ordinal = 0; ordinal < modules_.size(); ++ordinal) {
+        if (modules_[ordinal] == nullptr) continue;
+        const CudaDevice::Inside inside(*gpus()[ordinal], std::nothrow);
+        if (inside.is_inside()) driver().cuModuleUnload(modules_[ordinal]);
+    }
+}
+
+const CudaKernel& CudaExecutable::kernel(std::string_view name) const {
+    for (const auto& kernel : kernels_)
+        if (kernel->description().name == name) return *kernel;
+    throw InternalError("there is no kernel '" + std::string(name) + "' in this executable");
+}
+
+CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& device) {
+    const std::lock_guard lock(mutex_);
+    CUmodule& module = modules_[static_cast<std::size_t>(device.ordinal)];
+    if (module == nullptr) module = load_module(reinterpret_cast<const char*>(binary().code.data()), device);
+    const CudaDevice::Inside inside(device);
+    CUfunction function = nullptr;
+    device.check(driver().cuModuleGetFunction(&function, module, symbol.c_str()), "cuModuleGetFunction");
+    return function;
+}
+
+}  // namespace weft::runtime

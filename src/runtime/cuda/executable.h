@@ -1,0 +1,55 @@
+// A Binary of PTX made runnable: a module of the driver for each device that launches a kernel of it, made at the first
+// such launch.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "runtime/executable.h"
+
+namespace weft::runtime {
+
+class CudaExecutable;
+
+class CudaKernel final : public LoadedKernel {
+public:
+    CudaKernel(const KernelEntry& description, CudaExecutable& executable);
+
+    bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
+                Stream& stream) const override;
+
+private:
+    cuda::CUfunction function_on(CudaDevice& device) const;
+
+    CudaExecutable& executable_;
+    std::shared_ptr<const std::vector<std::string>> formats_;
+    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by the ordinals of devices
+};
+
+class CudaExecutable final : public Executable {
+public:
+    explicit CudaExecutable(Binary binary);
+    ~CudaExecutable() override;
+
+    const CudaKernel& kernel(std::string_view name) const override;
+    // Loads the code there where that has not been done. Throws UsageError where the driver does not take it.
+    cuda::CUfunction function(const std::string& symbol, CudaDevice& device);
+
+private:
+    std::mutex mutex_;
+    std::vector<cuda::CUmodule> modules_;  // by the ordinals of devices; null: not loaded
+    std::vector<std::unique_ptr<CudaKernel>> kernels_;
+};
+
+// PTX text that ends in a NUL, on a device.
+cuda::CUmodule load_module(const char* ptx, CudaDevice& device);
+
+// The grid of a launch as the kernel sees it: with the numbers that take an index apart.
+CudaLaunch cuda_launch(const Grid& grid);
+
+}  // namespace weft::runtime

@@ -1,0 +1,153 @@
+#include "runtime/cuda/reports.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "runtime/cuda/device.h"
+#include "runtime/print.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+namespace {
+
+// %[flags][width][.precision][length]conversion
+struct Conversion {
+    std::string flags;  // with width and precision
+    bool is_long = false;
+    char kind = 0;
+};
+
+Conversion read_conversion(const std::string& format, std::size_t& at) {
+    Conversion read;
+    while (at < format.size() && std::strchr("-+ #0123456789.'", format[at]) != nullptr) read.flags += format[at++];
+    while (at < format.size() && std::strchr("hljztL", format[at]) != nullptr) read.is_long |= format[at++] != 'h';
+    if (at < format.size()) read.kind = format[at++];
+    return read;
+}
+
+template <typename Number>
+std::string formatted(const std::string& format, Number number) {
+    char text[128];
+    const int length = std::snprintf(text, sizeof text, format.c_str(), number);
+    if (length < 0) return "";
+    if (static_cast<std::size_t>(length) < sizeof text) return text;
+    std::string longer(static_cast<std::size_t>(length) + 1, '\0');
+    std::snprintf(longer.data(), longer.size(), format.c_str(), number);
+    longer.pop_back();
+    return longer;
+}
+
+// Integers of 32 bits come with their sign spread over the word.
+std::string converted(const Conversion& conversion, std::int64_t word) {
+    const std::string begin = "%" + conversion.flags;
+    switch (conversion.kind) {
+        case 'd':
+        case 'i':
+            return formatted(begin + "lld", static_cast<long long>(word));
+        case 'u':
+        case 'x':
+        case 'X':
+        case 'o': {
+            const auto bits = static_cast<unsigned long long>(word);
+            return formatted(begin + "ll" + conversion.kind, conversion.is_long ? bits : bits & 0xffffffffull);
+        }
+        case 'c':
+            return formatted(begin + "c", static_cast<int>(word));
+        case 'p':
+            return formatted(begin + "p", reinterpret_cast<const void*>(word));
+        default:
+            return formatted(begin + conversion.kind, std::bit_cast<double>(word));
+    }
+}
+
+void fill(Fault& to, const CudaFault& from, const PendingReport& report) {
+    if (from.claimed == 0) return;
+    to.claimed = 1;
+    to.kind = from.kind;
+    to.index = from.index;
+    to.size = from.size;
+    to.axis = from.axis;
+    to.site = from.site;
+    std::int64_t thread = from.thread;
+    for (int axis = kMaxDims - 1; axis >= 0; --axis) {
+        const std::int64_t extent = std::max<std::int64_t>(1, report.grid.dim[axis]);
+        to.thread[axis] = thread % extent;
+        thread /= extent;
+    }
+    if (static_cast<FaultKind>(from.kind) != FaultKind::raised) return;
+    const std::string text = format_text(report.formats->at(static_cast<std::size_t>(from.format) - 1), from.arguments,
+                                         kMostRaisedArguments);
+    std::snprintf(to.message, sizeof to.message, "%s", text.c_str());
+}
+
+// Records of the number of the format, from 1 on, the number of arguments, and these. A record that did not fit is
+// left out, and so are all that came later: a word that nobody wrote is 0.
+void print(const std::vector<std::int64_t>& words, bool is_cut, const PendingReport& report) {
+    for (std::size_t at = 0; at + 2 <= words.size();) {
+        const auto format = static_cast<std::size_t>(words[at]), count = static_cast<std::size_t>(words[at + 1]);
+        if (format == 0) break;
+        append_print(format_text(report.formats->at(format - 1), words.data() + at + 2, count));
+        at += 2 + count;
+    }
+    if (is_cut)
+        append_print("(the launch printed more than the " + std::to_string(8 * kCudaPrintWords) +
+                     " bytes that are kept of one launch on a CUDA device)\n");
+}
+
+}  // namespace
+
+std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count) {
+    std::string text;
+    std::size_t used = 0;
+    for (std::size_t at = 0; at < format.size();) {
+        if (format[at] != '%') {
+            text += format[at++];
+        } else if (at + 1 < format.size() && format[at + 1] == '%') {
+            text += '%';
+            at += 2;
+        } else {
+            ++at;
+            const Conversion conversion = read_conversion(format, at);
+            if (used < count) text += converted(conversion, arguments[used]);
+            ++used;
+        }
+    }
+    return text;
+}
+
+PendingReports::PendingReports() = default;
+PendingReports::~PendingReports() = default;
+
+void PendingReports::add(PendingReport report) {
+    const std::lock_guard lock(mutex_);
+    pending_.push_back(std::move(report));
+}
+
+void PendingReports::drop() {
+    const std::lock_guard lock(mutex_);
+    pending_.clear();
+}
+
+// The stream is empty: what comes here has been written.
+void PendingReports::collect(CudaDevice& device, Stream& stream) {
+    // Kept to the end: a thread that finds its report gone may look at its Fault.
+    const std::lock_guard lock(mutex_);
+    const std::vector<PendingReport> done = std::exchange(pending_, {});
+    for (const PendingReport& report : done) {
+        CudaReports read;
+        device.to_host(&read, report.memory->data(), sizeof read, stream);
+        if (report.fault) fill(*report.fault, read.fault, report);
+        if (report.not_finite) fill(*report.not_finite, read.not_finite, report);
+        if (read.printed == 0) continue;
+        std::vector<std::int64_t> words(static_cast<std::size_t>(std::min(read.printed, kCudaPrintWords)));
+        device.to_host(words.data(), static_cast<const std::byte*>(report.memory->data()) + sizeof read,
+                       static_cast<std::int64_t>(8 * words.size()), stream);
+        print(words, read.printed > kCudaPrintWords, report);
+    }
+}
+
+}  // namespace weft::runtime
