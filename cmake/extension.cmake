@@ -47,6 +47,12 @@ if(NOT SKBUILD)
     set_property(TARGET _weft APPEND PROPERTY LINK_DEPENDS ${private_tbb})
 endif()
 
+# The emulated CUDA device lies beside the module, where WARP_CUDA_DRIVER=emulated looks for it.
+add_custom_command(TARGET emulated_cuda POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/py/warp
+    COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:emulated_cuda> ${CMAKE_BINARY_DIR}/py/warp/weft-emulated-cuda.so
+    VERBATIM)
+
 # Links to the Python sources, renewed at each build: new files appear, links to removed ones go. The type stub is made
 # from the module itself.
 add_custom_target(python_package ALL
@@ -57,7 +63,7 @@ add_custom_target(python_package ALL
     VERBATIM)
 add_dependencies(python_package _weft)
 
-install(TARGETS _weft LIBRARY DESTINATION warp COMPONENT python)
+install(TARGETS _weft emulated_cuda LIBRARY DESTINATION warp COMPONENT python)
 install(FILES ${CMAKE_BINARY_DIR}/py/warp/__init__.pyi ${CMAKE_BINARY_DIR}/py/warp/py.typed
         DESTINATION warp COMPONENT python)
 if(SKBUILD)

@@ -18,7 +18,7 @@ import protected_device
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="run the tests that need gigabytes or minutes")
     parser.addoption("--report", help="write what each test showed to this file, for tools/check_status.py")
-    parser.addoption("--device", help="the default device of the run, such as cpu:protected")
+    parser.addoption("--device", help="the default device of the run: cpu:protected, cuda:0")
 
 
 def pytest_configure(config):
@@ -98,8 +98,9 @@ def device_of_the_run(request):
 
         if name == protected_device.NAME:
             protected_device.add()
-            if marker := request.node.get_closest_marker("host_memory"):
-                pytest.skip(f"is about memory of the host: {marker.args[0]}")
+        marker = request.node.get_closest_marker("host_memory")
+        if marker and name.startswith(marker.kwargs.get("on", "")) and not wp._weft.is_host_memory(name):
+            pytest.skip(f"is about memory of the host: {marker.args[0]}")
         wp.set_device(name)
     yield
     protected_device.check()

@@ -47,6 +47,7 @@ GUARDED = {
     # A device is used through runtime/device.h and runtime/executable.h; these set the threads of the CPU, ask for its
     # features, and make a second one for tests.
     r"runtime/cpu/": r"src/runtime/|src/bindings/python/(settings|device)\.cpp$|src/embed/program\.cpp$",
+    r"runtime/cuda(/|_kernels)": r"src/runtime/",
     r"tbb/|oneapi/": r"src/runtime/",
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -8,13 +8,19 @@ import warp as wp
 NOTABLE = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512fp16", "neon", "sve", "fullfp16")
 
 
+def named(device):
+    """A CUDA device: its own name, and whether it is none."""
+    note = ": an emulated device, which executes GPU code on the CPU (WARP_CUDA_DRIVER)" if device.is_emulated else ""
+    return f"{device.name}, sm_{device.arch}{note}"
+
+
 def lines():
     """The report, as (label, text) pairs."""
     info = wp._weft.build_info()
     bits = info["vector_bits"]
     yield "Weft", f"{info['version']} (LLVM {info['llvm']}, Python {platform.python_version()})"
     for device in wp.get_devices():
-        yield f"Device {device}", info["cpu"] if str(device) == "cpu" else ""
+        yield f"Device {device}", info["cpu"] if device.is_cpu else named(device)
     enabled = {feature[1:] for feature in info["features"].split(",") if feature.startswith("+")}
     yield "Instructions", ", ".join(name for name in NOTABLE if name in enabled) or "the baseline"
     yield "Vector lanes", f"{bits // 32} of 32 bits, {bits // 64} of 64 bits ({bits}-bit registers)"

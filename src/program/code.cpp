@@ -33,7 +33,7 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
     for (const auto& [known, found] : compiled_) {
         if (known == options) return found;
         // Code for one lane serves rows of any length.
-        if (!options.code.short_rows || known.code.short_rows || found->description.cpu().lanes != 1) continue;
+        if (!options.code.short_rows || known.code.short_rows || found->description.lanes() != 1) continue;
         CompileOptions of_any_rows = options;
         of_any_rows.code.short_rows = false;
         if (known == of_any_rows) return found;

@@ -23,10 +23,12 @@ void log_compile(const CompiledKernel& compiled, const LoweringOptions& lowering
     if (is_logged(LogLevel::debug)) {
         char took[32];
         std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
-        const std::string lanes = std::to_string(entry.cpu().lanes) + (entry.cpu().lanes == 1 ? " lane" : " lanes");
+        const Target& target = compiled.executable->binary().target;
+        const std::string lanes = std::to_string(entry.lanes()) + (entry.lanes() == 1 ? " lane" : " lanes");
+        const std::string how = target.kind == Target::Kind::cpu ? lanes : "for " + target.processor;
         const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
         const char* const order = lowering.grid_order ? ", threads in the order of a hash grid" : "";
-        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + lanes + order);
+        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + how + order);
         for (const std::string& remark : compiled.remarks)
             host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
     }
@@ -64,23 +66,25 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
 
 // ---- options ----
 
-Variant Kernel::configured() const {
+Variant Kernel::configured(const runtime::Device& device) const {
     const Settings& set = settings();
     Variant variant;
     variant.debug = options_.debug.value_or(set.debug);
     variant.fast_math = options_.fast_math.value_or(set.fast_math);
     variant.line_info = options_.line_info.value_or(set.line_info || variant.debug);
     variant.finite = set.verify_fp;
-    variant.serial = set.serial || variant.debug;
+    variant.gpu = device.ordinal + 1;
+    variant.serial = set.serial || (variant.debug && variant.gpu == 0);
     return variant;
 }
 
-Variant Kernel::variant_of(std::span<const std::int64_t> dims, const std::byte* block) const {
-    Variant variant = configured();
+Variant Kernel::variant_of(const runtime::Device& device, std::span<const std::int64_t> dims,
+                           const std::byte* block) const {
+    Variant variant = configured(device);
     variant.launch_rank = launch_rank(dims);
     variant.nulls = has_null(arrays_, block);
-    variant.short_rows =
-        variant.launch_rank > 1 && dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
+    variant.short_rows = variant.gpu == 0 && variant.launch_rank > 1 &&
+                         dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
     return variant;
 }
 
@@ -99,10 +103,11 @@ sema::Options Kernel::sema_options(bool debug) const {
 CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation) {
     CompileOptions result;
     CodeOptions& code_options = result.code;
+    if (variant.gpu > 0) code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
     code_options.fast_math = variant.fast_math;
     code_options.line_info = variant.line_info;
     code_options.optimization_level = optimization_level(variant);
-    code_options.lanes = variant.single ? 1 : options_.lanes.value_or(0);
+    code_options.lanes = variant.single || variant.gpu > 0 ? 1 : options_.lanes.value_or(0);
     code_options.short_rows = variant.short_rows;
     code_options.dense = !arrangement.strided;
     code_options.null_arrays = variant.nulls;
@@ -121,7 +126,8 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.keeps_returned = variant.keeps_returned;
     lowering.finite = variant.finite;
     lowering.grid_order = variant.grid_order;
-    lowering.shares = code_options.lanes <= 1 && !variant.nulls;
+    // On a GPU calls are inlined: reports need what the launch gives the entry.
+    lowering.shares = code_options.lanes <= 1 && !variant.nulls && variant.gpu == 0;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
     lowering.stack_bytes = settings().gradient_loop_bytes;

@@ -48,9 +48,9 @@ public:
     bool has_structs() const { return has_structs_; }
     const KernelOptions& options() const { return options_; }
 
-    // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does.
-    Variant configured() const;
-    Variant variant_of(std::span<const std::int64_t> dims, const std::byte* block) const;
+    // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does there.
+    Variant configured(const runtime::Device& device = runtime::host_device()) const;
+    Variant variant_of(const runtime::Device& device, std::span<const std::int64_t> dims, const std::byte* block) const;
     int optimization_level(Variant variant) const;
 
     // All throw CompileError where the kernel has a mistake, or no derivative, and UsageError for a derivative where

@@ -31,7 +31,7 @@ static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
     GridOrder order(compiled, device, block, grid);
     if (!order) return false;
     // The options are those of this moment. A command may have been recorded with others.
-    Variant variant = kernel.variant_of({grid.dim, 1}, block);
+    Variant variant = kernel.variant_of(device, {grid.dim, 1}, block);
     if (variant.serial || variant.finite) return false;
     variant.grid_order = true;
     const KernelFacts& facts = kernel.facts(variant);
@@ -56,7 +56,7 @@ void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& dev
 const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,
                                               std::span<const std::int64_t> dims, const std::byte* block,
                                               std::span<runtime::Array> returned, const FiniteCheck* check) {
-    Variant variant = kernel.variant_of(dims, block);
+    Variant variant = kernel.variant_of(device, dims, block);
     variant.keeps_returned = true;
     const CompiledKernel& compiled = kernel.choose(variant, block);
     Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
@@ -130,7 +130,7 @@ bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint,
 }
 
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
-    Variant variant = kernel.variant_of(what.dims, what.before);
+    Variant variant = kernel.variant_of(*what.device, what.dims, what.before);
     variant.short_rows = false;
     variant.keeps_returned = !what.of_adjoint() && !what.returned.empty();
     return variant;

@@ -86,10 +86,10 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
 
 }  // namespace
 
-std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const KernelFacts& facts,
+std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const runtime::Device& device, const KernelFacts& facts,
                                                 std::span<const std::int64_t> dims, const std::byte* block,
                                                 std::span<const std::uint8_t> arguments) {
-    Variant variant = kernel.variant_of(dims, block);
+    Variant variant = kernel.variant_of(device, dims, block);
     variant.short_rows = false;
     const bool overlapping = gradients_overlap(facts, block);
     const std::int64_t loop_bytes = settings().gradient_loop_bytes;

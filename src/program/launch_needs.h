@@ -41,7 +41,7 @@ struct LaunchNeeds {
 
 // For a launch with these arguments. `facts` are those of any code for it. Throws CompileError where it has a gradient
 // and the program has no derivative that could be computed here.
-std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const KernelFacts& facts,
+std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const runtime::Device& device, const KernelFacts& facts,
                                                 std::span<const std::int64_t> dims, const std::byte* block,
                                                 std::span<const std::uint8_t> arguments);
 

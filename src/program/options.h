@@ -80,10 +80,12 @@ struct Variant {
     bool serial = false;             // one thread after the other
     bool grid_order = false;         // LoweringOptions::grid_order
     int launch_rank = 0;             // transform::fit_to_launch()
+    int gpu = 0;                     // one more than the number of the CUDA device that it is for; 0: for CPUs
 
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
-               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | launch_rank << 11;
+               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | launch_rank << 11 |
+               gpu << 15;
     }
 };
 

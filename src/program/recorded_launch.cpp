@@ -107,7 +107,7 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     const bool found_gradients = objects_ && objects_->have_gradients();
     for (std::size_t i = 0; found_gradients && i < count; ++i)
         if (facts.effects[i].names_objects) arguments[i] |= kLeadsToGradient;
-    return launch_needs(*kernel_, facts, dims_.span(), block, arguments);
+    return launch_needs(*kernel_, *device_, facts, dims_.span(), block, arguments);
 }
 
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
@@ -331,7 +331,7 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
     const std::vector<ArrayPlace>& places = kernel_->arrays();
     const std::vector<std::byte> block = this->block();
     const bool had_returned_values = !needs_->returned.empty();
-    needs_ = needs_with(kernel_->facts(kernel_->variant_of(dims_.span(), block.data())), block.data());
+    needs_ = needs_with(kernel_->facts(kernel_->variant_of(*device_, dims_.span(), block.data())), block.data());
 
     Group written = written_after;
     for (const Group& group : this->written()) written.insert(written.end(), group.begin(), group.end());

@@ -384,6 +384,7 @@ def slope_of_a_loop(x: wp.array[wp.float64], y: wp.array[wp.float64]):
     y[i] = slope(x[i], 3, wp.vec3d())
 
 
+@pytest.mark.host_memory("loops keep their states in arrays, which have derivatives", on="cuda")
 def test_the_derivative_of_the_gradient_of_a_loop_is_an_error():
     x, y = doubles([1.0], requires_grad=True), doubles([0.0], requires_grad=True)
     with wp.Tape(), pytest.raises(wp.CompileError, match="takes the gradient of a function with a loop"):

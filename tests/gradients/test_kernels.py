@@ -384,6 +384,7 @@ def test_loops_of_ten_to_a_million_iterations():
         tape.zero()
 
 
+@pytest.mark.host_memory("functions in C++ are compiled for the CPU", on="cuda")
 @pytest.mark.skipif(not (shutil.which("clang++-22") or shutil.which("clang++")), reason="there is no clang here")
 def test_a_function_in_cpp_has_no_gradient():
     @wp.func_native("return x * x;")

@@ -268,6 +268,7 @@ def test_retained_gradients_are_those_of_the_last_pass():
     assert x.grad.numpy()[0] == 2 * 32.0 and y.grad.numpy()[0] == 8.0
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_arrays_that_the_program_let_go_live_with_the_tape():
     freed = []
     memory = np.array([3.0, 4.0])

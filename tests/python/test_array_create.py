@@ -308,6 +308,7 @@ def test_constructor_rules():
     assert wp.array([1.0, 2.0, 3.0], dtype=float, grad=gradient).grad is gradient
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_memory_at_an_address():
     memory = (ctypes.c_float * 6)(*range(6))
     address = ctypes.addressof(memory)

@@ -258,6 +258,7 @@ def test_copy_between_strided_views(order, shape, data):
     np.testing.assert_array_equal(array.numpy(), base)
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_memory_at_an_address_with_strides_and_capacity():
     base = np.arange(24, dtype=np.int32).reshape(4, 6)
     freed = []

@@ -74,6 +74,7 @@ def items(*arrays):
     return made
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 @pytest.mark.parametrize("recorded", [False, True])
 def test_copied_structs_keep_their_arrays(recorded):
     watched = Watched()
@@ -91,6 +92,7 @@ def test_copied_structs_keep_their_arrays(recorded):
     assert sorted(watched.freed) == [0, 1]
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_a_stored_argument_keeps_its_array():
     watched = Watched()
     item, target = Item(), wp.zeros(3, dtype=Item)
@@ -104,6 +106,7 @@ def test_a_stored_argument_keeps_its_array():
     assert watched.freed == [0]
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_structs_inside_structs_keep_their_arrays():
     watched = Watched()
     source, target = items(watched.array([6])), wp.zeros(1, dtype=Outer)
@@ -113,6 +116,7 @@ def test_structs_inside_structs_keep_their_arrays():
     assert watched.freed == [] and target[0].item.data.list() == [6.0]
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_arrays_that_no_struct_can_point_to_are_let_go():
     watched = Watched()
     target = items(watched.array([1]))

@@ -919,6 +919,7 @@ def test_arrays_of_structs_keep_the_arrays_in_their_fields():
     assert rows(c) == [8.0, 8.0] and wp.zeros(1, dtype=Arguments)[0].param3 is None
 
 
+@pytest.mark.host_memory("wraps memory of the host", on="cuda")
 def test_arrays_of_overwritten_elements_are_let_go():
     a = wp.zeros(1, dtype=Arguments)
     alive = []

@@ -78,7 +78,8 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
     auto launch = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
         packed.kernel_object, packed.device, packed.block.data(), dims.span(), packed.values, packed.holders});
     program::Kernel& core = packed.kernel.core();
-    launch->find_needs(core.facts(core.variant_of(dims.span(), packed.block.data())), packed.block.data(), is_seen);
+    launch->find_needs(core.facts(core.variant_of(packed.device, dims.span(), packed.block.data())),
+                       packed.block.data(), is_seen);
     self.tape.record(launch);
     nb::list returned;
     for (const runtime::Array& one : launch->returned) returned.append(nb::steal(make_array(one)));

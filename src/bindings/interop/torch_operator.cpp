@@ -268,7 +268,7 @@ private:
         // Once the views are there. No code where there are no threads.
         void choose() {
             if (has_no_threads(dims)) return;
-            compiled = &bindings::choose(*of.kernel_, block.data(), dims);
+            compiled = &bindings::choose(*of.kernel_, device, block.data(), dims);
             grid = program::make_grid(dims.span(), compiled->description.tid_rank, of.kernel_->key);
         }
 
@@ -324,7 +324,8 @@ private:
     void clear_outputs(Call& call, const std::vector<Array>& arrays) {
         std::shared_ptr<const program::LaunchNeeds> needs;
         if (call.compiled && !program::settings().verify_fp) {
-            needs = program::launch_needs(kernel_->core(), *call.compiled, call.dims.span(), call.block.data(), kinds_);
+            needs = program::launch_needs(kernel_->core(), call.device, *call.compiled, call.dims.span(),
+                                          call.block.data(), kinds_);
         }
         for (std::size_t i = 0; i < places_.size(); ++i) {
             if (places_[i].is_input) continue;

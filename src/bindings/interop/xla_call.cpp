@@ -145,10 +145,12 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     }
     call->dims = launch_dimensions(kernel, dim.ptr(), call->block.data());
     program::Kernel& core = kernel.core();
-    call->compiled = &core.choose(core.variant_of(call->dims.span(), shown.data()), shown.data());
+    call->compiled =
+        &core.choose(core.variant_of(runtime::host_device(), call->dims.span(), shown.data()), shown.data());
     call->grid = program::make_grid(call->dims.span(), call->compiled->description.tid_rank, kernel.key);
     const std::vector<std::uint8_t> kinds(parameters.size(), program::kIsArray);
-    const auto needs = program::launch_needs(core, *call->compiled, call->dims.span(), shown.data(), kinds);
+    const auto needs =
+        program::launch_needs(core, runtime::host_device(), *call->compiled, call->dims.span(), shown.data(), kinds);
     for (CallArray& array : call->arrays) {
         const bool writes = needs->writes[array.parameter];
         const ArrayView& view = program::view_at(shown.data(), parameters[array.parameter].offset);
@@ -178,7 +180,9 @@ void require_adjoint(std::int64_t id) {
     std::vector<std::uint8_t> kinds(kernel.parameters().size(), program::kIsArray);
     for (const CallArray& array : call.arrays)
         if (info(array.element.scalar()).is_float()) kinds[array.parameter] |= program::kHasGradient;
-    if (program::launch_needs(kernel.core(), *call.compiled, call.dims.span(), call.shown.data(), kinds)->is_left_out)
+    if (program::launch_needs(kernel.core(), runtime::host_device(), *call.compiled, call.dims.span(),
+                              call.shown.data(), kinds)
+            ->is_left_out)
         throw_without_gradient(kernel, "jax_kernel()");
 }
 
@@ -194,7 +198,7 @@ void require_tangent(std::int64_t id, bool of_adjoint) {
         derivation.tangents[array.parameter] = true;
         if (of_adjoint) derivation.gradients[array.parameter] = transform::Gradient::used;
     }
-    program::Variant variant = core.variant_of(call.dims.span(), call.shown.data());
+    program::Variant variant = core.variant_of(runtime::host_device(), call.dims.span(), call.shown.data());
     variant.short_rows = false;
     core.facts(variant, {}, derivation);
 }

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
 #include "bindings/values/types.h"
 #include "frontend/frontend.h"
 #include "ir/typing.h"
@@ -37,8 +38,9 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
 nb::bytes digest_bytes(const Digest& digest) { return nb::bytes(digest.bytes.data(), digest.bytes.size()); }
 
 // The code of the kernel that wp.config and its options ask for, or of its adjoint for all gradients that there can be,
-// with tangents of all that can have them.
-std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, bool adjoint, bool tangents) {
+// with tangents of all that can have them; for a device, or for the processor that this runs on.
+std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, bool adjoint, bool tangents,
+                    nb::handle device) {
     constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},
                                                                      {"optimized_llvm", jit::Listing::optimized_llvm},
                                                                      {"assembly", jit::Listing::assembly}};
@@ -49,7 +51,8 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, 
                          ErrorCategory::value);
     }
     program::Kernel& core = kernel.core();
-    program::Variant variant = core.configured();
+    program::Variant variant =
+        device.is_none() ? core.configured() : core.configured(device_from_python(device, "Kernel.listing()"));
     variant.line_info |= line_info;
     if (stage == "sema") return ir::print(core.code(variant.debug).analysed());
     program::Derivation derivation;
@@ -274,7 +277,7 @@ void bind_kernels(nb::module_& m) {
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
                 report["shared"] = self.core().was_shared();
-                report["lanes"] = compiled.description.cpu().lanes;
+                report["lanes"] = compiled.description.lanes();
                 nb::list remarks;
                 for (const std::string& remark : compiled.remarks) remarks.append(remark.c_str());
                 report["remarks"] = remarks;
@@ -285,9 +288,10 @@ void bind_kernels(nb::module_& m) {
             "vectorised, where it was not).")
         .def(
             "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
-            nb::arg("tangents") = false,
-            "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly, with debug "
-            "information where asked for. `adjoint` shows the kernel that carries gradients back, for gradients of all "
+            nb::arg("tangents") = false, nb::arg("device") = nb::none(),
+            "The kernel after a stage of the compiler, as text: sema, ir, llvm, optimized_llvm or assembly (PTX for a "
+            "CUDA device), with debug information where asked for. `adjoint` shows the kernel that carries gradients "
+            "back, for gradients of all "
             "arrays of floats; `tangents` forward mode, of the kernel or of that adjoint. wp.inspect() shows it beside "
             "the source.")
         .def(

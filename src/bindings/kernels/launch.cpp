@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -162,6 +163,23 @@ nb::object launch_adjoint(const Slots& slots) {
         given(kDevice));
 }
 
+// max_blocks and block_dim.
+void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
+    const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
+        if (!is_given(slots[slot])) return;
+        int number = 0;
+        if (!nb::try_cast(nb::handle(slots[slot]), number) || number < least || number > most)
+            throw UsageError("launch()",
+                             std::string(name) + " is " + nb::repr(nb::handle(slots[slot])).c_str() +
+                                 ", expected an int from " + std::to_string(least) + " to " + std::to_string(most) +
+                                 " on '" + device.alias + "'",
+                             ErrorCategory::value);
+        to = number;
+    };
+    read(kBlockDim, "block_dim", 1, device.cuda()->max_threads_per_block, grid.block_dim);
+    read(kMaxBlocks, "max_blocks", 0, std::numeric_limits<std::int32_t>::max(), grid.max_blocks);
+}
+
 nb::object launch(const Slots& slots) {
     PyKernel* kernel = kernel_pointer(slots[kKernel]);
     if (!kernel) {
@@ -214,7 +232,7 @@ nb::object launch(const Slots& slots) {
     }
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
-    const program::CompiledKernel& compiled = choose(*kernel, block.data(), dims);
+    const program::CompiledKernel& compiled = choose(*kernel, device, block.data(), dims);
     check_written(*kernel, compiled, values.data(), block.data(), holders);
     if (is_command) {
         std::vector<nb::object> arguments;
@@ -223,6 +241,7 @@ nb::object launch(const Slots& slots) {
                                    std::move(arguments), std::move(holders), device);
     }
     program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
+    if (!device.is_cpu) shape_blocks(slots, device, grid);
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
     }

@@ -140,7 +140,7 @@ public:
 private:
     // After any change: the variant, the grid, and which arrays count writes.
     void refresh() {
-        compiled_ = &choose(*kernel_, block_.data(), dims_);
+        compiled_ = &choose(*kernel_, *device_, block_.data(), dims_);
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         check_written(*kernel_, *compiled_, values.data(), block_.data(), holders_);

@@ -32,10 +32,11 @@ inline bool has_no_threads(const Dimensions& dims) { return std::ranges::find(di
 // For wp.config.print_launches.
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device);
 
-// The machine code for this block.
-inline const program::CompiledKernel& choose(PyKernel& kernel, const std::byte* block, const Dimensions& dims) {
+// The machine code for this block there.
+inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::Device& device, const std::byte* block,
+                                             const Dimensions& dims) {
     program::Kernel& core = kernel.core();
-    return core.choose(core.variant_of(dims.span(), block), block);
+    return core.choose(core.variant_of(device, dims.span(), block), block);
 }
 
 // Throws UsageError where the kernel writes to memory that is read-only, or to a tensor whose framework would not learn

@@ -44,28 +44,63 @@ void bind_cuda_properties(nb::class_<Device>& device) {
         const char* name;
         const char* meaning;
     };
+    using runtime::CudaProperties;
+    struct Flag {
+        const char* name;
+        const char* meaning;
+        bool CudaProperties::* value;
+    };
+    for (auto [name, meaning, value] : {
+             Flag{"is_uva", "Whether a CUDA device shares addresses with the host.", &CudaProperties::is_uva},
+             Flag{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool.",
+                  &CudaProperties::has_pools},
+             Flag{"is_mempool_enabled", "Whether a CUDA device allocates from a memory pool.",
+                  &CudaProperties::has_pools},
+             Flag{"is_emulated", "Whether this is the emulated CUDA device, which runs on the CPU.",
+                  &CudaProperties::is_emulated},
+         })
+        device.def_prop_ro(
+            name, [value](const Device& self) { return self.cuda() != nullptr && self.cuda()->*value; }, meaning);
     for (auto [name, meaning] : {
-             Property{"is_uva", "Whether a CUDA device shares addresses with the host."},
-             Property{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool."},
-             Property{"is_mempool_enabled", "Whether a CUDA device allocates from a memory pool."},
-             Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
              Property{"is_primary", "Whether a CUDA device is its primary context."},
-             Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
              Property{"has_context", "Whether a CUDA device has a context."},
          })
+        device.def_prop_ro(name, [](const Device& self) { return self.cuda() != nullptr; }, meaning);
+    for (auto [name, meaning] : {
+             Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
+             Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
+         })
         device.def_prop_ro(name, [](const Device&) { return false; }, meaning);
-    for (auto [name, meaning] : {
-             Property{"arch", "The architecture of a CUDA device, 86 for 8.6; 0 for the CPU."},
-             Property{"sm_count", "Multiprocessors of a CUDA device; 0 for the CPU."},
-             Property{"max_shared_memory_per_block", "Bytes that a block's threads share on CUDA; 0 for the CPU."},
+    struct Count {
+        const char* name;
+        const char* meaning;
+        int CudaProperties::* value;
+    };
+    for (auto [name, meaning, value] : {
+             Count{"arch", "The architecture of a CUDA device, 86 for 8.6; 0 for the CPU.", &CudaProperties::arch},
+             Count{"sm_count", "Multiprocessors of a CUDA device; 0 for the CPU.", &CudaProperties::sm_count},
+             Count{"max_shared_memory_per_block", "Bytes that a block's threads share on CUDA; 0 for the CPU.",
+                   &CudaProperties::max_shared_memory_per_block},
          })
-        device.def_prop_ro(name, [](const Device&) { return 0; }, meaning);
-    for (auto [name, meaning] : {
-             Property{"uuid", "The identity of a CUDA device; None for the CPU."},
-             Property{"pci_bus_id", "Where a CUDA device sits; None for the CPU."},
-             Property{"context", "The context of a CUDA device; None for the CPU."},
+        device.def_prop_ro(
+            name, [value](const Device& self) { return self.cuda() ? self.cuda()->*value : 0; }, meaning);
+    struct Name {
+        const char* name;
+        const char* meaning;
+        std::string CudaProperties::* value;
+    };
+    for (auto [name, meaning, value] : {
+             Name{"uuid", "The identity of a CUDA device; None for the CPU.", &CudaProperties::uuid},
+             Name{"pci_bus_id", "Where a CUDA device sits; None for the CPU.", &CudaProperties::pci_bus_id},
          })
-        device.def_prop_ro(name, [](const Device&) { return nb::none(); }, meaning);
+        device.def_prop_ro(
+            name,
+            [value](const Device& self) -> nb::object {
+                return self.cuda() ? nb::object(nb::str((self.cuda()->*value).c_str())) : nb::none();
+            },
+            meaning);
+    device.def_prop_ro(
+        "context", [](const Device&) { return nb::none(); }, "The context of a CUDA device; None for the CPU.");
 }
 
 bool equals(const Device& self, nb::handle other) {
@@ -112,7 +147,7 @@ void bind_devices(nb::module_& m) {
         .def_ro("ordinal", &Device::ordinal, "Number of a CUDA device; -1 for the CPU.")
         .def_ro("is_cpu", &Device::is_cpu, "Whether this is the processor that Python runs on.")
         .def_prop_ro(
-            "is_cuda", [](const Device& self) { return !self.is_cpu; }, "Whether this is a GPU.")
+            "is_cuda", [](const Device& self) { return self.cuda() != nullptr; }, "Whether this is a GPU.")
         .def("__str__", [](const Device& self) { return self.alias; })
         .def("__repr__", [](const Device& self) { return "'" + self.alias + "'"; })
         .def_prop_ro(
@@ -167,9 +202,7 @@ void bind_devices(nb::module_& m) {
         "get_cuda_devices",
         [] {
             nb::list result;
-            for (Device* device : runtime::devices()) {
-                if (!device->is_cpu) result.append(device_to_python(*device));
-            }
+            for (Device* device : runtime::cuda_devices()) result.append(device_to_python(*device));
             return result;
         },
         "All CUDA devices, by ordinal.");
@@ -177,22 +210,18 @@ void bind_devices(nb::module_& m) {
         "get_cuda_device",
         [](nb::handle ordinal) -> nb::object {
             const std::string name = ordinal.is_none() ? "cuda" : "cuda:" + nb::cast<std::string>(nb::str(ordinal));
-            for (Device* device : runtime::devices()) {
-                if (!device->is_cpu && device->alias == name) return device_to_python(*device);
+            const std::vector<Device*> all = runtime::cuda_devices();
+            for (Device* device : all) {
+                if (ordinal.is_none() || device->alias == name) return device_to_python(*device);
             }
-            throw UsageError("get_cuda_device()",
-                             "there is no device '" + name + "': this build has no CUDA support, only 'cpu'",
-                             ordinal.is_none() ? ErrorCategory::runtime : ErrorCategory::index);
+            throw UsageError(
+                "get_cuda_device()",
+                "there is no device '" + name +
+                    "': " + (all.empty() ? runtime::cuda_problem() : "the last one is '" + all.back()->alias + "'"),
+                ordinal.is_none() ? ErrorCategory::runtime : ErrorCategory::index);
         },
         nb::arg("ordinal") = nb::none(), "The CUDA device of a number; without an argument, the current one.");
-    m.def(
-        "get_cuda_device_count",
-        [] {
-            int count = 0;
-            for (Device* device : runtime::devices()) count += !device->is_cpu;
-            return count;
-        },
-        "How many CUDA devices there are.");
+    m.def("get_cuda_device_count", [] { return runtime::cuda_devices().size(); }, "How many CUDA devices there are.");
     m.def(
         "is_host_memory",
         [](nb::handle device) { return device_from_python(device, "is_host_memory()").is_host_memory; },
@@ -206,15 +235,7 @@ void bind_devices(nb::module_& m) {
         },
         nb::arg("name"), nb::arg("memory"));
     m.def("is_cpu_available", [] { return true; }, "Whether kernels can run on the CPU.");
-    m.def(
-        "is_cuda_available",
-        [] {
-            for (Device* device : runtime::devices()) {
-                if (!device->is_cpu) return true;
-            }
-            return false;
-        },
-        "Whether there is a CUDA device.");
+    m.def("is_cuda_available", [] { return !runtime::cuda_devices().empty(); }, "Whether there is a CUDA device.");
     m.def(
         "is_device_available",
         [](nb::handle name) {
@@ -225,12 +246,16 @@ void bind_devices(nb::module_& m) {
         },
         nb::arg("device"), "Whether there is a device of this name.");
     m.def(
-        "get_preferred_device", [] { return device_to_python(*runtime::devices().back()); },
+        "get_preferred_device",
+        [] {
+            const std::vector<Device*> gpus = runtime::cuda_devices();
+            return device_to_python(gpus.empty() ? runtime::host_device() : *gpus.front());
+        },
         "The first CUDA device where there is one, else the CPU.");
     m.def(
         "synchronize",
         [] {
-            for (Device* device : runtime::devices()) device->synchronize();
+            runtime::synchronize_devices();
             program::flush_prints();
         },
         "Waits until all devices have done their work. Launches on the CPU end before they return.");
