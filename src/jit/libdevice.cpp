@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kPrefix[] = "__nv_";
+constexpr char kLibdevicePrefix[] = "__nv_";
 constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
 
 bool is_file(const fs::path& path) {
@@ -70,7 +70,7 @@ const std::string& contents() {
 
 bool wants(const llvm::Module& module) {
     return std::ranges::any_of(module, [](const llvm::Function& function) {
-        return function.isDeclaration() && function.getName().starts_with(kPrefix);
+        return function.isDeclaration() && function.getName().starts_with(kLibdevicePrefix);
     });
 }
 
@@ -131,7 +131,7 @@ void link_libdevice(llvm::Module& module, const std::string& processor) {
         fail("'" + libdevice_path().string() + "' cannot be linked");
     answer_questions(module, processor);
     for (llvm::Function& function : module) {
-        if (!function.getName().starts_with(kPrefix)) continue;
+        if (!function.getName().starts_with(kLibdevicePrefix)) continue;
         if (function.isDeclaration()) fail("'" + libdevice_path().string() + "' has no " + function.getName().str());
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
         function.removeFnAttr(llvm::Attribute::NoInline);

@@ -12,7 +12,7 @@ using namespace cuda;
 
 namespace {
 
-CUdeviceptr address(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
+CUdeviceptr device_address(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
 std::size_t count(std::int64_t size_bytes) { return static_cast<std::size_t>(size_bytes); }
 
 int attribute(Attribute which, int ordinal) {
@@ -180,22 +180,23 @@ void CudaDevice::free(void* data, std::int64_t, Stream& stream) {
     const Inside inside(*this, std::nothrow);
     if (!inside.is_inside()) return;
     if (properties_.has_pools) {
-        driver().cuMemFreeAsync(address(data), static_cast<CudaStream&>(stream).handle());
+        driver().cuMemFreeAsync(device_address(data), static_cast<CudaStream&>(stream).handle());
     } else {
         driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle());
-        driver().cuMemFree_v2(address(data));
+        driver().cuMemFree_v2(device_address(data));
     }
 }
 
 void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
-    check(driver().cuMemsetD8Async(address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
-          "cuMemsetD8Async");
+    check(
+        driver().cuMemsetD8Async(device_address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
+        "cuMemsetD8Async");
 }
 
 void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
-    check(driver().cuMemcpyDtoDAsync_v2(address(to), address(from), count(size_bytes),
+    check(driver().cuMemcpyDtoDAsync_v2(device_address(to), device_address(from), count(size_bytes),
                                         static_cast<CudaStream&>(stream).handle()),
           "cuMemcpyDtoDAsync");
 }
@@ -203,16 +204,16 @@ void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, 
 void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
     const CUstream handle = static_cast<CudaStream&>(stream).handle();
-    check(driver().cuMemcpyDtoHAsync_v2(to, address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
+    check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
     check(driver().cuStreamSynchronize(handle), "cuStreamSynchronize");
 }
 
 // Of memory that is not pinned the driver has made a copy when it returns.
 void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
-    check(
-        driver().cuMemcpyHtoDAsync_v2(address(to), from, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
-        "cuMemcpyHtoDAsync");
+    check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes),
+                                        static_cast<CudaStream&>(stream).handle()),
+          "cuMemcpyHtoDAsync");
 }
 
 void CudaDevice::load(void* to, const void* from, std::int64_t size_bytes) {
