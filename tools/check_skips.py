@@ -13,7 +13,7 @@ import run_report
 
 ALLOWED = {
     "a large test: run with --large": 148,
-    "needs a CUDA device": 74,
+    "needs a CUDA device": 82,
     "needs the Python package cupy": 2,
     "needs an older JAX: make test-interop-old": 6,
     "the seed documents are not beside the repository": 75,  # each has a counterpart of ours
