@@ -51,6 +51,7 @@ LIMITS = {
     ("launch", "recorded 0"): 0.2e-3,
     ("launch", "recorded 1"): 0.2e-3,
     ("launch", "recorded 8"): 0.2e-3,
+    ("launch", "graph of 100"): 5e-3,
     ("arrays", "empty(1)"): 0.5e-3,
     ("arrays", "zeros(1000)"): 0.6e-3,
     ("arrays", "array(numpy 1000)"): 1.5e-3,

@@ -1,4 +1,5 @@
-"""What one call costs: `wp.launch` of a kernel that does nothing, dim 1, with 0 to 30 arguments; recorded launches.
+"""What one call costs: `wp.launch` of a kernel that does nothing, dim 1, with 0 to 30 arguments; recorded launches; a
+graph of 100 launches.
 
 `8` mixes arrays, scalars and a vector; `30` is thirty arrays. Numba is a serial compiled function:
 the least that a call from Python into compiled code costs there.
@@ -12,7 +13,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
 
-VARIANTS = ("0", "1", "3", "8", "30", "recorded 0", "recorded 1", "recorded 8")
+VARIANTS = ("0", "1", "3", "8", "30", "recorded 0", "recorded 1", "recorded 8", "graph of 100")
 
 
 def statements_warp(wp):
@@ -71,6 +72,11 @@ def statements_warp(wp):
         command = eval(f"wp.launch({kernel}, dim=1, inputs={inputs}, record_cmd=True)", names)
         names[f"command_{count}"] = command
         statements[f"recorded {count}"] = f"command_{count}.launch()"
+    with wp.ScopedCapture(device="cpu") as capture:
+        for _ in range(100):
+            wp.launch(one, dim=1, inputs=[a])
+    names["graph"] = capture.graph
+    statements["graph of 100"] = "wp.capture_launch(graph)"
     return names, statements
 
 
