@@ -23,23 +23,8 @@ step "ruff format" ruff format --check --quiet .
 step "reference" python tools/gen_reference.py --check
 step "documents" python tools/check_docs.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
-# Arrays, launches and gradients again, on a device whose memory the host cannot touch.
-step "second device" python -m pytest -q --device cpu:protected \
-    tests/python/test_{second_device,array_create,array_data,array_use,launch,commands,arithmetic,indexed,structs}.py \
-    tests/python/test_{struct_lifetime,struct_methods,products,utils,kernel_arrays,references,overlap,optim}.py \
-    tests/gradients/test_{tape,tape_use,atomics,tickets,scattered,kernels,nested,checkpoints,tangents,hessians}.py \
-    tests/gradients/test_{autograd,verify,starts,operations,custom,augmented,second_derivatives}.py
-# What is special about CUDA, and the same once more, on the emulated CUDA device.
-emulated_cuda() {
-    WARP_CUDA_DRIVER=emulated python -m pytest -q --device cuda:0 "$@"
-}
-step "emulated CUDA" emulated_cuda tests/python/test_{cuda,second_device,array_create,array_data,array_use,launch,commands}.py \
-    tests/python/test_{arithmetic,indexed,structs,struct_lifetime,struct_methods,products,utils,kernel_arrays,references}.py \
-    tests/python/test_{overlap,optim,large_vectors}.py \
-    tests/gradients/test_{tape,tape_use,atomics,tickets,scattered,kernels,nested,tangents,hessians}.py \
-    tests/gradients/test_{autograd,verify,starts,operations,custom,augmented,second_derivatives}.py
 rm -f "$report"
-step "Python tests" python -m pytest -q --durations=5 --report "$report"
+step "Python tests" python tools/run_tests.py --report "$report"
 step "skips" python tools/check_skips.py "$report"
 step "status" python tools/check_status.py "$report"
 

@@ -1,0 +1,90 @@
+"""All Python tests, in parts that run beside each other: as many at a time as there are processors, four at most.
+
+    python tools/run_tests.py --report FILE    writes what `pytest --report FILE` would write of the parts on the CPU
+
+A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
+belongs to one without being named here. The others are suites that run once more, with another default device.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_AT_A_TIME = 4
+
+# Arrays, launches and gradients: what runs on every device.
+ON_ALL_DEVICES = {
+    "python": "second_device array_create array_data array_use launch commands arithmetic indexed structs"
+    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim",
+    "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
+    " operations custom augmented second_derivatives",
+}
+# Longer, or about one device.
+ON_PROTECTED = {"gradients": "checkpoints"}
+ON_CUDA = {"python": "cuda large_vectors"}
+
+
+def files(*suites):
+    return [f"tests/{folder}/test_{name}.py" for suite in suites for folder in suite for name in suite[folder].split()]
+
+
+def folders():
+    """The folders of tests/ that have tests of their own, the long ones first."""
+    longest = ["builtins", "interop", "python", "gradients", "geometry"]
+    every = sorted({path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")})
+    return longest + [name for name in every if name not in longest]
+
+
+def parts():
+    """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
+    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES, ON_PROTECTED)], {}, False
+    cuda = ["--device", "cuda:0", *files(ON_ALL_DEVICES, ON_CUDA)]
+    yield "emulated CUDA", cuda, {"WARP_CUDA_DRIVER": "emulated"}, False
+    for folder in folders():
+        yield folder, [f"tests/{folder}"], {}, True
+
+
+def run(part, reports):
+    name, arguments, settings, is_reported = part
+    command = [sys.executable, "-m", "pytest", "-q", "--durations=3", *arguments]
+    if is_reported:
+        command += ["--report", reports / f"{name}.json"]
+    start = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    print(f"-- {name}: {time.monotonic() - start:.0f} s\n{done.stdout}", end="", flush=True)
+    return done.returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--report", type=Path, help="where what each test showed is written")
+    options = parser.parse_args()
+    every = list(parts())
+    with tempfile.TemporaryDirectory() as temporary:
+        reports = Path(temporary)
+        at_a_time = max(1, min(MOST_AT_A_TIME, len(os.sched_getaffinity(0))))
+        with ThreadPoolExecutor(at_a_time) as pool:
+            passed = list(pool.map(lambda part: run(part, reports), every))
+        if options.report:
+            tests = {}
+            for file in sorted(reports.glob("*.json")):
+                tests |= json.loads(file.read_text())
+            in_order = sorted(tests, key=lambda test: test.split("::")[0])
+            options.report.write_text(json.dumps({test: tests[test] for test in in_order}, indent=1))
+    failed = [part[0] for part, is_fine in zip(every, passed, strict=True) if not is_fine]
+    if failed:
+        print(f"parts that failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
