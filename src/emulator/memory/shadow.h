@@ -38,13 +38,17 @@ struct ShadowWord {
     std::atomic<uint64_t> writer, reader;
 };
 
+// Whether a barrier, or a synchronisation of their warp, may lie between two accesses of one block.
+inline bool may_be_ordered(Actor then, Actor now) {
+    if (then.barriers() != now.barriers() || now.barriers() == Actor::kMostBarriers) return true;
+    return then.thread() / 32 == now.thread() / 32 && (then.syncs() != now.syncs() || now.syncs() == Actor::kMostSyncs);
+}
+
 // Whether an access of `then` is not ordered before one of `now`.
 inline bool conflicts(Actor then, Actor now) {
     if (then.launch() != now.launch()) return false;
     if (then.several_blocks() || then.block() != now.block()) return true;
-    if (then.barriers() != now.barriers() || now.barriers() == Actor::kMostBarriers) return false;
-    if (then.thread() / 32 == now.thread() / 32 && (then.syncs() != now.syncs() || now.syncs() == Actor::kMostSyncs))
-        return false;
+    if (may_be_ordered(then, now)) return false;
     return then.several_threads() || then.thread() != now.thread();
 }
 
@@ -60,9 +64,8 @@ inline bool note_read(ShadowWord& word, Actor now) {
             next = old;
         else if (old.block() != now.block())
             next.bits |= Actor::kSeveralBlocks;
-        else if (old.barriers() == now.barriers() && (old.thread() != now.thread() || old.several_threads())) {
+        else if (!may_be_ordered(old, now) && (old.thread() != now.thread() || old.several_threads()))
             next.bits |= Actor::kSeveralThreads;
-        }
     }
     if (next.bits != old.bits) word.reader.store(next.bits, std::memory_order_relaxed);
     return !conflicts(writer_of(word), now);

@@ -158,6 +158,17 @@ TEST(EmulatedFaults, RacesInSharedMemory) {
         Kernel(text(body + "bar.sync 0; st.shared.b32 [%d7+4], 1; ret;", before)).run({.blocks = 5, .threads = 33}));
 }
 
+// One lane reads and writes what all lanes of its warp have read before they met.
+TEST(EmulatedFaults, AReadBehindAMeetingOfTheWarpIsOneReader) {
+    const std::string before = ".shared .align 4 .b8 memory[256];";
+    const std::string read =
+        "mov.b64 %d7, memory; st.shared.b32 [%d7], 3; bar.warp.sync 0xffffffff; ld.shared.b32 %r2, [%d7];";
+    const std::string write =
+        "setp.ne.u32 %p0, %r0, 0; @%p0 ret; ld.shared.b32 %r2, [%d7]; st.shared.b32 [%d7], 4; ret;";
+    EXPECT_RUNS(Kernel(text(read + "bar.warp.sync 0xffffffff;" + write, before)).run({}));
+    expect_fault(Kernel(text(read + write, before)).run({}), FaultKind::Race, {"several threads"});
+}
+
 TEST(EmulatedFaults, ReadOnlyLoadsOfWhatTheLaunchWrites) {
     DeviceArray<int> a(numbers(32));
     expect_fault(Kernel(text("add.u32 %r2, %r0, 5; st.global.b32 [%d4], %r2; ld.global.nc.b32 %r3, [%d4]; ret;"))
