@@ -40,8 +40,8 @@ def pytest_configure(config):
         os.environ["WARP_CACHE_PATH"] = folder.name
 
 
-# Tests that run on some machines only.
-NOT_EVERYWHERE = ("large", "gpu", "needs", "documents", "interop_old")
+# Tests that run on some machines only. Those that need a GPU run on the emulated one everywhere (tools/run_tests.py).
+NOT_EVERYWHERE = ("large", "needs", "documents", "interop_old")
 
 
 class Report:

@@ -5,17 +5,29 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_every_file_belongs_to_one_part_of_the_report(tool):
-    parts = tool("run_tests").parts()
-    reported = [argument for _, arguments, _, is_reported in parts if is_reported for argument in arguments]
+def test_every_file_belongs_to_one_part_on_the_cpu(tool):
+    on_cpu = [arguments for _, arguments, _, _ in tool("run_tests").parts() if "--device" not in arguments]
+    folders = [folder for arguments in on_cpu for folder in arguments]
     for file in (ROOT / "tests").rglob("test_*.py"):
-        assert sum(file.is_relative_to(ROOT / folder) for folder in reported) == 1, file
+        assert sum(file.is_relative_to(ROOT / folder) for folder in folders) == 1, file
 
 
 def test_files_of_other_devices_are_there(tool):
-    others = [arguments for _, arguments, _, is_reported in tool("run_tests").parts() if not is_reported]
+    others = [arguments for _, arguments, _, _ in tool("run_tests").parts() if "--device" in arguments]
     named = [argument for arguments in others for argument in arguments if argument.startswith("tests/")]
     assert len(named) > 50 and all((ROOT / name).exists() for name in named)
+
+
+def test_a_test_that_one_part_skips_and_another_shows_has_passed(tool):
+    def report(**outcomes):
+        return {f"tests/{name}.py::test": {"outcome": outcome} for name, outcome in outcomes.items()}
+
+    cpu = report(b="skipped", a="passed", c="skipped", d="failed")
+    cuda = report(a="skipped", b="passed", c="skipped", d="passed")
+    for parts in ([cpu, cuda], [cuda, cpu]):
+        merged = tool("run_tests").merged(parts)
+        assert [test["outcome"] for test in merged.values()] == ["passed", "passed", "skipped", "failed"]
+        assert list(merged) == [f"tests/{name}.py::test" for name in "abcd"]
 
 
 def test_a_part_that_fails_is_named_and_the_others_run(tool, tmp_path, monkeypatch, capsys):
