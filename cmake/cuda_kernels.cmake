@@ -1,23 +1,35 @@
-# The runtime's own kernels for CUDA devices (src/devlib/cuda/copy.cpp) as PTX text inside the runtime
-# (runtime/cuda_kernels.h): compiled by clang at build time for the oldest GPUs, which all later ones take.
+# The runtime's own kernels for CUDA devices (src/devlib/cuda) as PTX text inside the runtime (runtime/cuda_kernels.h):
+# compiled by clang at build time for the oldest GPUs, which all later ones take.
 #
 # Included by CMakeLists.txt it adds the rules; run as a script (-P) it writes the header.
 if(CMAKE_SCRIPT_MODE_FILE)
-    file(READ ${SOURCE} text)
-    file(WRITE ${HEADER} "#pragma once\ninline constexpr char kCopyKernels[] = R\"weft_ptx(${text})weft_ptx\";\n")
+    set(header "#pragma once\n")
+    foreach(source ${SOURCES})
+        get_filename_component(name ${source} NAME_WE)
+        file(READ ${source} text)
+        string(APPEND header "inline constexpr char k_${name}_ptx[] = R\"weft_ptx(${text})weft_ptx\";\n")
+    endforeach()
+    file(WRITE ${HEADER} "${header}")
     return()
 endif()
 
-set(cuda_kernels_source ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/copy.cpp)
-set(cuda_kernels_text ${CMAKE_BINARY_DIR}/devlib/cuda/copy.ptx)
+set(cuda_kernels_texts "")
+foreach(name copy reduce scan sort runs matmul add)
+    set(source ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/${name}.cpp)
+    set(text ${CMAKE_BINARY_DIR}/devlib/cuda/${name}.ptx)
+    add_custom_command(OUTPUT ${text}
+        COMMAND ${WEFT_CLANG} --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx63
+                ${devlib_flags} -isystem ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/freestanding -S ${source} -o ${text}
+        DEPENDS ${source} ${devlib_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/types/types.def
+                ${CMAKE_CURRENT_SOURCE_DIR}/src/types/float_format.h
+        COMMENT "Compiling devlib/cuda/${name}.cpp to PTX" VERBATIM)
+    list(APPEND cuda_kernels_texts ${text})
+endforeach()
 set(cuda_kernels_header ${CMAKE_BINARY_DIR}/generated/runtime/cuda_kernels.h)
-add_custom_command(OUTPUT ${cuda_kernels_text}
-    COMMAND ${WEFT_CLANG} --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx63 ${devlib_flags}
-            -S ${cuda_kernels_source} -o ${cuda_kernels_text}
-    DEPENDS ${cuda_kernels_source} ${devlib_headers} COMMENT "Compiling devlib/cuda/copy.cpp to PTX" VERBATIM)
 add_custom_command(OUTPUT ${cuda_kernels_header}
-    COMMAND ${CMAKE_COMMAND} -DSOURCE=${cuda_kernels_text} -DHEADER=${cuda_kernels_header} -P ${CMAKE_CURRENT_LIST_FILE}
-    DEPENDS ${cuda_kernels_text} ${CMAKE_CURRENT_LIST_FILE} VERBATIM)
+    COMMAND ${CMAKE_COMMAND} "-DSOURCES=${cuda_kernels_texts}" -DHEADER=${cuda_kernels_header}
+            -P ${CMAKE_CURRENT_LIST_FILE}
+    DEPENDS ${cuda_kernels_texts} ${CMAKE_CURRENT_LIST_FILE} VERBATIM)
 add_custom_target(weft_cuda_kernels DEPENDS ${cuda_kernels_header})
 add_dependencies(weft_runtime weft_cuda_kernels)
 target_include_directories(weft_runtime PRIVATE ${CMAKE_BINARY_DIR}/generated)

@@ -28,7 +28,7 @@ TABLE = {
     "codegen": "types ir transform binary",
     "binary": "types",
     "jit": "types ir transform codegen binary",
-    "devlib": "",
+    "devlib": "types",  # its tables only: device code has no standard library
     "runtime": "types binary devlib",
     "embed": "types binary runtime program",
     "program": "syntax types ir builtins sema transform codegen binary jit runtime",

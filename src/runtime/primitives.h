@@ -34,8 +34,10 @@ public:
     // The sum over one axis (-1: all) of the products of elements; of vectors and matrices, of all their components.
     // Precondition: equal shapes and dtypes.
     virtual std::vector<Total> inner(const Array& a, const Array& b, int axis) = 0;
-    // Writes totals, one for each component of each element, with the destination's dtype. Precondition: as many.
-    virtual void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) = 0;
+    // The same, converted to the dtype of `to`, which has an element (one component of one) for each of them. The host
+    // does not see them.
+    virtual void sum_into(const Array& array, int axis, const Array& to) = 0;
+    virtual void inner_into(const Array& a, const Array& b, int axis, const Array& to) = 0;
 
     // Running sums along a one-dimensional array, component by component. Exclusive: each element is left out of its
     // own sum. `to` may be `from`. Precondition: equal lengths and dtypes.
@@ -67,5 +69,19 @@ public:
 protected:
     virtual ~Primitives() = default;
 };
+
+// ---- what the devices share ----
+
+// Floats that lie one behind the other in an element of an array: its numbers, components, fields of structs.
+struct FloatsOfElement {
+    std::int64_t offset;
+    Scalar scalar;
+    std::int64_t count;
+};
+std::vector<FloatsOfElement> floats_of(Type dtype);
+
+// For encode_runs(). Throws UsageError where the array has no room for so many.
+void check_room_for_runs(const Array& array, std::int64_t runs, const char* name);
+[[noreturn]] void throw_long_run(std::int64_t start, std::int64_t length);
 
 }  // namespace weft::runtime

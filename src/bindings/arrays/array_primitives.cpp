@@ -30,33 +30,8 @@ void perform(const char* name, std::int64_t size_bytes, const Array& to, Work wo
         without_gil(size_bytes, work);
 }
 
-// Sums that stay on the device, for the capture of a graph. False where none is captured.
-template <typename Sum>
-bool record_sum(const char* name, const Array& values, nb::handle out, Sum sum,
-                std::initializer_list<const void*> addresses) {
-    runtime::Recording* const recording = runtime::current_recording(*values.device);
-    if (!recording) return false;
-    if (out.is_none()) runtime::refuse_recording(*values.device, name, "give an array for the result, out=...");
-    PyArray& to = array_of(out);
-    recording->memory().add(std::array<const void*, 1>{to.array.view.data});
-    recording->add(
-        name,
-        [sum = std::move(sum), to = to.array, of = values.dtype.scalar()] {
-            to.device->primitives().write_totals(sum(), of, to);
-        },
-        addresses);
-    count_write(to);
-    return true;
-}
-
-// Sums go to `out`, or, without one, come back as a list: Python ints and floats in the width of the addition.
-nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::handle out) {
-    if (!out.is_none()) {
-        PyArray& to = array_of(out);
-        to.array.device->primitives().write_totals(totals, of, to.array);
-        count_write(to);
-        return nb::borrow(out);
-    }
+// Python ints and floats in the width of the addition.
+nb::list as_list(const std::vector<runtime::Total>& totals, Scalar of) {
     nb::list values;
     for (const runtime::Total& total : totals) {
         if (info(of).is_float()) {
@@ -70,6 +45,26 @@ nb::object deliver(const std::vector<runtime::Total>& totals, Scalar of, nb::han
     return values;
 }
 
+// `sum()` gives totals to the host, `sum_into(to)` writes them to `out` on the device; without `out` the result is a
+// list.
+template <typename Sum, typename SumInto>
+nb::object reduced(const char* name, const Array& values, nb::handle out, const Sum& sum, SumInto sum_into,
+                   std::initializer_list<const void*> reads) {
+    if (out.is_none()) {
+        runtime::refuse_recording(*values.device, name, "give an array for the result, out=...");
+        std::vector<runtime::Total> totals;
+        without_gil(values.size_bytes(), [&] { totals = sum(); });
+        return as_list(totals, values.dtype.scalar());
+    }
+    PyArray& to = array_of(out);
+    if (runtime::Recording* const recording = runtime::current_recording(*values.device))
+        recording->memory().add(std::array<const void*, 1>{to.array.view.data});
+    perform(
+        name, values.size_bytes(), to.array, [sum_into = std::move(sum_into), to = to.array] { sum_into(to); }, reads);
+    count_write(to);
+    return nb::borrow(out);
+}
+
 }  // namespace
 
 void bind_array_primitives(nb::module_& m) {
@@ -78,22 +73,20 @@ void bind_array_primitives(nb::module_& m) {
         "sum",
         [](nb::handle array, int axis, nb::handle out) {
             const Array& values = array_of(array).array;
-            const auto sum = [values, axis] { return values.device->primitives().sum(values, axis); };
-            if (record_sum("array_sum()", values, out, sum, {values.view.data})) return nb::borrow(out);
-            std::vector<runtime::Total> totals;
-            without_gil(values.size_bytes(), [&] { totals = sum(); });
-            return deliver(totals, values.dtype.scalar(), out);
+            return reduced(
+                "array_sum()", values, out, [&] { return values.device->primitives().sum(values, axis); },
+                [values, axis](const Array& to) { values.device->primitives().sum_into(values, axis, to); },
+                {values.view.data});
         },
         nb::arg("array"), nb::arg("axis"), nb::arg("out").none());
     primitives.def(
         "inner",
         [](nb::handle a, nb::handle b, int axis, nb::handle out) {
             const Array &left = array_of(a).array, &right = array_of(b).array;
-            const auto sum = [left, right, axis] { return left.device->primitives().inner(left, right, axis); };
-            if (record_sum("array_inner()", left, out, sum, {left.view.data, right.view.data})) return nb::borrow(out);
-            std::vector<runtime::Total> totals;
-            without_gil(left.size_bytes(), [&] { totals = sum(); });
-            return deliver(totals, left.dtype.scalar(), out);
+            return reduced(
+                "array_inner()", left, out, [&] { return left.device->primitives().inner(left, right, axis); },
+                [left, right, axis](const Array& to) { left.device->primitives().inner_into(left, right, axis, to); },
+                {left.view.data, right.view.data});
         },
         nb::arg("a"), nb::arg("b"), nb::arg("axis"), nb::arg("out").none());
     primitives.def("scan", [](nb::handle from, nb::handle to, bool inclusive) {

@@ -12,7 +12,7 @@
 #include "runtime/copy_plan.h"
 #include "runtime/cpu/copy.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/executable.h"
+#include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda_kernels.h"
 
 namespace weft::runtime {
@@ -56,14 +56,6 @@ std::int64_t unit_of(const CopyPlan& plan) {
 void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     if (is_line(plan, &CopyPlan::Axis::to) && is_line(plan, &CopyPlan::Axis::from))
         return copy_line(plan.to, plan.from, plan.size_bytes(), stream);
-    std::call_once(copies_once_, [&] {
-        copies_ = load_module(kCopyKernels, *this);
-        const Inside inside(*this);
-        for (std::size_t i = 0; i < copiers_.size(); ++i) {
-            const std::string name = "weft_copy_" + std::to_string(1 << i);
-            check(driver().cuModuleGetFunction(&copiers_[i], copies_, name.c_str()), "cuModuleGetFunction");
-        }
-    });
     const std::int64_t unit = unit_of(plan);
     devlib::StridedCopy copy{static_cast<char*>(plan.to),
                              static_cast<const char*>(plan.from),
@@ -72,17 +64,12 @@ void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
                              plan.ndim,
                              {}};
     for (int i = 0; i < plan.ndim; ++i) copy.axes[i] = {plan.axes[i].count, plan.axes[i].to, plan.axes[i].from};
-    constexpr std::int64_t kThreads = 256, kMostBlocks = 1 << 20;
-    const bool in_order = !plan.writes_once();
-    const auto blocks =
-        static_cast<unsigned>(in_order ? 1 : std::min((copy.count + kThreads - 1) / kThreads, kMostBlocks));
-    void* parameters[] = {&copy};
-    const Inside inside(*this);
-    check(
-        driver().cuLaunchKernel(copiers_[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(unit)))],
-                                blocks, 1, 1, in_order ? 1 : static_cast<unsigned>(kThreads), 1, 1, 0,
-                                static_cast<CudaStream&>(stream).handle(), parameters, nullptr),
-        "cuLaunchKernel");
+    static constexpr const char* kNames[] = {"weft_copy_1", "weft_copy_2", "weft_copy_4", "weft_copy_8"};
+    const OwnKernel kernel{k_copy_ptx, kNames[std::countr_zero(static_cast<std::uint64_t>(unit))]};
+    if (plan.writes_once())
+        launch_own(kernel, *this, stream, copy.count, copy);
+    else
+        launch_own(kernel, *this, stream, 1, 1, &copy);
 }
 
 void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {

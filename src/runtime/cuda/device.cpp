@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "runtime/cuda/primitives.h"
+#include "runtime/cuda/primitives/primitives.h"
 #include "support/error.h"
 
 namespace weft::runtime {

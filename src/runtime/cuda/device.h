@@ -4,7 +4,6 @@
 // The current context of a thread is left as it was found.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -80,9 +79,6 @@ private:
     std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;  // besides the default one
     std::atomic<cuda::CUcontext> context_{nullptr};
-    std::once_flag copies_once_;
-    cuda::CUmodule copies_ = nullptr;               // devlib/cuda/copy.cpp
-    std::array<cuda::CUfunction, 4> copiers_ = {};  // of 1, 2, 4, 8 bytes
 };
 
 // Memory of a device that is given back in the order of its stream.

@@ -16,21 +16,6 @@ namespace {
 
 using Axis = CopyPlan::Axis;
 
-// Floats that lie one behind the other in an element.
-struct Floats {
-    std::int64_t offset;
-    Scalar scalar;
-    std::int64_t count;
-};
-
-void add_floats(Type type, std::int64_t offset, std::vector<Floats>& found) {
-    if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) add_floats(field.type, offset + field.offset, found);
-    } else if ((type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float()) {
-        found.push_back({offset, type.scalar(), type.components()});
-    }
-}
-
 template <typename T>
 [[gnu::always_inline]] inline void add_number(T& into, T what) {
     if constexpr (kIsSmallFloat<T>) {
@@ -55,13 +40,14 @@ void add_line(std::byte* to, const std::byte* from, Axis axis, std::int64_t coun
     }
 }
 
-void add_axes(std::byte* to, const std::byte* from, const Axis* axes, int ndim, std::span<const Floats> floats) {
+void add_axes(std::byte* to, const std::byte* from, const Axis* axes, int ndim,
+              std::span<const FloatsOfElement> floats) {
     if (ndim > 1) {
         for (std::int64_t i = 0; i < axes[0].count; ++i)
             add_axes(to + i * axes[0].to, from + i * axes[0].from, axes + 1, ndim - 1, floats);
         return;
     }
-    for (const Floats& each : floats) {
+    for (const FloatsOfElement& each : floats) {
         visit_scalar(each.scalar, [&](auto number) {
             using T = decltype(number);
             if constexpr (kIsReal<T>) add_line<T>(to + each.offset, from + each.offset, axes[0], each.count);
@@ -72,7 +58,7 @@ void add_axes(std::byte* to, const std::byte* from, const Axis* axes, int ndim, 
 // What threads share: the outermost axis.
 struct Work {
     const CopyPlan& plan;
-    std::span<const Floats> floats;
+    std::span<const FloatsOfElement> floats;
 };
 
 void add_part(const Work& work, std::int64_t begin, std::int64_t end) {
@@ -88,8 +74,7 @@ void add_part(const Work& work, std::int64_t begin, std::int64_t end) {
 void CpuPrimitives::add(const Array& into, const Array& what) {
     if (into.size() == 0) return;
     const CpuDevice::Access access(*into.device);
-    std::vector<Floats> floats;
-    add_floats(into.dtype, 0, floats);
+    const std::vector<FloatsOfElement> floats = floats_of(into.dtype);
     const CopyPlan plan = plan_copy(into, what);
     const Work work{plan, floats};
     const std::int64_t count = plan.axes[0].count, bytes = plan.size_bytes();

@@ -11,7 +11,8 @@ class CpuPrimitives final : public Primitives {
 public:
     std::vector<Total> sum(const Array& array, int axis) override;
     std::vector<Total> inner(const Array& a, const Array& b, int axis) override;
-    void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) override;
+    void sum_into(const Array& array, int axis, const Array& to) override;
+    void inner_into(const Array& a, const Array& b, int axis, const Array& to) override;
     void scan(const Array& from, const Array& to, bool inclusive) override;
     void sort_pairs(const Array& keys, const Array& values, std::int64_t count) override;
     void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;

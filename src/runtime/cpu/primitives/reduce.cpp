@@ -147,6 +147,22 @@ Extents extents_of(const Array& array, int axis) {
     return extents;
 }
 
+// One total for each component of each element.
+void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) {
+    const CpuDevice::Access access(*to.device);
+    bool real = info(of).is_float();
+    Scalar wide = real ? Scalar::f64 : info(of).is_signed() ? Scalar::i64 : Scalar::u64;
+    Array packed = to.is_contiguous() ? to : empty(to.dtype, to.shape(), *to.device);
+    Scalar scalar = to.dtype.scalar();
+    auto* at = static_cast<std::byte*>(packed.view.data);
+    for (const Total& total : totals) {
+        const Number number = real ? Number::real(total.real) : Number::integer(total.whole);
+        write_scalar(scalar, convert(number, wide, scalar), at);  // narrow integers wrap, as their additions would
+        at += info(scalar).bytes();
+    }
+    if (!to.is_contiguous()) copy(to, packed);
+}
+
 }  // namespace
 
 std::vector<Total> CpuPrimitives::sum(const Array& array, int axis) {
@@ -181,21 +197,12 @@ std::vector<Total> CpuPrimitives::inner(const Array& a, const Array& b, int axis
     return result;
 }
 
-void CpuPrimitives::write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) {
-    const CpuDevice::Access access(*to.device);
-    bool real = info(of).is_float();
-    Scalar wide = real ? Scalar::f64 : info(of).is_signed() ? Scalar::i64 : Scalar::u64;
-    Array packed = to.is_contiguous() ? to : empty(to.dtype, to.shape(), *to.device);
-    Scalar scalar = to.dtype.scalar();
-    auto* at = static_cast<std::byte*>(packed.view.data);
-    for (const Total& total : totals) {
-        Number number = real ? Number::real(total.real) : Number::integer(total.whole);
-        // Narrow integers wrap, as their additions in a kernel would: only the low bytes are kept.
-        if (real || info(scalar).is_float()) number = convert(number, wide, scalar);
-        write_scalar(scalar, number, at);
-        at += info(scalar).bytes();
-    }
-    if (!to.is_contiguous()) copy(to, packed);
+void CpuPrimitives::sum_into(const Array& array, int axis, const Array& to) {
+    write_totals(sum(array, axis), array.dtype.scalar(), to);
+}
+
+void CpuPrimitives::inner_into(const Array& a, const Array& b, int axis, const Array& to) {
+    write_totals(inner(a, b, axis), a.dtype.scalar(), to);
 }
 
 }  // namespace weft::runtime

@@ -21,14 +21,6 @@ bool equal(T a, T b) {
     }
 }
 
-void check_room(const Array& array, std::int64_t runs, const char* name) {
-    if (array.size() >= runs) return;
-    throw UsageError("runlength_encode()",
-                     "'" + std::string(name) + "' has " + std::to_string(array.size()) + " elements, and there are " +
-                         std::to_string(runs) + " runs",
-                     ErrorCategory::value);
-}
-
 template <typename T>
 std::int64_t encode(const T* values, std::int64_t count, const Array& run_values, const Array& run_lengths) {
     std::int64_t blocks = (count + kBlockValues - 1) / kBlockValues;
@@ -42,8 +34,8 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
     });
     for (std::size_t block = 1; block < places.size(); ++block) places[block] += places[block - 1];
     std::int64_t runs = places.back();
-    check_room(run_values, runs, "run_values");
-    check_room(run_lengths, runs, "run_lengths");
+    check_room_for_runs(run_values, runs, "run_values");
+    check_room_for_runs(run_lengths, runs, "run_lengths");
     std::vector<std::int64_t> starts(static_cast<std::size_t>(runs + 1), count);
     auto* found = static_cast<std::byte*>(run_values.view.data);
     for_each_block(blocks, kBlockValues, [&](std::int64_t block) {
@@ -56,12 +48,7 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
     });
     for (std::size_t run = 0; run + 1 < starts.size(); ++run) {
         std::int64_t length = starts[run + 1] - starts[run];
-        if (length > std::numeric_limits<std::int32_t>::max()) {
-            throw UsageError("runlength_encode()",
-                             "the run that begins at " + std::to_string(starts[run]) + " has " +
-                                 std::to_string(length) + " elements, which does not fit the int32 of 'run_lengths'",
-                             ErrorCategory::value);
-        }
+        if (length > std::numeric_limits<std::int32_t>::max()) throw_long_run(starts[run], length);
     }
     auto* lengths = static_cast<std::byte*>(run_lengths.view.data);
     for_each_block(runs, 1, [&](std::int64_t run) {

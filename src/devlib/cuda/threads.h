@@ -1,0 +1,38 @@
+// Which thread this is, and what threads of a warp and of a block do together.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::devlib {
+
+inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFF;
+inline constexpr std::int64_t kWarp = 32;
+
+inline std::int64_t block_threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
+inline std::int64_t block_thread() { return __nvvm_read_ptx_sreg_tid_x(); }
+inline std::int64_t block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+inline std::int64_t blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+inline std::int64_t thread_index() { return block_threads() * block_index() + block_thread(); }
+inline std::int64_t threads() { return block_threads() * blocks(); }
+inline std::int64_t lane() { return block_thread() % kWarp; }
+// Of the launch. Blocks have whole warps.
+inline std::int64_t warp_index() { return thread_index() / kWarp; }
+inline std::int64_t warps() { return threads() / kWarp; }
+
+inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// The number of the lane that is `distance` further in the same group of `width` lanes. All lanes of the warp call it.
+template <typename Number>
+Number from_lane_below(Number number, int distance, int width) {
+    static_assert(sizeof(Number) == 8);
+    const auto bits = __builtin_bit_cast(std::uint64_t, number);
+    const int clamp = ((static_cast<int>(kWarp) - width) << 8) | 0x1F;
+    const auto half = [&](std::uint64_t part) {
+        return static_cast<std::uint32_t>(
+            __nvvm_shfl_sync_down_i32(kAllLanes, static_cast<int>(static_cast<std::uint32_t>(part)), distance, clamp));
+    };
+    const std::uint64_t low = half(bits), high = half(bits >> 32);
+    return __builtin_bit_cast(Number, low | high << 32);
+}
+
+}  // namespace weft::devlib

@@ -1,0 +1,42 @@
+#include "runtime/cuda/own_kernels.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "runtime/cuda/executable.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+// Modules live as long as the process, like the devices.
+CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
+    static std::mutex mutex;
+    static std::map<std::pair<int, const char*>, CUmodule> modules;
+    static std::map<std::pair<int, std::string>, CUfunction> functions;
+    const std::lock_guard lock(mutex);
+    CUfunction& function = functions[{device.ordinal, kernel.name}];
+    if (function) return function;
+    CUmodule& module = modules[{device.ordinal, kernel.ptx}];
+    if (module == nullptr) module = load_module(kernel.ptx, device);
+    const CudaDevice::Inside inside(device);
+    device.check(driver().cuModuleGetFunction(&function, module, kernel.name), "cuModuleGetFunction");
+    return function;
+}
+
+}  // namespace
+
+void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned blocks, unsigned threads,
+                const void* plan) {
+    const CUfunction function = function_of(kernel, device);
+    void* parameters[] = {const_cast<void*>(plan)};
+    const CudaDevice::Inside inside(device);
+    device.check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0,
+                                         static_cast<CudaStream&>(stream).handle(), parameters, nullptr),
+                 "cuLaunchKernel");
+}
+
+}  // namespace weft::runtime

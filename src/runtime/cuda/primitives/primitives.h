@@ -1,0 +1,39 @@
+// Operations on whole arrays of a CUDA device, by the runtime's own kernels (devlib/cuda), in the current stream of the
+// thread. Sums and running sums are added in the CPU's order, and have its bits.
+#pragma once
+
+#include "runtime/cuda/device.h"
+#include "runtime/primitives.h"
+
+namespace weft::runtime {
+
+class CudaPrimitives final : public Primitives {
+public:
+    std::vector<Total> sum(const Array& array, int axis) override;
+    std::vector<Total> inner(const Array& a, const Array& b, int axis) override;
+    void sum_into(const Array& array, int axis, const Array& to) override;
+    void inner_into(const Array& a, const Array& b, int axis, const Array& to) override;
+    void scan(const Array& from, const Array& to, bool inclusive) override;
+    void sort_pairs(const Array& keys, const Array& values, std::int64_t count) override;
+    void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;
+    std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
+                             const Array& run_lengths) override;
+    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
+    void add(const Array& into, const Array& what) override;
+};
+
+// Where an operation works: the device of its arrays, and the stream that this thread has chosen there.
+struct Workplace {
+    explicit Workplace(const Array& array)
+        : device(static_cast<CudaDevice&>(*array.device)), stream(current_stream(device)) {}
+
+    CudaMemory memory(std::int64_t size_bytes) const { return {device, size_bytes, /*zeroed=*/false, stream}; }
+
+    CudaDevice& device;
+    Stream& stream;
+};
+
+// Makes `counts` exclusive running sums, and puts the total behind the last.
+void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count);
+
+}  // namespace weft::runtime

@@ -1,0 +1,42 @@
+#include "runtime/primitives.h"
+
+#include <string>
+
+#include "support/error.h"
+
+namespace weft::runtime {
+
+namespace {
+
+void add_floats(Type type, std::int64_t offset, std::vector<FloatsOfElement>& found) {
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) add_floats(field.type, offset + field.offset, found);
+    } else if ((type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float()) {
+        found.push_back({offset, type.scalar(), type.components()});
+    }
+}
+
+}  // namespace
+
+std::vector<FloatsOfElement> floats_of(Type dtype) {
+    std::vector<FloatsOfElement> found;
+    add_floats(dtype, 0, found);
+    return found;
+}
+
+void check_room_for_runs(const Array& array, std::int64_t runs, const char* name) {
+    if (array.size() >= runs) return;
+    throw UsageError("runlength_encode()",
+                     "'" + std::string(name) + "' has " + std::to_string(array.size()) + " elements, and there are " +
+                         std::to_string(runs) + " runs",
+                     ErrorCategory::value);
+}
+
+void throw_long_run(std::int64_t start, std::int64_t length) {
+    throw UsageError("runlength_encode()",
+                     "the run that begins at " + std::to_string(start) + " has " + std::to_string(length) +
+                         " elements, which does not fit the int32 of 'run_lengths'",
+                     ErrorCategory::value);
+}
+
+}  // namespace weft::runtime
