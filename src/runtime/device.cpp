@@ -99,9 +99,12 @@ void add_device(Device& device) {
     others().devices.push_back(&device);
 }
 
+// The first GPU, or the CPU where there is none, until the program says another.
 Device& default_device() {
-    Device* const set = default_of_program.load(std::memory_order_acquire);
-    return set ? *set : host_device();
+    if (Device* const set = default_of_program.load(std::memory_order_acquire)) return *set;
+    Device* const found = gpus().empty() ? &host_device() : gpus().front();
+    Device* nobody = nullptr;
+    return default_of_program.compare_exchange_strong(nobody, found) ? *found : *nobody;
 }
 
 void set_default_device(Device& device) { default_of_program.store(&device, std::memory_order_release); }

@@ -202,7 +202,7 @@ def add_one(x: wp.array[float]):
     x[i] = x[i] + 1.0
 
 
-@pytest.mark.seed("S-LCH-007", waits="cuda")
+@pytest.mark.seed("S-LCH-007")
 def test_an_array_of_the_host_on_another_device_is_an_error(writable_library):
     protected_device.add()
     x = writable_library.array(np.zeros(3, np.float32))

@@ -407,7 +407,7 @@ def test_from_numpy():
         wp.from_numpy([1, 2])
 
 
-@pytest.mark.seed("S-ARR-018", waits="cuda")
+@pytest.mark.seed("S-ARR-018")
 def test_cuda_memory_is_a_clear_error():
     class OnCuda:
         __cuda_array_interface__ = {"shape": (1,), "typestr": "<f4", "data": (64, False), "version": 3}

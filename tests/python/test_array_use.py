@@ -19,7 +19,7 @@ def counting(*shape, dtype=np.float32):
     return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
 
-@pytest.mark.seed("S-USE-001", waits="cuda")
+@pytest.mark.seed("S-USE-001")
 @pytest.mark.seed("S-NPY-001")
 @pytest.mark.seed("S-NPY-003")
 @pytest.mark.host_memory("writes through NumPy")
@@ -87,7 +87,7 @@ def test_zero_clears_foreign_memory_too():
     assert r.tolist() == [0] * 5
 
 
-@pytest.mark.seed("S-USE-005", waits="cuda")
+@pytest.mark.seed("S-USE-005")
 @pytest.mark.host_memory('names the device "cpu"')
 def test_to_the_same_device_is_the_array_itself():
     a = wp.zeros(3)
@@ -96,8 +96,7 @@ def test_to_the_same_device_is_the_array_itself():
         a.to("cuda")
 
 
-@pytest.mark.seed("S-USE-006", waits="cuda")
-@pytest.mark.seed("S-USE-007")
+@pytest.mark.seed("S-USE-006", "S-USE-007")
 def test_copy():
     source = wp.array(counting(10))
     target = wp.zeros(12)
@@ -254,7 +253,7 @@ def test_cptr():
     assert isinstance(wp.zeros(1, dtype=wp.int64).cptr().contents, ctypes.c_int64)
 
 
-@pytest.mark.seed("S-USE-010", waits="cuda")
+@pytest.mark.seed("S-USE-010")
 @pytest.mark.host_memory("is about what only host memory has")
 def test_array_interface():
     a = wp.array(counting(3, 4))

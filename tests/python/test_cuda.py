@@ -59,9 +59,9 @@ def test_a_library_that_is_no_driver_is_named():
 
 def test_importing_asks_for_no_driver():
     maps = "open('/proc/self/maps').read()"
-    code = f"import warp as wp\nwp.init()\nwp.zeros(2)\nwp.synchronize()\nprint('emulated' in {maps})"
+    code = f"import warp as wp\nwp.init()\nwp.zeros(2, device='cpu')\nwp.synchronize()\nprint('emulated' in {maps})"
     assert run(code, WARP_CUDA_DRIVER="emulated") == "False\n"
-    assert run(code.replace("wp.zeros(2)", "wp.get_devices()"), WARP_CUDA_DRIVER="emulated") == "True\n"
+    assert run(code.replace("wp.zeros(2, device='cpu')", "wp.get_devices()"), WARP_CUDA_DRIVER="emulated") == "True\n"
 
 
 @on_gpu

@@ -24,9 +24,7 @@ def test_the_cpu_is_called_what_the_system_calls_it():
     assert wp.get_device("cpu").name in (names or {"x86_64", "aarch64", "cpu"})
 
 
-@pytest.mark.seed("S-INI-011")
-@pytest.mark.seed("S-INI-012", waits="cuda")
-@pytest.mark.seed("D-17", waits="cuda")
+@pytest.mark.seed("S-INI-011", "S-INI-012", "D-17")
 def test_the_default_device():
     assert wp.get_device() == "cpu"
     wp.set_device("cpu")
@@ -34,7 +32,7 @@ def test_the_default_device():
     assert wp.get_preferred_device() == (wp.get_cuda_devices() or ["cpu"])[0]
 
 
-@pytest.mark.seed("S-INI-013", waits="cuda")
+@pytest.mark.seed("S-INI-013")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
 def test_a_missing_cuda_device_is_named(name):
     for use in (

@@ -73,7 +73,7 @@ def test_missing_annotation_names_the_parameter():
         wp.launch(bad, dim=1, inputs=[1.0, wp.zeros(1)])
 
 
-@pytest.mark.seed("S-KRN-004", waits="cuda")
+@pytest.mark.seed("S-KRN-004")
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 255, 256, 257, 1000, 100_003])
 def test_any_number_of_threads(count):
     @wp.kernel

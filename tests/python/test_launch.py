@@ -94,8 +94,7 @@ def test_outputs_continue_the_inputs():
     assert y.numpy().tolist() == [2.0] * 3
 
 
-@pytest.mark.seed("S-LCH-006")
-@pytest.mark.seed("S-LCH-007", waits="cuda")
+@pytest.mark.seed("S-LCH-006", "S-LCH-007")
 @pytest.mark.skipif(wp.is_cuda_available(), reason="there is a CUDA device")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:1"])
 def test_a_launch_on_a_device_that_is_not_there_names_it_and_runs_nothing(name):
@@ -138,7 +137,7 @@ def test_many_threads_give_the_same_result_as_one():
     np.testing.assert_array_equal(y.numpy(), np.float32(2.0) * np.arange(n, dtype=np.float32) + np.float32(1.0))
 
 
-@pytest.mark.seed("S-LCH-009", waits="cuda")
+@pytest.mark.seed("S-LCH-009")
 def test_synchronize_after_launch():
     x, y = wp.ones(3), wp.zeros(3)
     wp.launch(saxpy, dim=3, inputs=[1.0, x, y])
@@ -271,7 +270,7 @@ def test_none_is_an_empty_array():
     assert n.numpy()[0] == 0
 
 
-@pytest.mark.seed("S-LCH-014", waits="a second device")
+@pytest.mark.seed("S-LCH-014")
 @pytest.mark.host_memory('names the device "cpu"')
 def test_a_kernel_launched_by_device_object_and_name():
     x, y = wp.ones(2), wp.zeros(2)

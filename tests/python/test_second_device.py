@@ -197,7 +197,7 @@ def test_copies_between_all_pairs_of_devices(source, to):
     assert rows.numpy()[:, 1].tolist() == [1.0, 2.0, 3.0] and not rows.numpy()[:, 0].any()
 
 
-@pytest.mark.seed("S-LCH-007", waits="cuda")
+@pytest.mark.seed("S-LCH-007")
 def test_memory_of_numpy_on_another_device_raises_before_the_launch():
     there = wp.zeros(4, device=PROTECTED)
     with pytest.raises(

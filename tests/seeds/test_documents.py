@@ -116,8 +116,7 @@ def test_allocation(load_seed, run_sample, seed, first, last):
     assert names["zeros"].dtype is wp.float32 and not names["zeros"].numpy().any()
 
 
-@pytest.mark.seed("P-47", waits="cuda")
-@pytest.mark.seed("S-ARR-008", waits="cuda")
+@pytest.mark.seed("P-47", "S-ARR-008")
 @pytest.mark.parametrize(("seed", "first", "last"), [(3, 63, 72), (4, 48, 57)])
 def test_p47_three_ways_to_wrap(load_seed, run_sample, seed, first, last):
     sample = HEADER + load_seed(seed).text(first, last)
@@ -167,7 +166,7 @@ def values_of(a):
     return np.array(a, np.float32) if isinstance(a, list) else a.numpy()
 
 
-@pytest.mark.seed("P-49", waits="a second device")
+@pytest.mark.seed("P-49")
 @pytest.mark.parametrize("kind", WRAPPED)
 @pytest.mark.parametrize(("seed", "first", "last"), [(3, 85, 88), (4, 71, 74)])
 def test_p49_to_a_device(load_seed, run_sample, seed, first, last, kind):

@@ -185,9 +185,7 @@ def test_allocation_by_shape():
     assert e.shape == z.shape == (1024,) and not z.numpy().any()
 
 
-@pytest.mark.seed("P-47", "S-ARR-008", waits="cuda")
-@pytest.mark.seed("S-ARR-006")
-@pytest.mark.seed("S-ARR-007")
+@pytest.mark.seed("P-47", "S-ARR-006", "S-ARR-007", "S-ARR-008")
 def test_wrapping_a_numpy_vector():
     r = np.random.default_rng(0).random(1024)
     a = wp.array(r, dtype=float, device="cpu")
@@ -214,7 +212,7 @@ def test_rows_of_three_become_vectors():
         wp.array(np.zeros((10, 4)), dtype=wp.vec3)
 
 
-@pytest.mark.seed("P-49", waits="a second device")
+@pytest.mark.seed("P-49")
 @pytest.mark.seed("S-USE-005")
 @pytest.mark.seed("S-ARR-014")
 def test_moving_between_devices():

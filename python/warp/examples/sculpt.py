@@ -234,6 +234,7 @@ def fit(clay: Clay, iterations: int, watch=lambda iteration: None) -> list[float
 
 
 def main() -> None:
+    wp.set_device("cpu")  # meshes are for the CPU, so far
     options = _show.arguments(
         __doc__.splitlines()[0], subdivisions=5, iterations=60, samples=20_000, pixels=320, target=""
     )

@@ -369,6 +369,15 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
     }
     const std::optional<ForeignArray> foreign =
         PyBytes_Check(data) ? std::nullopt : read_foreign(data, {api, "data"});  // text, and no numbers
+    if (foreign && !foreign->device->is_host_memory) {  // shown, and never copied to another device unasked
+        if (foreign->device != &device) {
+            throw UsageError(api, "data is " + describe(data) + " in memory of '" + foreign->device->alias +
+                                      "', and the array is for '" + device.alias + "'. help: device='" +
+                                      foreign->device->alias + "', then .to('" + device.alias + "')");
+        }
+        const Type held = dtype.is_none() ? Type::scalar(foreign->scalar) : dtype;
+        return reshaped(as_elements(*foreign, data, held, {api, "data"}), shape);
+    }
     if (foreign) {
         const nb::object array = ndarray_of(*foreign);
         const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);

@@ -13,6 +13,7 @@
 #include "bindings/python/log.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
+#include "runtime/graph.h"
 
 namespace weft::bindings {
 namespace {
@@ -309,37 +310,66 @@ void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Lay
 
 // ---- the array interfaces ----
 
+namespace {
+
+// What both interfaces say. Precondition: numbers that NumPy knows.
+nb::dict interface_of(const Array& array) {
+    const Layout layout = full_layout(array);
+    const ScalarInfo& scalar = info(array.dtype.scalar());
+    nb::list shape, strides;
+    for (int i = 0; i < layout.ndim; ++i) {
+        shape.append(layout.shape[i]);
+        strides.append(layout.strides[i]);
+    }
+    nb::dict interface;
+    interface["version"] = 3;
+    interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
+    interface["shape"] = nb::tuple(shape);
+    interface["strides"] = array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
+    interface["data"] = nb::make_tuple(array.address(), is_read_only(array));
+    return interface;
+}
+
+bool has_plain_numbers(const PyArray& value) {
+    const Type dtype = value.array.dtype;
+    return !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
+}
+
+}  // namespace
+
 PyObject* array_interface(PyObject* self, void*) {
     return guarded([&] {
         PyArray& value = value_of(self);
-        Type dtype = value.array.dtype;
-        bool plain = !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
-        if (!plain || !value.array.device->is_host_memory) {
+        if (!has_plain_numbers(value) || !value.array.device->is_host_memory) {
             throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
                              ErrorCategory::attribute);
         }
         runtime::require_memory(value.array, "array.__array_interface__");
-        Layout layout = full_layout(value.array);
-        const ScalarInfo& scalar = info(dtype.scalar());
-        nb::list shape, strides;
-        for (int i = 0; i < layout.ndim; ++i) {
-            shape.append(layout.shape[i]);
-            strides.append(layout.strides[i]);
-        }
-        nb::dict interface;
-        interface["version"] = 3;
-        interface["typestr"] = nb::str(((scalar.bits == 8 ? "|" : "<") + std::string(scalar.numpy)).c_str());
-        interface["shape"] = nb::tuple(shape);
-        interface["strides"] = value.array.is_contiguous() ? nb::object(nb::none()) : nb::object(nb::tuple(strides));
-        interface["data"] = nb::make_tuple(value.array.address(), is_read_only(value.array));
-        return interface.release().ptr();
+        return interface_of(value.array).release().ptr();
     });
 }
 
-PyObject* cuda_array_interface(PyObject*, void*) {
-    return guarded([]() -> PyObject* {
-        throw UsageError("array.__cuda_array_interface__", "the array is on 'cpu'. help: __array_interface__",
-                         ErrorCategory::attribute);
+// Whoever asks need wait for nothing: what was launched before has been done.
+PyObject* cuda_array_interface(PyObject* self, void*) {
+    return guarded([&]() -> PyObject* {
+        PyArray& value = value_of(self);
+        constexpr const char* kName = "array.__cuda_array_interface__";
+        if (!has_plain_numbers(value))
+            throw UsageError(kName, "only arrays of numbers that NumPy knows have it", ErrorCategory::attribute);
+        const runtime::Device& device = *value.array.device;
+        if (device.cuda() == nullptr) {
+            throw UsageError(kName, "the array is on '" + device.alias + "'. help: __array_interface__",
+                             ErrorCategory::attribute);
+        }
+        runtime::require_memory(value.array, kName);
+        runtime::refuse_recording(device, kName, "ask for it before or after the capture");
+        {
+            const nb::gil_scoped_release released;
+            runtime::current_stream(device).synchronize();
+        }
+        nb::dict interface = interface_of(value.array);
+        interface["stream"] = nb::none();
+        return interface.release().ptr();
     });
 }
 

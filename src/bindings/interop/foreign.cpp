@@ -7,6 +7,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/numpy_api.h"
+#include "bindings/interop/cuda_interface.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 
@@ -159,11 +160,8 @@ std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& n
         if (std::optional<ForeignArray> found = read_buffer(object)) return found;
     if (has_attribute(object, "__array_interface__")) return read_as_ndarray(object, name);
     if (has_attribute(object, "__dlpack__")) return read_by_dlpack(object, name);
-    if (has_attribute(object, "__cuda_array_interface__")) {
-        refuse(name, object,
-               "its memory is on a CUDA device, and this build has no CUDA support. help: copy it to the CPU first",
-               ErrorCategory::runtime);
-    }
+    if (const nb::object interface = attribute(object, "__cuda_array_interface__"); interface.is_valid())
+        return read_cuda_interface(object, interface, name);
     if (has_attribute(object, "__array__")) {
         ForeignArray copy = read_as_ndarray(object, name);
         copy.is_read_only = true;

@@ -13,6 +13,7 @@ using CUdevice = int;
 using CUdevice_attribute = int;
 using CUjit_option = int;
 using CUmemPool_attribute = int;
+using CUpointer_attribute = int;
 using CUdeviceptr = unsigned long long;
 using CUcontext = struct DriverContext*;
 using CUmodule = struct DriverModule*;
@@ -38,6 +39,7 @@ enum Attribute : int {
 };
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4;
+inline constexpr CUpointer_attribute kPointerDeviceOrdinal = 9;
 
 struct Driver {
 #define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;

@@ -10,7 +10,7 @@ namespace weft::runtime {
 
 namespace {
 
-devlib::MatrixView view_of(const Array& array) {
+devlib::MatrixView matrix_view(const Array& array) {
     const std::int64_t* const strides = array.view.strides;
     return {static_cast<char*>(array.view.data), array.ndim == 3 ? strides[0] : 0, strides[array.ndim - 2],
             strides[array.ndim - 1]};
@@ -32,10 +32,10 @@ void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, cons
     const Array result = direct ? d : empty(d.dtype, d.shape(), *d.device);
     const Scalar scalar = d.dtype.scalar();
     devlib::MatmulPlan plan{};
-    plan.a = view_of(a);
-    plan.b = view_of(b);
-    if (reads_c) plan.c = view_of(*c);
-    plan.d = view_of(result);
+    plan.a = matrix_view(a);
+    plan.b = matrix_view(b);
+    if (reads_c) plan.c = matrix_view(*c);
+    plan.d = matrix_view(result);
     plan.batches = d.ndim == 3 ? d.view.shape[0] : 1;
     plan.rows = d.view.shape[d.ndim - 2];
     plan.columns = d.view.shape[d.ndim - 1];

@@ -10,10 +10,10 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kLines[] = {{k_reduce_ptx, "weft_sum_lines_whole"}, {k_reduce_ptx, "weft_sum_lines_real"}};
-constexpr OwnKernel kColumns[] = {{k_reduce_ptx, "weft_sum_columns_whole"}, {k_reduce_ptx, "weft_sum_columns_real"}};
-constexpr OwnKernel kPairs[] = {{k_reduce_ptx, "weft_sum_pairs_whole"}, {k_reduce_ptx, "weft_sum_pairs_real"}};
-constexpr OwnKernel kTotals[] = {{k_reduce_ptx, "weft_totals_whole"}, {k_reduce_ptx, "weft_totals_real"}};
+constexpr OwnKernel kSumLines[] = {{k_reduce_ptx, "weft_sum_lines_whole"}, {k_reduce_ptx, "weft_sum_lines_real"}};
+constexpr OwnKernel kSumColumns[] = {{k_reduce_ptx, "weft_sum_columns_whole"}, {k_reduce_ptx, "weft_sum_columns_real"}};
+constexpr OwnKernel kSumPairs[] = {{k_reduce_ptx, "weft_sum_pairs_whole"}, {k_reduce_ptx, "weft_sum_pairs_real"}};
+constexpr OwnKernel kSumTotals[] = {{k_reduce_ptx, "weft_totals_whole"}, {k_reduce_ptx, "weft_totals_real"}};
 
 // Sums in full width, on the device.
 class Sums {
@@ -41,11 +41,11 @@ public:
         partial_.emplace(at_.device, 8 * sums, /*zeroed=*/false, at_.stream);
         plan_.partial = partial_->data();
         if (plan_.width == 1)
-            launch_own(kLines[is_real_], at_.device, at_.stream, sums * devlib::kSumLanes, plan_);
+            launch_own(kSumLines[is_real_], at_.device, at_.stream, sums * devlib::kSumLanes, plan_);
         else
-            launch_own(kColumns[is_real_], at_.device, at_.stream, sums, plan_);
+            launch_own(kSumColumns[is_real_], at_.device, at_.stream, sums, plan_);
         if (plan_.blocks > 1)
-            launch_own(kPairs[is_real_], at_.device, at_.stream, plan_.outer * plan_.width * kOwnThreads, plan_);
+            launch_own(kSumPairs[is_real_], at_.device, at_.stream, plan_.outer * plan_.width * kOwnThreads, plan_);
     }
 
     std::int64_t count() const { return plan_.outer * plan_.width / components_; }
@@ -62,7 +62,7 @@ public:
                                         info(to).bytes(),
                                         plan_.scalar,
                                         static_cast<std::int32_t>(to)};
-        launch_own(kTotals[is_real_], at_.device, at_.stream, count(), totals);
+        launch_own(kSumTotals[is_real_], at_.device, at_.stream, count(), totals);
     }
 
     void write_into(const Array& to) const {

@@ -7,9 +7,9 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kSums[] = {{k_scan_ptx, "weft_scan_sums_whole"}, {k_scan_ptx, "weft_scan_sums_real"}};
-constexpr OwnKernel kCarries[] = {{k_scan_ptx, "weft_scan_carries_whole"}, {k_scan_ptx, "weft_scan_carries_real"}};
-constexpr OwnKernel kBlocks[] = {{k_scan_ptx, "weft_scan_blocks_whole"}, {k_scan_ptx, "weft_scan_blocks_real"}};
+constexpr OwnKernel kScanSums[] = {{k_scan_ptx, "weft_scan_sums_whole"}, {k_scan_ptx, "weft_scan_sums_real"}};
+constexpr OwnKernel kScanCarries[] = {{k_scan_ptx, "weft_scan_carries_whole"}, {k_scan_ptx, "weft_scan_carries_real"}};
+constexpr OwnKernel kScanBlocks[] = {{k_scan_ptx, "weft_scan_blocks_whole"}, {k_scan_ptx, "weft_scan_blocks_real"}};
 
 }  // namespace
 
@@ -34,9 +34,9 @@ void CudaPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
                                 info(scalar).bytes(),
                                 static_cast<std::int32_t>(scalar),
                                 inclusive};
-    launch_own(kSums[is_real], at.device, at.stream, components * (blocks - 1) * devlib::kScanGroup, plan);
-    launch_own(kCarries[is_real], at.device, at.stream, components, plan);
-    launch_own(kBlocks[is_real], at.device, at.stream, components * blocks * kOwnThreads, plan);
+    launch_own(kScanSums[is_real], at.device, at.stream, components * (blocks - 1) * devlib::kScanGroup, plan);
+    launch_own(kScanCarries[is_real], at.device, at.stream, components, plan);
+    launch_own(kScanBlocks[is_real], at.device, at.stream, components * blocks * kOwnThreads, plan);
     if (!direct) copy(to, result);
 }
 

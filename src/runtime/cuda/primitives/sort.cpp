@@ -10,13 +10,13 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kBegin{k_sort_ptx, "weft_sort_begin"}, kTakeSegments{k_sort_ptx, "weft_sort_take_segments"};
-constexpr OwnKernel kCount{k_sort_ptx, "weft_sort_count"}, kMove{k_sort_ptx, "weft_sort_move"};
-constexpr OwnKernel kPlaces{k_sort_ptx, "weft_places"}, kGather{k_sort_ptx, "weft_sort_gather"};
-constexpr std::int64_t kDigits = 256;
+constexpr OwnKernel kSortBegin{k_sort_ptx, "weft_sort_begin"}, kSortTakeSegments{k_sort_ptx, "weft_sort_take_segments"};
+constexpr OwnKernel kSortCount{k_sort_ptx, "weft_sort_count"}, kSortMove{k_sort_ptx, "weft_sort_move"};
+constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_ptx, "weft_sort_gather"};
+constexpr std::int64_t kSortDigits = 256;
 // Blocks of the kernels that keep counters in shared memory (devlib/cuda/sort.cpp).
 constexpr unsigned kSortThreads = 128;
-constexpr std::int64_t kWarpsOfBlock = kSortThreads / 32;
+constexpr std::int64_t kSortWarps = kSortThreads / 32;
 
 // The elements that are sorted, where these are not the first ones, and the number of the segment of each.
 struct Chosen {
@@ -25,13 +25,13 @@ struct Chosen {
     std::int64_t segment_count = 0;
 };
 
-class Sorter {
+class DeviceSorter {
 public:
-    Sorter(const Workplace& at, const Array& keys, std::int64_t count, const Chosen& chosen)
+    DeviceSorter(const Workplace& at, const Array& keys, std::int64_t count, const Chosen& chosen)
         : at_(at),
           codes_(at.memory(2 * 8 * count)),
           order_(at.memory(2 * 8 * count)),
-          counts_(at.memory(8 * (kDigits * chunks_of(count) + 1))) {
+          counts_(at.memory(8 * (kSortDigits * chunks_of(count) + 1))) {
         const auto scalar = keys.dtype.scalar();
         auto* const codes = static_cast<std::uint64_t*>(codes_.data());
         auto* const order = static_cast<std::int64_t*>(order_.data());
@@ -48,10 +48,10 @@ public:
                  chunks_of(count),
                  static_cast<std::int32_t>(scalar),
                  0};
-        launch_own(kBegin, at_.device, at_.stream, count, plan_);
+        launch_own(kSortBegin, at_.device, at_.stream, count, plan_);
         sort_bytes(plan_.key_bytes);
         if (chosen.segments == nullptr) return;
-        launch_own(kTakeSegments, at_.device, at_.stream, count, plan_);
+        launch_own(kSortTakeSegments, at_.device, at_.stream, count, plan_);
         std::int64_t bytes = 1;
         while (chosen.segment_count > std::int64_t{1} << (8 * bytes)) ++bytes;
         sort_bytes(bytes);
@@ -67,7 +67,7 @@ public:
                                       plan_.order,
                                       plan_.count,
                                       bytes};
-        launch_own(kGather, at_.device, at_.stream, plan_.count, plan);
+        launch_own(kSortGather, at_.device, at_.stream, plan_.count, plan);
     }
 
 private:
@@ -75,11 +75,11 @@ private:
 
     void sort_bytes(std::int64_t bytes) {
         const auto blocks =
-            static_cast<unsigned>(std::min<std::int64_t>((plan_.chunks + kWarpsOfBlock - 1) / kWarpsOfBlock, 1 << 20));
+            static_cast<unsigned>(std::min<std::int64_t>((plan_.chunks + kSortWarps - 1) / kSortWarps, 1 << 20));
         for (plan_.shift = 0; plan_.shift < 8 * bytes; plan_.shift += 8) {
-            launch_own(kCount, at_.device, at_.stream, blocks, kSortThreads, &plan_);
-            add_up_places(at_, plan_.counts, kDigits * plan_.chunks);
-            launch_own(kMove, at_.device, at_.stream, blocks, kSortThreads, &plan_);
+            launch_own(kSortCount, at_.device, at_.stream, blocks, kSortThreads, &plan_);
+            add_up_places(at_, plan_.counts, kSortDigits * plan_.chunks);
+            launch_own(kSortMove, at_.device, at_.stream, blocks, kSortThreads, &plan_);
             std::swap(plan_.codes, plan_.other_codes);
             std::swap(plan_.order, plan_.other_order);
         }
@@ -91,11 +91,12 @@ private:
 };
 
 // Of the first elements of the two; writes back what had gaps.
-void sort(const Array& keys, const Array& values, std::int64_t length, std::int64_t count, const Chosen& chosen) {
+void sort_on_device(const Array& keys, const Array& values, std::int64_t length, std::int64_t count,
+                    const Chosen& chosen) {
     const Workplace at(keys);
     const Array key_part = slice(keys, 0, 0, length, 1), value_part = slice(values, 0, 0, length, 1);
     const Array packed_keys = contiguous(key_part), packed_values = contiguous(value_part);
-    const Sorter sorter(at, packed_keys, count, chosen);
+    const DeviceSorter sorter(at, packed_keys, count, chosen);
     sorter.gather(packed_keys);
     sorter.gather(packed_values);
     if (!key_part.is_contiguous()) copy(key_part, packed_keys);
@@ -106,11 +107,11 @@ void sort(const Array& keys, const Array& values, std::int64_t length, std::int6
 
 void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count) {
     const devlib::PlacesPlan plan{counts, count};
-    launch_own(kPlaces, at.device, at.stream, 1, kOwnThreads, &plan);
+    launch_own(kSortPlaces, at.device, at.stream, 1, kOwnThreads, &plan);
 }
 
 void CudaPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
-    if (count >= 2) sort(keys, values, count, count, {});
+    if (count >= 2) sort_on_device(keys, values, count, count, {});
 }
 
 void CudaPrimitives::sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
@@ -130,7 +131,7 @@ void CudaPrimitives::sort_segments(const Array& keys, const Array& values, const
     auto* const there = static_cast<std::int64_t*>(memory.data());
     at.device.from_host(there, where.data(), 8 * count, at.stream);
     at.device.from_host(there + count, numbers.data(), 8 * count, at.stream);
-    sort(keys, values, end, count, {there, there + count, static_cast<std::int64_t>(segments.size())});
+    sort_on_device(keys, values, end, count, {there, there + count, static_cast<std::int64_t>(segments.size())});
 }
 
 }  // namespace weft::runtime

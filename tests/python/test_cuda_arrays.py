@@ -1,0 +1,267 @@
+"""What the contract says of devices, arrays and launches where there are GPUs: the halves that a CPU cannot show."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import warp as wp
+
+pytestmark = pytest.mark.gpu
+DEVICE = "cuda:0"
+
+
+@wp.kernel
+def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = a * x[i] + y[i]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """What a program prints in a process of its own, whose default device nobody has set."""
+
+    def run(code):
+        program = tmp_path / "program.py"
+        program.write_text("import numpy as np\nimport warp as wp\n" + textwrap.dedent(code))
+        done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+# ---- devices ----
+
+
+@pytest.mark.seed("S-INI-012", "D-17")
+def test_the_default_device_is_the_first_gpu(run):
+    printed = run("""
+        print(wp.get_device(), wp.zeros(3).device, wp.get_preferred_device())
+        wp.set_device("cpu")
+        print(wp.get_device(), wp.get_device("cuda"), wp.zeros(3).device)
+    """)
+    assert printed == "cuda:0 cuda:0 cuda:0\ncpu cuda:0 cpu\n"
+
+
+@pytest.mark.seed("S-INI-012")
+def test_launches_without_a_device_run_on_the_gpu(run):
+    printed = run("""
+        @wp.kernel
+        def double(x: wp.array(dtype=float)):
+            i = wp.tid()
+            x[i] = 2.0 * x[i]
+
+        x = wp.array(np.arange(4), dtype=float)
+        wp.launch(double, dim=4, inputs=[x])
+        print(x.device, x.numpy().tolist())
+        try:
+            wp.launch(double, dim=4, inputs=[wp.zeros(4, device="cpu")])
+        except RuntimeError as error:
+            print(error)
+    """)
+    first, rest = printed.split("\n", 1)
+    assert first == "cuda:0 [0.0, 2.0, 4.0, 6.0]" and "on 'cpu', the launch is on 'cuda:0'" in rest
+
+
+@pytest.mark.seed("S-INI-013")
+def test_gpus_by_their_ordinals():
+    devices = wp.get_cuda_devices()
+    if len(devices) < 2:
+        pytest.skip("needs two CUDA devices")
+    second = wp.array([1.0, 2.0], dtype=float, device="cuda:1")
+    assert second.device == "cuda:1" == devices[1] and second.device.ordinal == 1
+    y = wp.zeros(2, device="cuda:1")
+    wp.launch(saxpy, dim=2, inputs=[3.0, second, y], device="cuda:1")
+    assert y.numpy().tolist() == [3.0, 6.0]
+    moved = y.to("cuda:0")
+    assert moved.device == DEVICE and moved.list() == [3.0, 6.0]
+    with wp.ScopedDevice("cuda:1"):
+        assert wp.get_device("cuda") == "cuda:1" and wp.zeros(1, device="cuda").device == "cuda:1"
+    with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* on 'cuda:1', the launch is on 'cuda:0'"):
+        wp.launch(saxpy, dim=2, inputs=[1.0, second, moved], device=DEVICE)
+
+
+# ---- launches ----
+
+
+@pytest.mark.seed("S-KRN-004")
+@pytest.mark.parametrize("count", [0, 1, 31, 255, 256, 257, 100_003])
+def test_any_number_of_threads(count):
+    @wp.kernel
+    def fill(x: wp.array[int]):
+        i = wp.tid()
+        x[i] = i + 1
+
+    a = wp.zeros(count + 1, dtype=int, device=DEVICE)
+    wp.launch(fill, dim=count, inputs=[a], device=DEVICE)
+    np.testing.assert_array_equal(a.numpy(), [*range(1, count + 1), 0])
+
+
+@pytest.mark.large
+@pytest.mark.seed("S-KRN-004")
+def test_more_threads_than_32_bits_count():
+    @wp.kernel
+    def last(found: wp.array[wp.int64], n: wp.int64):
+        i, j = wp.tid()
+        at = wp.int64(i) * wp.int64(1 << 16) + wp.int64(j)
+        if at >= n - wp.int64(2):
+            wp.atomic_add(found, 0, at)
+
+    rows = (1 << 15) + 1
+    n = rows << 16
+    found = wp.zeros(1, dtype=wp.int64, device=DEVICE)
+    wp.launch(last, dim=(rows, 1 << 16), inputs=[found, n], device=DEVICE)
+    assert found.list() == [2 * n - 3]
+
+
+@pytest.mark.seed("S-LCH-009")
+def test_a_launch_returns_before_its_work_is_done(run):
+    """What the kernel does wrong is found by who waits for it, and not by the launch."""
+    printed = run("""
+        @wp.kernel
+        def beyond(x: wp.array(dtype=float), n: int):
+            x[wp.tid() + n] = 1.0
+
+        x = wp.zeros(4, device="cuda")
+        wp.launch(beyond, dim=4, inputs=[x, 1000], device="cuda")
+        print("launched")
+        try:
+            wp.synchronize()
+        except RuntimeError as error:
+            print("found")
+    """)
+    assert printed == "launched\nfound\n"
+
+
+@pytest.mark.seed("S-LCH-014")
+def test_a_kernel_is_compiled_for_each_device_when_it_is_first_launched_there():
+    @wp.kernel
+    def square(x: wp.array[float]):
+        i = wp.tid()
+        x[i] = x[i] * x[i]
+
+    for device in ("cpu", DEVICE, "cpu", wp.get_device(DEVICE)):
+        x = wp.array([1.0, 2.0, 3.0], dtype=float, device=device)
+        wp.launch(square, dim=3, inputs=[x], device=device)
+        assert x.device == device and x.numpy().tolist() == [1.0, 4.0, 9.0]
+
+
+# ---- arrays ----
+
+
+@pytest.mark.seed("S-USE-001")
+def test_numpy_of_a_device_array_is_a_copy():
+    a = wp.zeros(4, device=DEVICE)
+    copy = a.numpy()
+    copy[1] = 5.0
+    assert a.list() == [0.0] * 4 and copy.flags.owndata | (copy.base is not None)
+    wp.launch(saxpy, dim=4, inputs=[1.0, wp.ones(4, device=DEVICE), a], device=DEVICE)
+    assert a.numpy().tolist() == [1.0] * 4  # the launch is waited for
+
+
+@pytest.mark.seed("S-ARR-008", "S-USE-005", "P-47")
+def test_data_of_numpy_goes_to_the_device_and_back():
+    r = np.random.default_rng(0).random(1024)
+    a = wp.array(r, dtype=float, device="cuda")
+    assert a.device == DEVICE and a.dtype is wp.float32
+    expected = r.astype(np.float32)
+    r[:] = 0.0
+    np.testing.assert_array_equal(a.numpy(), expected)
+    assert a.to("cuda") is a and a.to(DEVICE) is a
+    here = a.to("cpu")
+    assert here.device == "cpu" and here.to("cuda").device == DEVICE
+    a.zero_()
+    np.testing.assert_array_equal(here.numpy(), expected)
+
+
+@pytest.mark.seed("S-USE-006", "P-49", "P-50")
+def test_copies_between_all_pairs_of_devices():
+    devices = ["cpu", *wp.get_cuda_devices()]
+    for source in devices:
+        for target in devices:
+            src = wp.array(np.arange(10), dtype=float, device=source)
+            dest = wp.zeros(12, device=target)
+            wp.copy(dest, src)
+            assert dest.list() == [*range(10), 0, 0] and src.to(target).list() == list(range(10))
+            dest.zero_()
+            wp.copy(dest, src, dest_offset=3, src_offset=5, count=2)
+            assert dest.list() == [0, 0, 0, 5, 6] + [0] * 7
+            wide = wp.zeros((2, 10), device=target)
+            wp.copy(wide[1], src[::-1])
+            assert wide.numpy()[1].tolist() == list(range(10))[::-1] and not wide.numpy()[0].any()
+
+
+# ---- __cuda_array_interface__ ----
+
+
+class Shown:
+    """Memory of an array, as another library shows it."""
+
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+@pytest.mark.seed("S-USE-010")
+def test_arrays_show_their_memory():
+    a = wp.array(np.arange(12).reshape(3, 4), dtype=float, device=DEVICE)
+    shown = a.T.__cuda_array_interface__
+    assert shown["shape"] == (4, 3) and shown["strides"] == (4, 16) and shown["typestr"] == "<f4"
+    assert shown["data"] == (a.ptr, False) and shown["version"] == 3 and a.__cuda_array_interface__["strides"] is None
+    assert wp.zeros(2, dtype=wp.vec3, device=DEVICE).__cuda_array_interface__["shape"] == (2, 3)
+    with pytest.raises(AttributeError, match="CPU"):
+        a.__array_interface__
+    with pytest.raises(AttributeError, match="'cpu'"):
+        wp.zeros(2, device="cpu").__cuda_array_interface__
+    assert np.array(a).tolist() == np.arange(12).reshape(3, 4).tolist()  # a copy
+
+
+@pytest.mark.seed("S-ARR-018")
+def test_an_array_of_shown_memory_is_no_copy():
+    a = wp.array(np.arange(12).reshape(3, 4), dtype=float, device=DEVICE)
+    b = wp.array(Shown(a.T), device=DEVICE)
+    assert b.ptr == a.ptr and b.shape == (4, 3) and b.dtype is wp.float32 and b.device == DEVICE
+    b.fill_(7.0)
+    assert (a.numpy() == 7.0).all()
+    vectors = wp.array(Shown(wp.zeros((5, 3), device=DEVICE)), dtype=wp.vec3, device=DEVICE)  # keeps the memory
+    assert vectors.shape == (5,) and vectors.dtype is wp.vec3 and vectors.list() == [wp.vec3(0.0, 0.0, 0.0)] * 5
+    assert wp.array(Shown(wp.zeros(0, device=DEVICE)), device=DEVICE).shape == (0,)
+    with pytest.raises(RuntimeError, match="in memory of 'cuda:0', and the array is for 'cpu'"):
+        wp.array(Shown(a), device="cpu")
+    lent = wp.array(Shown(a, data=(a.ptr, True)), device=DEVICE)
+    with pytest.raises(RuntimeError, match="read"):
+        lent.zero_()
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"typestr": "<c8"}, "its numbers are '<c8'"),
+        ({"typestr": ">f4"}, "its numbers are '>f4'"),
+        ({"shape": "x"}, "has 'x' for 'shape', expected a tuple of integers"),
+        ({"data": 5}, "has 5 for 'data', expected"),
+        ({"strides": (4,)}, "strides of another length"),
+        ({"data": (4096, False)}, "no CUDA device has memory at its address"),
+    ],
+)
+def test_a_wrong_interface_is_named(change, message):
+    a = wp.zeros((3, 2), device=DEVICE)
+    with pytest.raises((TypeError, RuntimeError), match=message.replace("(", r"\(")):
+        wp.array(Shown(a, **change), device=DEVICE)
+
+
+@pytest.mark.seed("S-LCH-007")
+def test_shown_memory_is_an_argument_on_its_own_device_only():
+    x, y = wp.ones(4, device=DEVICE), wp.zeros(4, device=DEVICE)
+    wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), Shown(y)], device=DEVICE)
+    assert y.list() == [2.0] * 4
+    with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* in memory of 'cuda:0', the launch is on 'cpu'"):
+        wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), np.zeros(4, np.float32)], device="cpu")
+    with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* in memory of 'cpu', the launch is on 'cuda:0'"):
+        wp.launch(saxpy, dim=4, inputs=[2.0, np.zeros(4, np.float32), y], device=DEVICE)
+    if len(wp.get_cuda_devices()) > 1:
+        with pytest.raises(RuntimeError, match="in memory of 'cuda:0', the launch is on 'cuda:1'"):
+            wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), wp.zeros(4, device="cuda:1")], device="cuda:1")
+    assert y.list() == [2.0] * 4
