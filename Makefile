@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-long test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients clean
+.PHONY: setup setup-interop demo test test-long test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients gpu-check clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
@@ -22,4 +22,6 @@ test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
 test-together: setup ; @tools/test_together.sh
 test-clients: setup ; @.venv/bin/python tools/test_clients.py --newton
+# Of the Weft that is installed, for $(PYTHON): needs no build.
+gpu-check:     ; @$(PYTHON) tools/gpu_check.py $(CHECKS)
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,34 @@
+// The opcodes whose lanes do not depend on each other, as text, for tools/gpu_check.py, which compares them with a GPU.
+#include <string>
+
+#include "emulator/lanes/table.h"
+
+namespace weft::emulator {
+
+namespace {
+
+std::string text_of(const Slot& slot) { return " " + std::string(1, slot.kind) + std::to_string(slot.bits); }
+
+std::string all_opcodes() {
+    std::string text;
+    for (const Row* row : all_rows(false)) {
+        for (const std::string& opcode : expand(row->pattern)) {
+            text += opcode + text_of(row->result);
+            for (const Slot& source : row->source)
+                if (source.bits) text += text_of(source);
+            text += '\n';
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+// A line for each opcode: it, then what kind of register its result and its sources are in and how many bits these have.
+// Opcodes may appear more than once.
+extern "C" [[gnu::visibility("default")]] const char* weftEmulatedOpcodes() {
+    static const std::string text = all_opcodes();
+    return text.c_str();
+}
+
+}  // namespace weft::emulator

@@ -1,0 +1,97 @@
+"""tools/gpu_check.py with the emulated device in the place of a GPU."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def check(tool):
+    return tool("gpu_check")
+
+
+@pytest.fixture(scope="module")
+def emulated(check):
+    return check.Driver(check.find_driver("emulated")[0])
+
+
+def test_it_writes_one_report(tmp_path):
+    report = tmp_path / "report.json"
+    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report]
+    done = subprocess.run(
+        [*command, "--suites", "tests/python/test_cuda.py"], capture_output=True, text=True, env=os.environ
+    )
+    found = json.loads(report.read_text())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert found["opcodes"]["agree"] > 1500 and found["opcodes"]["differ"] == {} and found["device"].startswith("Weft")
+    assert found["suites"]["tests/python/test_cuda.py"]["passed"] > 40
+
+
+def test_without_a_gpu_it_says_so():
+    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "/nowhere/libcuda.so.1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "there is no GPU to check" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "opcode, expected, found, differs",
+    [
+        ("add.u32", 5, 6, True),
+        ("add.f32", 0x3F800000, 0x3F800001, True),  # an exact result
+        ("add.f32", 0x7FC00000, 0x7FFFFFFF, False),  # NaNs
+        ("add.f32", 0, 0x80000000, True),  # the sign of a zero
+        ("sin.approx.f32", 0x3F800000, 0x3F7FFFF8, False),
+        ("sin.approx.f32", 0x3F800000, 0x3F7F0000, True),
+        ("add.f16x2", 0x3C007E00, 0x3C007FFF, False),
+        ("add.f16x2", 0x3C007E00, 0x3C017FFF, True),
+    ],
+)
+def test_what_counts_as_a_difference(check, opcode, expected, found, differs):
+    one, two = (np.array([[word, 0]], dtype=np.uint64) for word in (expected, found))
+    assert len(check.differing(opcode, np.ones((1, 4), dtype=np.uint64), one, two)) == differs
+
+
+def test_a_carry_counts_too(check):
+    one, two = (np.array([[7, carry]], dtype=np.uint64) for carry in (0, 1))
+    assert len(check.differing("add.cc.u32", np.ones((1, 4), dtype=np.uint64), one, two)) == 1
+
+
+def test_divisions_that_ptx_does_not_define_are_left_out(check):
+    inputs = np.array([[8, 0, 0, 0], [0x80000000, 0xFFFFFFFF, 0, 0], [8, 2, 0, 0]], dtype=np.uint64)
+    assert check.undefined("div.s32", inputs).tolist() == [True, True, False]
+
+
+def test_a_wrong_opcode_is_found(check, emulated):
+    """The kernel of one opcode runs in the place of another one."""
+    opcodes = {name: slots for name, slots in check.opcodes_of(emulated).items() if name in ("min.s32", "add.f64")}
+    inputs = check.inputs_for(opcodes)
+    right = check.run_opcodes(emulated, 90, opcodes, inputs)
+    module = emulated.load(
+        check.module_text(emulated, 90, {"a": "min.u32", "b": "sub.f64"}, check.opcodes_of(emulated))
+    )
+    for name, opcode in (("a", "min.s32"), ("b", "add.f64")):
+        wrong = emulated.run(module, name, inputs[opcode], 2)
+        assert len(check.differing(opcode, inputs[opcode], right[opcode], wrong)) > 100
+        assert len(check.differing(opcode, inputs[opcode], right[opcode], right[opcode])) == 0
+
+
+@pytest.mark.skipif(not shutil.which("ptxas"), reason="needs ptxas, of the CUDA toolkit")
+def test_the_kernels_of_opcodes_are_ptx(check, emulated, tmp_path):
+    opcodes = check.opcodes_of(emulated)
+    exact = [
+        name for name in opcodes if name.split(".")[0] in ("add", "addc", "subc", "lop3", "prmt", "setp", "fma", "shf")
+    ]
+    names = {f"op_{i}": name for i, name in enumerate(n for n in exact if "f32x2" not in n)}
+    text = check.module_text(emulated, 90, names, opcodes)
+    file = tmp_path / "opcodes.ptx"
+    file.write_text(text)
+    done = subprocess.run(["ptxas", "-arch=sm_90", file, "-o", os.devnull], capture_output=True, text=True)
+    assert len(names) > 100 and done.returncode == 0, done.stdout + done.stderr
