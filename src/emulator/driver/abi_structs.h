@@ -30,3 +30,30 @@ struct CUlaunchConfig {
     void* attrs;
     unsigned int numAttrs;
 };
+struct CUgraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+};
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    CUgraphConditionalNodeType type;
+    unsigned int size;
+    CUgraph* phGraph_out;
+    CUcontext ctx;
+};
+struct CUDA_CHILD_GRAPH_NODE_PARAMS {
+    CUgraph graph;
+    int ownership;
+};
+struct CUgraphNodeParams {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_CHILD_GRAPH_NODE_PARAMS graph;
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
+    };
+    long long reserved2;
+};
+struct CUmemLocation {
+    int type, id;
+};

@@ -14,9 +14,14 @@ struct Place {
     uint64_t address = 0;
 };
 
-Place on_device(CUdeviceptr address, uint64_t bytes) {
+// Whether bytes are copied now, or an argument is judged of work that a graph will do: then the graph may have memory
+// that is not there yet.
+enum class When { Now, InGraph };
+
+Place on_device(CUdeviceptr address, uint64_t bytes, When when) {
     Allocation* found = AddressSpace::instance().find(address);
-    require(found && !found->freed && bytes <= found->size && address - found->address <= found->size - bytes);
+    require(found && (!found->freed || when == When::InGraph) && bytes <= found->size &&
+            address - found->address <= found->size - bytes);
     return {found->data + (address - found->address), found, address};
 }
 
@@ -28,8 +33,8 @@ Place on_host(const void* memory, uint64_t bytes) {
     return {static_cast<std::byte*>(const_cast<void*>(memory)), nullptr, address};
 }
 
-Place anywhere(CUdeviceptr address, uint64_t bytes) {
-    return AddressSpace::instance().is_device_address(address) ? on_device(address, bytes)
+Place anywhere(CUdeviceptr address, uint64_t bytes, When when) {
+    return AddressSpace::instance().is_device_address(address) ? on_device(address, bytes, when)
                                                                : on_host(reinterpret_cast<const void*>(address), bytes);
 }
 
@@ -43,113 +48,186 @@ void copy_marks(const Place& to, const Place& from, uint64_t bytes) {
                  from.allocation->written + (from.address - from.allocation->address), bytes);
 }
 
-template <class Find>
-void copy(CUstream stream, uint64_t bytes, Find find) {
-    if (bytes == 0) {
-        submit(stream, [] {});
-        return;
-    }
-    // the arguments are judged at once, the bytes are copied in their turn
-    {
-        const std::shared_lock running(AddressSpace::instance().running);
-        find();
-    }
-    submit(stream, [find, bytes] {
-        const std::shared_lock running(AddressSpace::instance().running);
-        const auto [to, from] = find();
-        std::memmove(to.data, from.data, bytes);
-        copy_marks(to, from, bytes);
-    });
-}
-
 using Pair = std::pair<Place, Place>;
 
-void copy_to_device(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-    copy(stream, bytes, [=] { return Pair{on_device(to, bytes), on_host(from, bytes)}; });
+using Find = std::function<std::vector<Pair>(When)>;
+
+bool is_pageable(const Place& place) { return !place.allocation && !AddressSpace::instance().find(place.address); }
+
+enum class Wait {
+    No,   // "async": but memory of the host that is not pinned is done with when the call returns
+    Yes,  // unless both sides are a device's
+};
+
+// In its turn. What a copy may not touch any more fails as a kernel's access would.
+void run_copy(Context& context, const Find& find, uint64_t bytes) {
+    try {
+        const std::shared_lock running(AddressSpace::instance().running);
+        for (const auto& [to, from] : find(When::Now)) {
+            std::memmove(to.data, from.data, bytes);
+            copy_marks(to, from, bytes);
+        }
+    } catch (const Failure&) {
+        note_fault(context, CUDA_ERROR_ILLEGAL_ADDRESS,
+                   "use after free: a copy of " + std::to_string(bytes) +
+                       " bytes in a stream came to memory that had been freed before its turn");
+    }
 }
-void copy_to_host(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    copy(stream, bytes, [=] { return Pair{on_host(to, bytes), on_device(from, bytes)}; });
+
+// The context of a stream, and whether the stream is captured.
+std::pair<Context*, bool> owner_of(CUstream stream) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    const Stream& found = *state.stream(stream);
+    return {found.context, found.capture != nullptr};
+}
+
+// Rows of `bytes` bytes. The arguments are judged at once. Numbers of the host that are not pinned are read at once,
+// unless a graph will read them; others, and those of pinned memory, when the copy's turn has come.
+void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find) {
+    const auto [context, is_captured] = owner_of(stream);
+    std::vector<Pair> now;
+    if (bytes > 0) {
+        const std::shared_lock running(AddressSpace::instance().running);
+        now = find(is_captured ? When::InGraph : When::Now);
+    }
+    if (now.empty()) {
+        submit(stream, CU_GRAPH_NODE_TYPE_EMPTY, nullptr);
+        return;
+    }
+    const Place to = now.front().first, from = now.front().second;
+    if (!is_captured && now.size() == 1 && is_pageable(from) && to.allocation) {
+        const auto staged = std::make_shared<std::vector<std::byte>>(from.data, from.data + bytes);
+        submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [context = context, find, staged, bytes] {
+            run_copy(
+                *context,
+                [&](When when) {
+                    std::vector<Pair> pairs = find(when);
+                    pairs.front().second.data = staged->data();
+                    return pairs;
+                },
+                bytes);
+        });
+        return;
+    }
+    const TaskPtr task = submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY,
+                                [context = context, find, bytes] { run_copy(*context, find, bytes); });
+    const bool touches_host = !to.allocation || !from.allocation;
+    if (is_pageable(to) || is_pageable(from) || (wait == Wait::Yes && touches_host)) Tasks::instance().finish(task);
+}
+
+void copy_to_device(CUdeviceptr to, const void* from, size_t bytes, CUstream stream, Wait wait) {
+    copy(stream, bytes, wait,
+         [=](When when) { return std::vector{Pair{on_device(to, bytes, when), on_host(from, bytes)}}; });
+}
+void copy_to_host(void* to, CUdeviceptr from, size_t bytes, CUstream stream, Wait wait) {
+    copy(stream, bytes, wait,
+         [=](When when) { return std::vector{Pair{on_host(to, bytes), on_device(from, bytes, when)}}; });
 }
 void copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    copy(stream, bytes, [=] { return Pair{on_device(to, bytes), on_device(from, bytes)}; });
+    copy(stream, bytes, Wait::No,
+         [=](When when) { return std::vector{Pair{on_device(to, bytes, when), on_device(from, bytes, when)}}; });
 }
-void copy_anywhere(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    copy(stream, bytes, [=] { return Pair{anywhere(to, bytes), anywhere(from, bytes)}; });
+void copy_anywhere(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, Wait wait) {
+    copy(stream, bytes, wait,
+         [=](When when) { return std::vector{Pair{anywhere(to, bytes, when), anywhere(from, bytes, when)}}; });
 }
 
 // The first byte of a row of one side.
-Place row_of(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, size_t bytes) {
+Place row_of(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, size_t bytes,
+             When when) {
     const size_t offset = y * pitch + x;
     if (type == CU_MEMORYTYPE_HOST) return on_host(static_cast<const std::byte*>(host) + offset, bytes);
-    if (type == CU_MEMORYTYPE_DEVICE) return on_device(device + offset, bytes);
+    if (type == CU_MEMORYTYPE_DEVICE) return on_device(device + offset, bytes, when);
     require(type == CU_MEMORYTYPE_UNIFIED);
-    return anywhere(device + offset, bytes);
+    return anywhere(device + offset, bytes, when);
 }
 
-void copy_rows(const CUDA_MEMCPY2D* given, CUstream stream) {
+void copy_rows(const CUDA_MEMCPY2D* given, CUstream stream, Wait wait) {
     require(given);
     const CUDA_MEMCPY2D copied = *given;
     require(copied.Height <= 1 || (copied.srcPitch >= copied.WidthInBytes + copied.srcXInBytes &&
                                    copied.dstPitch >= copied.WidthInBytes + copied.dstXInBytes));
-    for (size_t row = 0; row < copied.Height; ++row) {
-        copy(stream, copied.WidthInBytes, [copied, row] {
-            return Pair{row_of(copied.dstMemoryType, copied.dstHost, copied.dstDevice, copied.dstXInBytes,
-                               copied.dstY + row, copied.dstPitch, copied.WidthInBytes),
-                        row_of(copied.srcMemoryType, copied.srcHost, copied.srcDevice, copied.srcXInBytes,
-                               copied.srcY + row, copied.srcPitch, copied.WidthInBytes)};
-        });
-    }
+    copy(stream, copied.WidthInBytes, wait, [copied](When when) {
+        std::vector<Pair> rows;
+        for (size_t row = 0; row < copied.Height; ++row) {
+            rows.emplace_back(row_of(copied.dstMemoryType, copied.dstHost, copied.dstDevice, copied.dstXInBytes,
+                                     copied.dstY + row, copied.dstPitch, copied.WidthInBytes, when),
+                              row_of(copied.srcMemoryType, copied.srcHost, copied.srcDevice, copied.srcXInBytes,
+                                     copied.srcY + row, copied.srcPitch, copied.WidthInBytes, when));
+        }
+        return rows;
+    });
 }
 
 template <class T>
 void fill(CUdeviceptr address, size_t pitch, T value, size_t width, size_t height, CUstream stream) {
     require(address % sizeof(T) == 0 && (height <= 1 || (pitch % sizeof(T) == 0 && pitch >= width * sizeof(T))));
     if (width == 0 || height == 0) {
-        submit(stream, [] {});
+        submit(stream, CU_GRAPH_NODE_TYPE_EMPTY, nullptr);
         return;
     }
     const uint64_t bytes = width * sizeof(T);
+    const auto [context, is_captured] = owner_of(stream);
     {
         const std::shared_lock running(AddressSpace::instance().running);
-        on_device(address, (height - 1) * pitch + bytes);
+        on_device(address, (height - 1) * pitch + bytes, is_captured ? When::InGraph : When::Now);
     }
-    submit(stream, [=] {
-        const std::shared_lock running(AddressSpace::instance().running);
-        for (size_t row = 0; row < height; ++row) {
-            const Place place = on_device(address + row * pitch, bytes);
-            for (size_t i = 0; i < width; ++i) std::memcpy(place.data + i * sizeof(T), &value, sizeof(T));
-            mark_written(*place.allocation, place.address, bytes);
+    submit(stream, CU_GRAPH_NODE_TYPE_MEMSET, [=, context = context] {
+        try {
+            const std::shared_lock running(AddressSpace::instance().running);
+            for (size_t row = 0; row < height; ++row) {
+                const Place place = on_device(address + row * pitch, bytes, When::Now);
+                for (size_t i = 0; i < width; ++i) std::memcpy(place.data + i * sizeof(T), &value, sizeof(T));
+                mark_written(*place.allocation, place.address, bytes);
+            }
+        } catch (const Failure&) {
+            note_fault(*context, CUDA_ERROR_ILLEGAL_ADDRESS,
+                       "use after free: a fill in a stream came to memory that had been freed before its turn");
         }
     });
 }
 
+void require_contexts(CUcontext a, CUcontext b) {
+    const std::lock_guard lock(State::instance().mutex);
+    const auto& contexts = State::instance().contexts;
+    require(contexts.contains(a) && contexts.contains(b), CUDA_ERROR_INVALID_CONTEXT);
+}
+
 template <class F>
-CUresult in_context(F body) {
-    return entry([&] {
-        current_context();
-        body();
-    });
+CUresult in_context(F body, const char* function = __builtin_FUNCTION()) {
+    return entry(
+        [&] {
+            {
+                const std::lock_guard lock(State::instance().mutex);
+                current_context();
+            }
+            body();
+        },
+        true, function);
 }
 
 }  // namespace
 
 extern "C" {
 
-CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) { return cuMemcpyAsync(to, from, bytes, nullptr); }
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+    return in_context([&] { copy_anywhere(to, from, bytes, nullptr, Wait::Yes); });
+}
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    return in_context([&] { copy_anywhere(to, from, bytes, stream); });
+    return in_context([&] { copy_anywhere(to, from, bytes, stream, Wait::No); });
 }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
-    return cuMemcpyHtoDAsync_v2(to, from, bytes, nullptr);
+    return in_context([&] { copy_to_device(to, from, bytes, nullptr, Wait::Yes); });
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-    return in_context([&] { copy_to_device(to, from, bytes, stream); });
+    return in_context([&] { copy_to_device(to, from, bytes, stream, Wait::No); });
 }
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t bytes) {
-    return cuMemcpyDtoHAsync_v2(to, from, bytes, nullptr);
+    return in_context([&] { copy_to_host(to, from, bytes, nullptr, Wait::Yes); });
 }
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    return in_context([&] { copy_to_host(to, from, bytes, stream); });
+    return in_context([&] { copy_to_host(to, from, bytes, stream, Wait::No); });
 }
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
     return cuMemcpyDtoDAsync_v2(to, from, bytes, nullptr);
@@ -158,22 +236,27 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     return in_context([&] { copy_on_device(to, from, bytes, stream); });
 }
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes) {
-    return cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, nullptr);
+    // in order with all work of both contexts
+    return in_context([&] {
+        require_contexts(to_context, from_context);
+        Tasks::instance().finish_all(nullptr);
+        copy_on_device(to, from, bytes, nullptr);
+        Tasks::instance().finish_all(nullptr);
+    });
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                            CUstream stream) {
     return in_context([&] {
-        const auto& contexts = State::instance().contexts;
-        require(contexts.contains(to_context) && contexts.contains(from_context), CUDA_ERROR_INVALID_CONTEXT);
+        require_contexts(to_context, from_context);
         copy_on_device(to, from, bytes, stream);
     });
 }
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copied) {
-    return in_context([&] { copy_rows(copied, nullptr); });
+    return in_context([&] { copy_rows(copied, nullptr, Wait::Yes); });
 }
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copied) { return cuMemcpy2D_v2(copied); }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copied, CUstream stream) {
-    return in_context([&] { copy_rows(copied, stream); });
+    return in_context([&] { copy_rows(copied, stream, Wait::No); });
 }
 
 #define WEFT_FILLS(bits, T)                                                                               \

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "emulator/driver/state.h"
-#include "emulator/engine/system.h"
 
 namespace weft::emulator {
 
@@ -19,13 +18,15 @@ Context* known_context(CUcontext context) {
     return context;
 }
 
-// Runs the body with the state locked.
-template <class F>
-CUresult locked(F body) {
-    return entry([&] {
+// What is in the streams of the primary context is done before it goes.
+void finish_work_of(CUdevice device) {
+    if (device < 0 || device >= AddressSpace::kDevices || !State::instance().is_usable()) return;
+    const Context* context;
+    {
         const std::lock_guard lock(State::instance().mutex);
-        body(State::instance());
-    });
+        context = State::instance().devices[device].primary.get();
+    }
+    if (context) Tasks::instance().finish_all(context);
 }
 
 void drop_primary(State& state, Device& device) {
@@ -132,6 +133,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+    finish_work_of(device);
     return locked([&](State& state) {
         Device& owner = device_of(device);
         require(owner.primary_uses > 0, CUDA_ERROR_INVALID_CONTEXT);
@@ -141,12 +143,14 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 
 // Everything of the context is gone, a fault too; who retained it keeps a context.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    finish_work_of(device);
     return locked([&](State& state) {
         Device& owner = device_of(device);
         if (!owner.primary) return;
         Context& context = *owner.primary;
         state.destroy(context);
         context.streams.clear();
+        context.default_stream.last = context.thread_stream.last = nullptr;
         context.events.clear();
         context.peers.clear();
         context.failed = CUDA_SUCCESS;
@@ -211,16 +215,6 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
         if (context) known_context(context);
         *version = kDriverVersion;
     });
-}
-
-CUresult cuCtxSynchronize() {
-    const CUresult result = locked([&](State&) { current_context(); });
-    const std::string printed = take_printed();
-    if (!printed.empty()) {
-        std::fwrite(printed.data(), 1, printed.size(), stdout);
-        std::fflush(stdout);
-    }
-    return result;
 }
 
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {

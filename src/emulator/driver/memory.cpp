@@ -11,25 +11,10 @@ using Kind = Allocation::Kind;
 
 AddressSpace& space() { return AddressSpace::instance(); }
 
-template <class F>
-CUresult locked(F body) {
-    return entry([&] {
-        const std::lock_guard lock(State::instance().mutex);
-        body(State::instance());
-    });
-}
-
 CUdeviceptr allocate(int device, size_t bytes) {
     const Allocation* made = space().allocate(device, bytes, Kind::Device);
     require(made, CUDA_ERROR_OUT_OF_MEMORY);
     return made->address;
-}
-
-void allocate_from(Pool& pool, CUdeviceptr* address, size_t bytes) {
-    require(address && bytes > 0);
-    *address = allocate(pool.device, bytes);
-    pool.used += bytes;
-    pool.most = std::max(pool.most, pool.used);
 }
 
 Pool& known_pool(CUmemoryPool pool) {
@@ -37,6 +22,80 @@ Pool& known_pool(CUmemoryPool pool) {
         if (&device.pool == pool) return *pool;
     }
     fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+// Memory that is there, and that no pending task will free.
+bool is_live(CUdeviceptr address) {
+    const Allocation* found = space().find(address);
+    return found && found->kind == Kind::Device && found->address == address && !found->freed &&
+           !State::instance().going.contains(address);
+}
+
+// What a pool gave goes back to it.
+void release(CUdeviceptr address) {
+    State& state = State::instance();
+    const bool is_graphs = [&] {
+        const std::lock_guard lock(state.mutex);
+        state.going.erase(address);
+        if (const auto found = state.pooled.find(address); found != state.pooled.end()) {
+            found->second.pool->used -= found->second.bytes;
+            state.pooled.erase(found);
+        }
+        return state.of_graphs.contains(address);
+    }();
+    // a graph has the memory, and may give it again
+    if (is_graphs)
+        space().set_there(address, false);
+    else
+        space().release(address, Kind::Device);
+}
+
+// Memory of a graph: there from the node that allocates it to the one that frees it.
+void allocate_in_graph(Stream& stream, Pool& pool, CUdeviceptr* address, size_t bytes) {
+    const CUdeviceptr made = *address = allocate(pool.device, bytes);
+    space().set_there(made, false);
+    State::instance().of_graphs.insert(made);
+    GraphNode* node = add_node(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, [made] { space().set_there(made, true); });
+    node->memory = made;
+    node->graph->memory.push_back(std::shared_ptr<void>(nullptr, [made](void*) {
+        const std::lock_guard lock(State::instance().mutex);
+        State::instance().of_graphs.erase(made);
+        space().set_there(made, true);
+        space().release(made, Kind::Device);
+    }));
+}
+
+void free_in_graph(Stream& stream, CUdeviceptr address) {
+    require(State::instance().of_graphs.contains(address));
+    GraphNode* node = add_node(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, [address] { space().set_there(address, false); });
+    node->memory = address;
+}
+
+bool try_to_allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool asked, CUstream stream) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    Stream& found = *state.stream(stream);
+    Pool& pool = asked ? known_pool(asked) : *state.devices[found.context->device].current_pool;
+    if (found.capture) {
+        allocate_in_graph(found, pool, address, bytes);
+        return true;
+    }
+    require_no_implicit_capture(found);
+    const Allocation* made = space().allocate(pool.device, bytes, Kind::Device);
+    if (!made) return false;
+    *address = made->address;
+    pool.used += bytes;
+    pool.most = std::max(pool.most, pool.used);
+    state.pooled[made->address] = {&pool, bytes};
+    return true;
+}
+
+// Where there is no more, the memory that pending tasks will free is waited for, as by a pool.
+void allocate_in_order(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+    require(address && bytes > 0);
+    if (try_to_allocate(address, bytes, pool, stream)) return;
+    Tasks::instance().finish_all(nullptr);
+    require(try_to_allocate(address, bytes, pool, stream), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 // Some host memory ends with a line of its own, so that kernels may use vectors up to its end.
@@ -49,6 +108,7 @@ void* host_memory(size_t bytes) {
 void allocate_host(void** memory, size_t bytes) {
     require(memory && bytes > 0);
     const Context& context = current_context();
+    require_no_unsafe_capture();
     void* made = host_memory(bytes);
     if (!space().add_host(made, bytes, Kind::Pinned, context.device)) {
         std::free(made);
@@ -77,44 +137,48 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     return locked([&](State&) {
         const Context& context = current_context();
         require(address && bytes > 0);
+        require_no_unsafe_capture();
         *address = allocate(context.device, bytes);
     });
 }
 
+// Waits for all that the context has to do.
 CUresult cuMemFree_v2(CUdeviceptr address) {
     return entry([&] {
-        current_context();
-        require(!address || space().release(address, Kind::Device));
+        const Context* context;
+        {
+            const std::lock_guard lock(State::instance().mutex);
+            context = &current_context();
+            if (!address) return;
+            require_no_unsafe_capture();
+            require(is_live(address));
+        }
+        Tasks::instance().finish_all(context);
+        release(address);
     });
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
-    return locked([&](State& state) {
-        const Stream& found = *state.stream(stream);
-        allocate_from(*state.devices[found.context->device].current_pool, address, bytes);
-    });
+    return entry([&] { allocate_in_order(address, bytes, nullptr, stream); });
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
     return entry([&] {
-        const Allocation* found = space().find(address);
-        require(found && found->kind == Kind::Device && found->address == address && !found->freed);
-        const uint64_t bytes = found->size;
-        const int device = found->device;
-        submit(stream, [&] {
-            require(space().release(address, Kind::Device));
+        {
             const std::lock_guard lock(State::instance().mutex);
-            Pool& pool = State::instance().devices[device].pool;
-            pool.used -= std::min(pool.used, bytes);
-        });
+            Stream& found = *State::instance().stream(stream);
+            if (found.capture) {
+                free_in_graph(found, address);
+                return;
+            }
+            require(is_live(address) && State::instance().going.insert(address).second);
+        }
+        submit(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, [=] { release(address); });
     });
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
-    return locked([&](State& state) {
-        state.stream(stream);
-        allocate_from(known_pool(pool), address, bytes);
-    });
+    return entry([&] { allocate_in_order(address, bytes, pool, stream); });
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
@@ -125,7 +189,13 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
     });
 }
 
-CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) { return cuDeviceGetDefaultMemPool(pool, device); }
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+    return locked([&](State& state) {
+        require(pool);
+        require(device >= 0 && device < AddressSpace::kDevices, CUDA_ERROR_INVALID_DEVICE);
+        *pool = state.devices[device].current_pool;
+    });
+}
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
     return locked([&](State& state) {
@@ -181,8 +251,26 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
 
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
     return locked([&](State&) {
-        known_pool(pool);
+        Pool& found = known_pool(pool);
         require(access || count == 0);
+        for (size_t i = 0; i < count; ++i) {
+            const int device = access[i].location_id, flags = access[i].flags;
+            require(access[i].location_type == CU_MEM_LOCATION_TYPE_DEVICE);
+            require(device >= 0 && device < AddressSpace::kDevices, CUDA_ERROR_INVALID_DEVICE);
+            require(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
+                    (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE && device != found.device));
+            found.is_open_to[device] = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        }
+    });
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
+    return locked([&](State&) {
+        require(flags && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE);
+        require(location->id >= 0 && location->id < AddressSpace::kDevices, CUDA_ERROR_INVALID_DEVICE);
+        const Pool& found = known_pool(pool);
+        *flags = found.device == location->id || found.is_open_to[location->id] ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                                                : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     });
 }
 
@@ -197,8 +285,13 @@ CUresult cuMemAllocHost_v2(void** memory, size_t bytes) {
     return locked([&](State&) { allocate_host(memory, bytes); });
 }
 
+// Waits: copies may still read it.
 CUresult cuMemFreeHost(void* memory) {
-    return entry([&] { require(memory && space().release(reinterpret_cast<uint64_t>(memory), Kind::Pinned)); });
+    return entry([&] {
+        require_no_unsafe_capture();
+        Tasks::instance().finish_all(nullptr);
+        require(memory && space().release(reinterpret_cast<uint64_t>(memory), Kind::Pinned));
+    });
 }
 
 CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned int) {
@@ -213,6 +306,7 @@ CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned int) {
 CUresult cuMemHostUnregister(void* memory) {
     return entry([&] {
         require(memory);
+        Tasks::instance().finish_all(nullptr);
         require(space().release(reinterpret_cast<uint64_t>(memory), Kind::Registered),
                 CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
     });

@@ -55,6 +55,7 @@ void load(CUmodule* module, const void* image, const LogBuffer& log) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
     Context& context = current_context();
+    require_no_unsafe_capture();
     const char* text = static_cast<const char*>(image);
     // cubins and fat binaries begin with bytes that no text has
     require(std::memcmp(text,
@@ -118,50 +119,59 @@ std::vector<std::byte> parameters_of(const CodeFunction& code, void** parameters
     return bytes;
 }
 
+// What a launch needs, each time that it is done.
+struct LaunchPlan {
+    std::shared_ptr<Program> program;  // the module may be unloaded meanwhile
+    const CodeFunction* kernel = nullptr;
+    CUlaunchConfig config{};
+    std::vector<std::byte> parameters;
+
+    void run(Context& context) const {
+        Launch launch;
+        launch.program = program.get();
+        launch.kernel = kernel;
+        launch.grid[0] = config.gridDimX, launch.grid[1] = config.gridDimY, launch.grid[2] = config.gridDimZ;
+        launch.threads[0] = config.blockDimX, launch.threads[1] = config.blockDimY;
+        launch.threads[2] = config.blockDimZ;
+        launch.dynamic_shared = config.sharedMemBytes;
+        launch.parameters = parameters;
+        launch.number = AddressSpace::instance().next_launch();
+        launch.seed = launch.number * uint64_t(0x9e3779b97f4a7c15);
+        if (const std::optional<Report> report = run_launch(launch)) note_fault(context, *report);
+    }
+};
+
+void check(const Kernel& kernel, const CUlaunchConfig& config) {
+    require(config.gridDimX && config.gridDimY && config.gridDimZ && config.blockDimX && config.blockDimY &&
+            config.blockDimZ);
+    require(config.gridDimX <= 2147483647u && config.gridDimY <= 65535 && config.gridDimZ <= 65535);
+    require(config.blockDimX <= 1024 && config.blockDimY <= 1024 && config.blockDimZ <= 64);
+    const uint64_t threads = uint64_t(config.blockDimX) * config.blockDimY * config.blockDimZ;
+    require(threads <= 1024);
+    require(threads <= uint64_t(most_threads(*kernel.code)), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    const uint32_t* exactly = kernel.code->source->required_threads;
+    require(!exactly[0] ||
+            (exactly[0] == config.blockDimX && exactly[1] == config.blockDimY && exactly[2] == config.blockDimZ));
+    require(config.sharedMemBytes <= kernel.dynamic_shared);
+}
+
 void launch(CUfunction function, const CUlaunchConfig& config, void** parameters, void** extra) {
     State& state = State::instance();
-    auto made = std::make_shared<Launch>();
-    std::shared_ptr<Program> program;  // the module may be unloaded meanwhile
+    auto plan = std::make_shared<LaunchPlan>();
     Context* context;
     {
         const std::lock_guard lock(state.mutex);
         context = &current_context();
         const Kernel& kernel = *state.kernel(function);
         require(kernel.module->context == context, CUDA_ERROR_INVALID_HANDLE);
-        const Stream& stream = *state.stream(config.hStream);
-        require(stream.context == context, CUDA_ERROR_INVALID_HANDLE);
-        require(config.gridDimX && config.gridDimY && config.gridDimZ && config.blockDimX && config.blockDimY &&
-                config.blockDimZ);
-        require(config.gridDimX <= 2147483647u && config.gridDimY <= 65535 && config.gridDimZ <= 65535);
-        require(config.blockDimX <= 1024 && config.blockDimY <= 1024 && config.blockDimZ <= 64);
-        const uint64_t threads = uint64_t(config.blockDimX) * config.blockDimY * config.blockDimZ;
-        require(threads <= 1024);
-        require(threads <= uint64_t(most_threads(*kernel.code)), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-        const uint32_t* exactly = kernel.code->source->required_threads;
-        require(!exactly[0] ||
-                (exactly[0] == config.blockDimX && exactly[1] == config.blockDimY && exactly[2] == config.blockDimZ));
-        require(config.sharedMemBytes <= kernel.dynamic_shared);
-        program = kernel.module->program;
-        made->program = kernel.module->program.get();
-        made->kernel = kernel.code;
-        made->parameters = parameters_of(*kernel.code, parameters, extra);
+        require(state.stream(config.hStream)->context == context, CUDA_ERROR_INVALID_HANDLE);
+        check(kernel, config);
+        plan->program = kernel.module->program;
+        plan->kernel = kernel.code;
+        plan->config = config;
+        plan->parameters = parameters_of(*kernel.code, parameters, extra);
     }
-    made->grid[0] = config.gridDimX, made->grid[1] = config.gridDimY, made->grid[2] = config.gridDimZ;
-    made->threads[0] = config.blockDimX, made->threads[1] = config.blockDimY, made->threads[2] = config.blockDimZ;
-    made->dynamic_shared = config.sharedMemBytes;
-    made->number = AddressSpace::instance().next_launch();
-    made->seed = made->number * uint64_t(0x9e3779b97f4a7c15);
-    submit(config.hStream, [made, program, context] {
-        if (const std::optional<Report> report = run_launch(*made)) note_fault(*context, *report);
-    });
-}
-
-template <class F>
-CUresult locked(F body) {
-    return entry([&] {
-        const std::lock_guard lock(State::instance().mutex);
-        body(State::instance());
-    });
+    submit(config.hStream, CU_GRAPH_NODE_TYPE_KERNEL, [plan, context] { plan->run(*context); });
 }
 
 }  // namespace
@@ -180,9 +190,19 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int co
     });
 }
 
+// Waits for launches that use it.
 CUresult cuModuleUnload(CUmodule module) {
-    return locked([&](State& state) {
-        current_context();
+    return entry([&] {
+        State& state = State::instance();
+        const Context* context;
+        {
+            const std::lock_guard lock(state.mutex);
+            current_context();
+            require_no_unsafe_capture();
+            context = state.module(module)->context;
+        }
+        Tasks::instance().finish_all(context);
+        const std::lock_guard lock(state.mutex);
         Module* found = state.module(module);
         found->context->modules.erase(found);
     });
@@ -192,6 +212,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
     return locked([&](State& state) {
         require(function && name);
         current_context();
+        require_no_unsafe_capture();  // which may load the code
         std::map<std::string, Kernel>& kernels = state.module(module)->kernels;
         const auto found = kernels.find(name);
         require(found != kernels.end(), CUDA_ERROR_NOT_FOUND);

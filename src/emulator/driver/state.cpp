@@ -1,5 +1,7 @@
 #include "emulator/driver/state.h"
 
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,6 +12,7 @@ namespace weft::emulator {
 State::State() {
     if (const char* text = std::getenv("WEFT_EMULATED_ARCH")) architecture_ = std::atoi(text);
     if (architecture_ < 50 || architecture_ > 200) architecture_ = 90;
+    pthread_atfork(nullptr, nullptr, [] { State::instance().forked = true; });
     if (const char* text = std::getenv("WEFT_EMULATED_RACES"))
         AddressSpace::instance().set_race_checks(std::string(text) != "0");
     for (int i = 0; i < AddressSpace::kDevices; ++i) {
@@ -40,12 +43,24 @@ void State::make_current(Context* context) {
 
 // Handles of what the context has are unknown from here on.
 void State::destroy(Context& context) {
+    Tasks::instance().drop(context);
+    leave_capture(context.default_stream);
+    leave_capture(context.thread_stream);
+    for (const auto& [handle, stream] : context.streams) leave_capture(*stream);
+    std::erase_if(executables, [&](const auto& one) { return one.second->context == &context; });
+    std::erase_if(graphs, [&](const auto& one) { return one.second->context == &context; });
+    context.orphans.clear();
     context.modules.clear();
     for (Context* other : contexts) other->peers.erase(&context);
     contexts.erase(&context);
     bool last = true;
     for (const Context* other : contexts) last &= other->device != context.device;
-    if (last) AddressSpace::instance().release_all(context.device);
+    if (!last) return;
+    Pool& pool = devices[context.device].pool;
+    std::erase_if(pooled, [&](const auto& one) { return one.second.pool == &pool; });
+    pool.used = pool.most = 0;
+    going.clear();
+    AddressSpace::instance().release_all(context.device);
 }
 
 Context& current_context() {
@@ -94,15 +109,21 @@ Kernel* State::kernel(CUfunction handle) {
     fail(CUDA_ERROR_INVALID_HANDLE);
 }
 
-void submit(CUstream handle, const std::function<void()>& work) {
+TaskPtr submit(CUstream handle, int node_type, std::function<void()> work) {
     State& state = State::instance();
-    Stream* stream;
+    TaskPtr task;
     {
         const std::lock_guard lock(state.mutex);
-        stream = state.stream(handle);
+        Stream& stream = *state.stream(handle);
+        if (stream.capture) {
+            add_node(stream, node_type, std::move(work));
+            return nullptr;
+        }
+        require_no_implicit_capture(stream);
+        task = Tasks::instance().put(stream, std::move(work));
     }
-    const std::lock_guard in_order(stream->turn);
-    work();
+    Tasks::instance().settle(task);
+    return task;
 }
 
 namespace {
@@ -134,12 +155,14 @@ CUresult result_of(FaultKind kind) {
 
 }  // namespace
 
-void note_fault(Context& context, const Report& report) {
+void note_fault(Context& context, CUresult result, const std::string& text) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
-    context.failed = result_of(report.kind);
-    state.last_fault = report.text;
+    context.failed = result;
+    state.last_fault = text;
 }
+
+void note_fault(Context& context, const Report& report) { note_fault(context, result_of(report.kind), report.text); }
 
 extern "C" const char* weftEmulatedLastFault() {
     thread_local std::string text;

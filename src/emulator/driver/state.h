@@ -2,8 +2,8 @@
 // What the driver keeps: devices, contexts, modules, streams, events, pools. A handle is the address of one of these;
 // it is looked up before it is used, so that a handle that was never given, or was destroyed, is an error and no crash.
 //
-// Streams run their work at once and in order. submit() is the place where work could be kept for later: a work that is
-// submitted refers to nothing of its caller.
+// What is put into a stream is kept as a task (task.h) until somebody waits for it, or becomes a node of a graph where
+// the stream is captured (graph.h).
 #include <chrono>
 #include <functional>
 #include <map>
@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "emulator/driver/abi.h"
+#include "emulator/driver/capture.h"
+#include "emulator/driver/task.h"
 #include "emulator/engine/block.h"
 
 namespace weft::emulator {
@@ -26,14 +28,19 @@ struct Stream {
     Context* context = nullptr;
     unsigned int flags = 0;
     int priority = 0;
-    std::recursive_mutex turn;  // one work at a time; a host function may submit
+    TaskPtr last;                      // null: nothing was put into it
+    std::shared_ptr<Capture> capture;  // null: its work is done
+    std::vector<GraphNode*> frontier;  // while it is captured: what its next node comes after
+
+    bool is_blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
 };
 
 struct Event {
     Context* context = nullptr;
     unsigned int flags = 0;
-    bool recorded = false;
-    std::chrono::steady_clock::time_point time;
+    TaskPtr record;                    // the last one; null: never, or in a capture
+    std::shared_ptr<Capture> capture;  // that it was recorded in, last
+    std::vector<GraphNode*> frontier;
 };
 
 struct Kernel {
@@ -51,6 +58,13 @@ struct Module {
 struct Pool {
     int device = 0;
     uint64_t threshold = 0, used = 0, most = 0;
+    bool is_open_to[AddressSpace::kDevices] = {};
+};
+
+// Memory that a pool gave.
+struct Pooled {
+    Pool* pool;
+    uint64_t bytes;
 };
 
 struct Context {
@@ -62,6 +76,7 @@ struct Context {
     std::map<Module*, std::unique_ptr<Module>> modules;
     std::map<Stream*, std::unique_ptr<Stream>> streams;
     std::map<Event*, std::unique_ptr<Event>> events;
+    std::vector<TaskPtr> orphans;  // the last ones of blocking streams that were destroyed
     std::set<Context*> peers;
 };
 
@@ -78,10 +93,13 @@ public:
 
     std::recursive_mutex mutex;
     bool initialised = false;
+    bool forked = false;  // the process is a child of the one that called cuInit
     Device devices[AddressSpace::kDevices];
     std::set<Context*> contexts;
     std::string last_fault;
 
+    // Not in a child process either: as with the real driver.
+    bool is_usable() const { return initialised && !forked; }
     Context* current() const;
     void make_current(Context* context);
     std::vector<Context*>& stack();
@@ -90,6 +108,11 @@ public:
     Event* event(CUevent handle);
     Module* module(CUmodule handle);
     Kernel* kernel(CUfunction handle);
+    std::map<CUdeviceptr, Pooled> pooled;
+    std::set<CUdeviceptr> going;                                   // what pending tasks free
+    std::set<CUdeviceptr> of_graphs;                               // what graphs allocate
+    std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // launches that are pending keep them, too
+    std::map<Graph*, std::unique_ptr<Graph>> graphs;
     int architecture() const { return architecture_; }
 
 private:
@@ -108,15 +131,21 @@ inline void require(bool holds, CUresult otherwise = CUDA_ERROR_INVALID_VALUE) {
 
 // The current context; without one, or after a fault, an error.
 Context& current_context();
-// Does the work in the stream's order, and takes down what kernels did wrong.
-void submit(CUstream stream, const std::function<void()>& work);
+// Puts work into a stream; it refers to nothing of its caller. Null where the stream is captured: then it has become a
+// node of the graph.
+TaskPtr submit(CUstream stream, int node_type, std::function<void()> work);
+// What a kernel or a copy did wrong when its turn came.
+void note_fault(Context& context, CUresult result, const std::string& text);
 void note_fault(Context& context, const Report& report);
+// Whether this call of a function has to fail (failures.h), and with what.
+CUresult wanted_failure(const char* function);
 
 // Runs an entry of the driver: nothing is thrown across the border.
 template <class F>
-CUresult entry(F body, bool needs_initialisation = true) {
+CUresult entry(F body, bool needs_initialisation = true, const char* function = __builtin_FUNCTION()) {
     try {
-        if (needs_initialisation) require(State::instance().initialised, CUDA_ERROR_NOT_INITIALIZED);
+        if (needs_initialisation) require(State::instance().is_usable(), CUDA_ERROR_NOT_INITIALIZED);
+        if (const CUresult wanted = wanted_failure(function); wanted != CUDA_SUCCESS) return wanted;
         body();
         return CUDA_SUCCESS;
     } catch (const Failure& failure) {
@@ -126,6 +155,17 @@ CUresult entry(F body, bool needs_initialisation = true) {
     } catch (...) {
         return CUDA_ERROR_UNKNOWN;
     }
+}
+
+// The same, with the state locked. Nothing in it may wait for work.
+template <class F>
+CUresult locked(F body, const char* function = __builtin_FUNCTION()) {
+    return entry(
+        [&] {
+            const std::lock_guard lock(State::instance().mutex);
+            body(State::instance());
+        },
+        true, function);
 }
 
 }  // namespace weft::emulator

@@ -1,25 +1,65 @@
-// Streams and events. Work is done when it is submitted: a stream is always ready, an event holds the time of its
-// record.
+// Streams and events.
+#include <algorithm>
+#include <cstdio>
+
 #include "emulator/driver/state.h"
+#include "emulator/engine/system.h"
 
 namespace weft::emulator {
 
 namespace {
 
-template <class F>
-CUresult locked(F body) {
-    return entry([&] {
-        const std::lock_guard lock(State::instance().mutex);
-        body(State::instance());
-    });
-}
-
-void elapsed(State& state, float* milliseconds, CUevent begin, CUevent end) {
+CUresult elapsed(State& state, float* milliseconds, CUevent begin, CUevent end) {
     require(milliseconds);
     const Event &first = *state.event(begin), &second = *state.event(end);
-    require(!((first.flags | second.flags) & CU_EVENT_DISABLE_TIMING) && first.recorded && second.recorded,
+    require(!first.capture && !second.capture, CUDA_ERROR_CAPTURED_EVENT);
+    require(!((first.flags | second.flags) & CU_EVENT_DISABLE_TIMING) && first.record && second.record,
             CUDA_ERROR_INVALID_HANDLE);
-    *milliseconds = std::chrono::duration<float, std::milli>(second.time - first.time).count();
+    if (!first.record->done || !second.record->done) return CUDA_ERROR_NOT_READY;
+    *milliseconds = std::chrono::duration<float, std::milli>(second.record->time - first.record->time).count();
+    return CUDA_SUCCESS;
+}
+
+void write_printed() {
+    const std::string printed = take_printed();
+    if (printed.empty()) return;
+    std::fwrite(printed.data(), 1, printed.size(), stdout);
+    std::fflush(stdout);
+}
+
+// What was waited for has failed, or something before it.
+void require_no_fault() {
+    const std::lock_guard lock(State::instance().mutex);
+    current_context();
+}
+
+void wait_for(Stream& stream, Event& event) {
+    if (event.capture) {
+        Capture& capture = *event.capture;
+        // the event belongs to a capture that has ended
+        require(!capture.streams.empty(), CUDA_ERROR_CAPTURED_EVENT);
+        require(!capture.is_invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        if (!stream.capture) {
+            require(&stream != &stream.context->default_stream, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+            stream.capture = event.capture;
+            capture.streams.insert(&stream);
+        }
+        if (stream.capture != event.capture) {
+            stream.capture->is_invalid = capture.is_invalid = true;
+            fail(CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        }
+        for (GraphNode* node : event.frontier) {
+            if (!std::ranges::count(stream.frontier, node)) stream.frontier.push_back(node);
+        }
+        return;
+    }
+    if (stream.capture) {
+        if (!event.record) return;
+        stream.capture->is_invalid = true;
+        fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    }
+    require_no_implicit_capture(stream);
+    Tasks::instance().put(stream, nullptr, event.record);
 }
 
 }  // namespace
@@ -43,27 +83,55 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) { return cuStreamC
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
     return locked([&](State& state) {
+        // what is pending in it will be done nevertheless
         for (Context* owner : state.contexts) {
-            if (owner->streams.erase(stream)) return;
+            const auto found = owner->streams.find(stream);
+            if (found == owner->streams.end()) continue;
+            leave_capture(*stream);
+            if (stream->is_blocking() && stream->last && !stream->last->done) owner->orphans.push_back(stream->last);
+            owner->streams.erase(found);
+            return;
         }
         fail(CUDA_ERROR_INVALID_HANDLE);
     });
 }
 
-CUresult cuStreamSynchronize(CUstream stream) {
-    const CUresult known = locked([&](State& state) { state.stream(stream); });
-    return known == CUDA_SUCCESS ? cuCtxSynchronize() : known;
+CUresult cuStreamSynchronize(CUstream handle) {
+    return entry([&] {
+        TaskPtr last;
+        {
+            State& state = State::instance();
+            const std::lock_guard lock(state.mutex);
+            Stream& stream = *state.stream(handle);
+            require_not_captured(stream);
+            last = stream.last;
+        }
+        Tasks::instance().finish(last);
+        write_printed();
+        require_no_fault();
+    });
 }
 
-CUresult cuStreamQuery(CUstream stream) {
-    return locked([&](State& state) { state.stream(stream); });
+CUresult cuStreamQuery(CUstream handle) {
+    return entry([&] {
+        TaskPtr last;
+        {
+            State& state = State::instance();
+            const std::lock_guard lock(state.mutex);
+            Stream& stream = *state.stream(handle);
+            require_not_captured(stream);
+            last = stream.last;
+        }
+        Tasks::instance().advance(last);
+        require_no_fault();
+        require(!last || last->done, CUDA_ERROR_NOT_READY);
+    });
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
     return locked([&](State& state) {
         require(flags <= 1);
-        state.stream(stream);
-        state.event(event);
+        wait_for(*state.stream(stream), *state.event(event));
     });
 }
 
@@ -91,7 +159,7 @@ CUresult cuStreamGetPriority(CUstream stream, int* priority) {
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
     return entry([&] {
         require(function);
-        submit(stream, [=] { function(data); });
+        submit(stream, CU_GRAPH_NODE_TYPE_HOST, [=] { function(data); });
     });
 }
 
@@ -119,9 +187,17 @@ CUresult cuEventDestroy_v2(CUevent event) {
 CUresult cuEventRecord(CUevent event, CUstream stream) {
     return locked([&](State& state) {
         Event& found = *state.event(event);
-        require(state.stream(stream)->context == found.context, CUDA_ERROR_INVALID_HANDLE);
-        found.recorded = true;
-        found.time = std::chrono::steady_clock::now();
+        Stream& in = *state.stream(stream);
+        require(in.context == found.context, CUDA_ERROR_INVALID_HANDLE);
+        found.capture = in.capture;
+        found.frontier = in.frontier;
+        if (in.capture) {
+            require(!in.capture->is_invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            found.record = nullptr;
+            return;
+        }
+        require_no_implicit_capture(in);
+        found.record = Tasks::instance().put(in, nullptr);
     });
 }
 
@@ -130,19 +206,56 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int fla
 }
 
 CUresult cuEventQuery(CUevent event) {
-    return locked([&](State& state) {
-        current_context();
-        state.event(event);
+    return entry([&] {
+        TaskPtr record;
+        {
+            State& state = State::instance();
+            const std::lock_guard lock(state.mutex);
+            current_context();
+            require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
+            record = state.event(event)->record;
+        }
+        Tasks::instance().advance(record);
+        require_no_fault();
+        require(!record || record->done, CUDA_ERROR_NOT_READY);
     });
 }
 
 CUresult cuEventSynchronize(CUevent event) {
-    const CUresult known = cuEventQuery(event);
-    return known == CUDA_SUCCESS ? cuCtxSynchronize() : known;
+    return entry([&] {
+        TaskPtr record;
+        {
+            State& state = State::instance();
+            const std::lock_guard lock(state.mutex);
+            current_context();
+            require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
+            record = state.event(event)->record;
+        }
+        Tasks::instance().finish(record);
+        write_printed();
+        require_no_fault();
+    });
 }
 
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) {
-    return locked([&](State& state) { elapsed(state, milliseconds, begin, end); });
+    return locked([&](State& state) {
+        const CUresult result = elapsed(state, milliseconds, begin, end);
+        require(result == CUDA_SUCCESS, result);
+    });
+}
+
+CUresult cuCtxSynchronize() {
+    return entry([&] {
+        const Context* context;
+        {
+            const std::lock_guard lock(State::instance().mutex);
+            context = &current_context();
+            require_nothing_captured(current_context());
+        }
+        Tasks::instance().finish_all(context);
+        write_printed();
+        require_no_fault();
+    });
 }
 
 }  // extern "C"

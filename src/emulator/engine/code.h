@@ -33,7 +33,7 @@ enum class Control : uint8_t {
     Yield,  // other lanes and warps go first
 };
 
-enum class SystemCall : uint8_t { Printf, Assert, Malloc, Free };
+enum class SystemCall : uint8_t { Printf, Assert, Malloc, Free, SetCondition };
 
 struct CallSite {
     int callee = -1;  // index of a function; -1: the address in `target`

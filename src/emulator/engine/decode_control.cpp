@@ -54,7 +54,8 @@ struct SystemFunction {
 constexpr SystemFunction kSystem[] = {{"vprintf", SystemCall::Printf},
                                       {"__assertfail", SystemCall::Assert},
                                       {"malloc", SystemCall::Malloc},
-                                      {"free", SystemCall::Free}};
+                                      {"free", SystemCall::Free},
+                                      {"cudaGraphSetConditional", SystemCall::SetCondition}};
 
 }  // namespace
 

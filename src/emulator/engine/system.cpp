@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -17,6 +18,12 @@ std::mutex printed_mutex;
 std::string& printed() {
     static std::string* text = new std::string;
     return *text;
+}
+
+std::mutex conditions_mutex;
+std::map<uint64_t, uint32_t>& conditions() {
+    static auto* values = new std::map<uint64_t, uint32_t>;
+    return *values;
 }
 
 std::string text_at(Warp& warp, int lane, uint64_t address) {
@@ -147,8 +154,21 @@ uint64_t call_system(Warp& warp, int lane, SystemCall call, const uint64_t* argu
                             "free() of " + hexadecimal(arguments[0]) + ", which malloc() has not given, or is free");
             }
             return 0;
+        case SystemCall::SetCondition:
+            set_condition(arguments[0], uint32_t(arguments[1]));
+            return 0;
     }
     return 0;
+}
+
+void set_condition(uint64_t handle, uint32_t value) {
+    const std::lock_guard lock(conditions_mutex);
+    conditions()[handle] = value;
+}
+
+uint32_t condition_value(uint64_t handle) {
+    const std::lock_guard lock(conditions_mutex);
+    return conditions()[handle];
 }
 
 std::string take_printed() {

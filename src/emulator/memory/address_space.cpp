@@ -180,6 +180,17 @@ bool AddressSpace::release(uint64_t address, Allocation::Kind kind, int device) 
     return true;
 }
 
+void AddressSpace::set_there(uint64_t address, bool is_there) {
+    const std::unique_lock alone(running);
+    const std::lock_guard lock(mutex_);
+    const auto found = live_.find(address);
+    if (found == live_.end()) return;
+    Allocation& allocation = *found->second;
+    if (is_there && allocation.written) std::memset(allocation.written, 0, allocation.size);
+    if (is_there) allocation.complete = false;
+    allocation.freed = !is_there;
+}
+
 void AddressSpace::release_all(int device) {
     std::map<uint64_t, Allocation::Kind> all;
     {
@@ -189,6 +200,13 @@ void AddressSpace::release_all(int device) {
         }
     }
     for (const auto& [address, kind] : all) release(address, kind);
+}
+
+size_t AddressSpace::count(Allocation::Kind kind) const {
+    const std::lock_guard lock(mutex_);
+    size_t found = 0;
+    for (const auto& [address, allocation] : live_) found += allocation->kind == kind;
+    return found;
 }
 
 std::string AddressSpace::describe_near(uint64_t address) const {

@@ -50,6 +50,8 @@ public:
 
     // Frees what begins at the address. False: nothing does, or another kind. Waits until no kernel runs.
     bool release(uint64_t address, Allocation::Kind kind, int device = -1);
+    // Memory that stays somebody's, while it is to be used or not; when it comes back, nothing is written in it.
+    void set_there(uint64_t address, bool is_there);
     // Everything of a device, as when its context is reset.
     void release_all(int device);
 
@@ -64,6 +66,7 @@ public:
     std::string describe_near(uint64_t address) const;
 
     uint64_t used(int device) const { return used_[device].load(std::memory_order_relaxed); }
+    size_t count(Allocation::Kind kind) const;
     uint64_t total() const { return total_; }
     void set_total(uint64_t bytes) { total_ = bytes; }
 

@@ -1,70 +1,11 @@
-// The library as a program meets it: loaded by name, used through the driver's functions.
-#include <dlfcn.h>
-
+// What each function of the driver does, and how it fails.
 #include <numeric>
 
-#include "emulator/driver/abi.h"
-#include "emulator/harness.h"
+#include "emulator/driver.h"
 
 namespace weft::emulator {
 
 namespace {
-
-struct Driver {
-#define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;
-#include "emulator/driver/driver.def"
-#undef WEFT_DRIVER
-    const char* (*last_fault)() = nullptr;
-
-    Driver() {
-        void* library = dlopen(WEFT_EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL);
-        EXPECT_TRUE(library) << dlerror();
-#define WEFT_DRIVER(function, parameters) \
-    function = reinterpret_cast<CUresult(*) parameters>(dlsym(library, #function));
-#include "emulator/driver/driver.def"
-#undef WEFT_DRIVER
-        last_fault = reinterpret_cast<const char* (*)()>(dlsym(library, "weftEmulatedLastFault"));
-    }
-};
-
-const Driver& driver() {
-    static const Driver loaded;
-    return loaded;
-}
-
-#define EXPECT_OK(...) EXPECT_EQ(driver().__VA_ARGS__, CUDA_SUCCESS)
-
-// A primary context, current while the test runs, and fresh.
-class EmulatedDriverTest : public testing::Test {
-protected:
-    void SetUp() override {
-        EXPECT_OK(cuInit(0));
-        EXPECT_OK(cuDevicePrimaryCtxRetain(&context, 0));
-        EXPECT_OK(cuCtxSetCurrent(context));
-    }
-    void TearDown() override {
-        EXPECT_OK(cuCtxSetCurrent(nullptr));
-        EXPECT_OK(cuDevicePrimaryCtxRelease_v2(0));
-    }
-    CUfunction function(const std::string& text, const char* name = "kernel") {
-        CUmodule module = nullptr;
-        CUfunction made = nullptr;
-        EXPECT_OK(cuModuleLoadData(&module, text.c_str()));
-        EXPECT_OK(cuModuleGetFunction(&made, module, name));
-        return made;
-    }
-    template <class... T>
-    CUresult launch(CUfunction kernel, unsigned blocks, unsigned threads, T... values) {
-        void* parameters[] = {&values..., nullptr};
-        return driver().cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, nullptr, parameters, nullptr);
-    }
-    CUdeviceptr allocated(size_t bytes) {
-        CUdeviceptr address = 0;
-        EXPECT_OK(cuMemAlloc_v2(&address, bytes));
-        return address;
-    }
-    CUcontext context = nullptr;
-};
 
 TEST_F(EmulatedDriverTest, LoadsAllocatesCopiesLaunchesAndCopiesBack) {
     std::vector<float> x(1000), y(1000, 1.0f);
@@ -244,6 +185,8 @@ TEST_F(EmulatedDriverTest, StreamsEventsAndPools) {
     EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     EXPECT_EQ(used, uint64_t(1) << 20);
     EXPECT_OK(cuMemFreeAsync(address, stream));
+    EXPECT_EQ(driver().cuMemFreeAsync(address, stream), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_OK(cuStreamSynchronize(stream));
     EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     EXPECT_EQ(used, 0u);
     EXPECT_OK(cuEventRecord(end, stream));

@@ -32,6 +32,11 @@ static_assert(same_size<ours::CUuuid, CUuuid>);
 static_assert(same_size<ours::CUmemAccessDesc, CUmemAccessDesc>);
 static_assert(same_size<ours::CUDA_MEMCPY2D, CUDA_MEMCPY2D>);
 static_assert(same_size<ours::CUlaunchConfig, CUlaunchConfig>);
+static_assert(same_size<ours::CUgraphEdgeData, CUgraphEdgeData>);
+static_assert(same_size<ours::CUDA_CONDITIONAL_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS>);
+static_assert(same_size<ours::CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_CHILD_GRAPH_NODE_PARAMS>);
+static_assert(same_size<ours::CUgraphNodeParams, CUgraphNodeParams>);
+static_assert(same_size<ours::CUmemLocation, CUmemLocation>);
 #define WEFT_SAME_PLACE(type, field) \
     static_assert(offsetof(ours::type, field) == offsetof(type, field), #type "." #field);
 WEFT_SAME_PLACE(CUDA_MEMCPY2D, srcMemoryType)
@@ -51,6 +56,14 @@ WEFT_SAME_PLACE(CUlaunchConfig, sharedMemBytes)
 WEFT_SAME_PLACE(CUlaunchConfig, hStream)
 WEFT_SAME_PLACE(CUlaunchConfig, attrs)
 WEFT_SAME_PLACE(CUlaunchConfig, numAttrs)
+WEFT_SAME_PLACE(CUDA_CONDITIONAL_NODE_PARAMS, handle)
+WEFT_SAME_PLACE(CUDA_CONDITIONAL_NODE_PARAMS, type)
+WEFT_SAME_PLACE(CUDA_CONDITIONAL_NODE_PARAMS, size)
+WEFT_SAME_PLACE(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out)
+WEFT_SAME_PLACE(CUDA_CONDITIONAL_NODE_PARAMS, ctx)
+WEFT_SAME_PLACE(CUDA_CHILD_GRAPH_NODE_PARAMS, graph)
+WEFT_SAME_PLACE(CUgraphNodeParams, conditional)
+WEFT_SAME_PLACE(CUgraphNodeParams, graph)
 
 TEST(EmulatedDriver, IsDeclaredAsInCudaH) { EXPECT_GE(CUDA_VERSION, 12000); }
 #else

@@ -1,0 +1,91 @@
+// Calls that fail because somebody wants them to, and what is alive: for the tests of programs.
+//
+// WEFT_EMULATED_FAIL=cuMemAllocAsync:3:2 makes the third call of cuMemAllocAsync fail with the code 2.
+#include "emulator/driver/failures.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "emulator/driver/state.h"
+
+namespace weft::emulator {
+
+namespace {
+
+struct Wanted {
+    std::mutex mutex;
+    std::string function;  // as it is exported; empty: none
+    uint64_t left = 0;     // calls until the one that fails
+    CUresult result = CUDA_SUCCESS;
+    std::map<std::string, uint64_t> calls;  // while they are counted
+    bool is_counting = false;
+};
+
+Wanted& wanted() {
+    static Wanted* made = [] {
+        auto* all = new Wanted;  // never destroyed, as the state
+        const char* text = std::getenv("WEFT_EMULATED_FAIL");
+        const char* first = text ? std::strchr(text, ':') : nullptr;
+        const char* second = first ? std::strchr(first + 1, ':') : nullptr;
+        if (second) {
+            all->function.assign(text, first);
+            all->left = std::strtoull(first + 1, nullptr, 10);
+            all->result = CUresult(std::atoi(second + 1));
+        }
+        return all;
+    }();
+    return *made;
+}
+
+}  // namespace
+
+CUresult wanted_failure(const char* function) {
+    Wanted& all = wanted();
+    const std::lock_guard lock(all.mutex);
+    if (all.is_counting) ++all.calls[function];
+    if (all.left == 0 || all.function != function || --all.left > 0) return CUDA_SUCCESS;
+    return all.result;
+}
+
+extern "C" {
+
+void weftEmulatedFail(const char* function, uint64_t call, int result) {
+    Wanted& all = wanted();
+    const std::lock_guard lock(all.mutex);
+    all.function = function ? function : "";
+    all.left = call;
+    all.result = CUresult(result);
+}
+
+uint64_t weftEmulatedCalls(const char* function) {
+    Wanted& all = wanted();
+    const std::lock_guard lock(all.mutex);
+    if (!function) {
+        all.is_counting = true;
+        all.calls.clear();
+        return 0;
+    }
+    const auto found = all.calls.find(function);
+    return found == all.calls.end() ? 0 : found->second;
+}
+
+uint64_t weftEmulatedAlive(const char* kind) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    const std::string name = kind;
+    uint64_t count = 0;
+    if (name == "graphs") return state.graphs.size();
+    if (name == "executables") return state.executables.size();
+    if (name == "allocations") return AddressSpace::instance().count(Allocation::Kind::Device);
+    if (name == "pinned") return AddressSpace::instance().count(Allocation::Kind::Pinned);
+    for (const Context* context : state.contexts) {
+        if (name == "modules") count += context->modules.size();
+        if (name == "streams") count += context->streams.size();
+        if (name == "events") count += context->events.size();
+    }
+    return count;
+}
+
+}  // extern "C"
+
+}  // namespace weft::emulator

@@ -1,0 +1,149 @@
+#include "emulator/driver/task.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "emulator/driver/state.h"
+
+namespace weft::emulator {
+
+Order Order::from_environment() {
+    Order order;
+    const char* given = std::getenv("WEFT_EMULATED_STREAMS");
+    const std::string text = given ? given : "";
+    if (text == "eager") {
+        order.kind = Kind::Eager;
+    } else if (const uint64_t seed = std::strtoull(text.c_str(), nullptr, 10); seed != 0) {
+        order.kind = Kind::Random;
+        order.random.seed(seed);
+    }
+    return order;
+}
+
+Tasks& Tasks::instance() {
+    static Tasks* tasks = new Tasks;  // never destroyed, as the state
+    return *tasks;
+}
+
+// Of the streams of a context, blocking ones wait for the legacy stream, and it waits for them.
+TaskPtr Tasks::put(Stream& stream, std::function<void()> work, const TaskPtr& after) {
+    auto task = std::make_shared<Task>();
+    Context& context = *stream.context;
+    task->context = &context;
+    task->work = std::move(work);
+    task->number = ++last_number_;
+    const auto depend = [&](const TaskPtr& on) {
+        if (on && !on->done) task->after.push_back(on);
+    };
+    depend(stream.last);
+    depend(after);
+    if (&stream == &context.default_stream) {
+        depend(context.thread_stream.last);
+        for (const auto& [handle, other] : context.streams) {
+            if (other->is_blocking()) depend(other->last);
+        }
+        for (const TaskPtr& orphan : context.orphans) depend(orphan);
+        context.orphans.clear();
+    } else if (stream.is_blocking()) {
+        depend(context.default_stream.last);
+    }
+    stream.last = task;
+    pending_.emplace(task->number, task);
+    return task;
+}
+
+void Tasks::drop(Context& context) {
+    for (auto at = pending_.begin(); at != pending_.end();) {
+        if (at->second->context != &context) {
+            ++at;
+            continue;
+        }
+        at->second->done = true;
+        at->second->after.clear();
+        at->second->work = nullptr;
+        at = pending_.erase(at);
+    }
+}
+
+// The path leads from what is wanted to what has to be done first.
+TaskPtr Tasks::next(std::vector<TaskPtr>& path) {
+    const std::lock_guard lock(State::instance().mutex);
+    while (!path.empty() && path.back()->done) path.pop_back();
+    if (path.empty()) return nullptr;
+    if (order_.coin()) {
+        if (TaskPtr other = any_ready()) return other;
+    }
+    for (;;) {
+        std::vector<TaskPtr>& after = path.back()->after;
+        std::erase_if(after, [](const TaskPtr& task) { return task->done; });
+        if (after.empty()) return path.back();
+        path.push_back(order_.kind == Order::Kind::Random
+                           ? after[order_.below(after.size())]
+                           : *std::ranges::max_element(after, {}, [](const TaskPtr& task) { return task->number; }));
+    }
+}
+
+TaskPtr Tasks::any_ready() {
+    if (pending_.empty()) return nullptr;
+    auto at = pending_.begin();
+    std::advance(at, order_.below(pending_.size()));
+    for (size_t i = 0; i < pending_.size(); ++i, ++at) {
+        if (at == pending_.end()) at = pending_.begin();
+        if (std::ranges::all_of(at->second->after, &Task::done)) return at->second;
+    }
+    return nullptr;
+}
+
+// After a fault of the context nothing of it is done any more.
+void Tasks::run(Task& task) {
+    if (task.work && task.context->failed == CUDA_SUCCESS) task.work();
+    const std::lock_guard lock(State::instance().mutex);
+    task.done = true;
+    task.time = std::chrono::steady_clock::now();
+    task.after.clear();
+    task.work = nullptr;
+    pending_.erase(task.number);
+}
+
+void Tasks::finish(const TaskPtr& task) {
+    if (!task) return;
+    const std::lock_guard turn(turn_);
+    std::vector<TaskPtr> path{task};
+    while (const TaskPtr one = next(path)) run(*one);
+}
+
+void Tasks::advance(const TaskPtr& task) {
+    if (!task) return;
+    const std::lock_guard turn(turn_);
+    std::vector<TaskPtr> path{task};
+    if (const TaskPtr one = next(path)) run(*one);
+}
+
+void Tasks::finish_all(const Context* context) {
+    std::vector<TaskPtr> all;
+    {
+        const std::lock_guard lock(State::instance().mutex);
+        for (const auto& [number, task] : pending_) {
+            if (!context || task->context == context) all.push_back(task);
+        }
+    }
+    if (order_.kind == Order::Kind::Latest) std::ranges::reverse(all);
+    for (const TaskPtr& task : all) finish(task);
+}
+
+void Tasks::settle(const TaskPtr& task) {
+    if (order_.kind == Order::Kind::Eager) return finish(task);
+    std::vector<TaskPtr> oldest;
+    {
+        const std::lock_guard lock(State::instance().mutex);
+        if (pending_.size() < kMostPending) return;
+        for (const auto& [number, pending] : pending_) {
+            if (oldest.size() == kMostPending / 2) break;
+            oldest.push_back(pending);
+        }
+    }
+    for (const TaskPtr& pending : oldest) finish(pending);
+}
+
+}  // namespace weft::emulator
