@@ -1,5 +1,5 @@
-# The licences of what a wheel carries besides Weft: linked statically (LLVM, BLIS, nanobind) or put beside it as shared
-# libraries (TBB, SLEEF, zstd). Texts come from the packages that the build uses, so that they always fit.
+# The licences of what a wheel carries besides Weft: inside its library (LLVM, BLIS, nanobind, libdevice) or beside it as
+# shared libraries (TBB, SLEEF, zstd). Texts come from the packages that the build uses, so that they always fit.
 set(licenses ${SKBUILD_METADATA_DIR}/licenses/third_party)
 foreach(pair LLVM:llvm-22-dev oneTBB:libtbb-dev SLEEF:libsleef-dev BLIS:libblis-serial-dev zstd:libzstd-dev)
     string(REPLACE ":" ";" pair ${pair})
@@ -26,3 +26,9 @@ file(READ ${robin_map_header} robin_map_license LIMIT 2000)
 string(REGEX REPLACE "\\*/.*" "*/\n" robin_map_license "${robin_map_license}")
 file(WRITE ${CMAKE_BINARY_DIR}/licenses/robin_map.txt "${robin_map_license}")
 install(FILES ${CMAKE_BINARY_DIR}/licenses/robin_map.txt DESTINATION ${licenses} COMPONENT python)
+# A wheel without libdevice would have no CUDA kernels that call mathematical functions.
+if(NOT libdevice_license)
+    message(FATAL_ERROR "A wheel must carry libdevice and its licence, expected from the Python package "
+                        "nvidia-cuda-nvcc-cu12 (the dependency group `cuda` of pyproject.toml)")
+endif()
+install(FILES ${libdevice_license} DESTINATION ${licenses} RENAME libdevice.txt COMPONENT python)

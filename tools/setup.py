@@ -153,7 +153,7 @@ with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)
 extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
 wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"], *extras["examples"]]
-wanted += groups["build"]
+wanted += groups["build"] + groups["cuda"]
 if sys.argv[2] != "demo":
     wanted += groups["interop"]
 if sys.argv[2] == "tests":

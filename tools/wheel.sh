@@ -23,7 +23,7 @@ except ModuleNotFoundError:  # Python 3.10
     from pip._vendor import tomli as tomllib
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)
-print(*project["build-system"]["requires"], *project["dependency-groups"]["wheel"], sep="\n")
+print(*project["build-system"]["requires"], *project["dependency-groups"]["wheel"], *project["dependency-groups"]["cuda"], sep="\n")
 PYTHON_CODE
 )
 "$venv/bin/pip" install --quiet "${requirements[@]}"
@@ -49,7 +49,7 @@ extension=$(echo "$unpacked"/warp/_weft*.so)
 exported=$(nm -D --defined-only "$extension" | awk '{print $3}' | sort | tr '\n' ' ')
 [ "$exported" = "PyInit__weft " ] || fail "the extension shows other libraries more than PyInit__weft: $exported"
 
-for library in LLVM oneTBB SLEEF BLIS zstd nanobind robin_map; do
+for library in LLVM oneTBB SLEEF BLIS zstd nanobind robin_map libdevice; do
     compgen -G "$unpacked/*.dist-info/licenses/third_party/$library.txt" >/dev/null ||
         fail "the licence of $library is not in the wheel"
 done

@@ -25,6 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLibdevicePrefix[] = "__nv_";
+// Instructions of all copies of one function in a kernel; where there were more, it is called.
+constexpr std::size_t kMostInlined = 10'000;
 constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
 
 bool is_file(const fs::path& path) {
@@ -47,19 +49,22 @@ std::vector<fs::path> toolkits() {
     return found;
 }
 
-fs::path find() {
+fs::path find_file() {
     if (const char* const named = std::getenv("WARP_LIBDEVICE"); named != nullptr && *named != '\0') return named;
+    if (!bundled_libdevice().empty()) return {};
     for (const fs::path& toolkit : toolkits())
         if (is_file(toolkit / kInToolkit)) return toolkit / kInToolkit;
     return {};
 }
 
-const std::string& contents() {
-    static const std::string bytes = [] {
-        std::ifstream file(libdevice_path(), std::ios::binary);
-        return std::string(std::istreambuf_iterator<char>(file), {});
-    }();
-    return bytes;
+Libdevice find() {
+    if (const fs::path path = find_file(); !path.empty()) {
+        std::ifstream file(path, std::ios::binary);
+        return {"'" + path.string() + "'", std::string(std::istreambuf_iterator<char>(file), {})};
+    }
+    const std::span<const unsigned char> bundled = bundled_libdevice();
+    if (bundled.empty()) return {};
+    return {"Weft's own libdevice", std::string(bundled.begin(), bundled.end())};
 }
 
 [[noreturn]] void fail(const std::string& what) {
@@ -75,15 +80,14 @@ bool wants(const llvm::Module& module) {
 }
 
 std::unique_ptr<llvm::Module> open(llvm::Module& into) {
-    const std::string& bytes = contents();
-    if (libdevice_path().empty())
+    const Libdevice& source = libdevice();
+    if (source.name.empty())
         fail("the kernel calls mathematical functions, which GPUs have from libdevice, and there is none here");
     llvm::Expected<std::unique_ptr<llvm::Module>> library =
-        llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "libdevice"), into.getContext());
+        llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(source.bitcode, "libdevice"), into.getContext());
     if (library)
         if (llvm::Error error = (*library)->materializeMetadata()) library = std::move(error);
-    if (!library)
-        fail("'" + libdevice_path().string() + "' cannot be read as libdevice: " + llvm::toString(library.takeError()));
+    if (!library) fail(source.name + " cannot be read as libdevice: " + llvm::toString(library.takeError()));
     // What NVIDIA's compiler says of its own module.
     std::vector<llvm::NamedMDNode*> metadata;
     for (llvm::NamedMDNode& one : (*library)->named_metadata()) metadata.push_back(&one);
@@ -115,27 +119,29 @@ void answer_questions(llvm::Module& module, const std::string& processor) {
 
 }  // namespace
 
-const fs::path& libdevice_path() {
-    static const fs::path path = find();
-    return path;
+const Libdevice& libdevice() {
+    static const Libdevice found = find();
+    return found;
 }
 
 std::string libdevice_version() {
-    static const std::string version = contents().empty() ? "none" : hash_bytes(contents()).hex();
+    static const std::string version = libdevice().bitcode.empty() ? "none" : hash_bytes(libdevice().bitcode).hex();
     return version;
 }
 
 void link_libdevice(llvm::Module& module, const std::string& processor) {
     if (!wants(module)) return;
     if (llvm::Linker::linkModules(module, open(module), llvm::Linker::LinkOnlyNeeded))
-        fail("'" + libdevice_path().string() + "' cannot be linked");
+        fail(libdevice().name + " cannot be linked");
     answer_questions(module, processor);
     for (llvm::Function& function : module) {
         if (!function.getName().starts_with(kLibdevicePrefix)) continue;
-        if (function.isDeclaration()) fail("'" + libdevice_path().string() + "' has no " + function.getName().str());
+        if (function.isDeclaration()) fail(libdevice().name + " has no " + function.getName().str());
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
-        function.removeFnAttr(llvm::Attribute::NoInline);
-        function.addFnAttr(llvm::Attribute::AlwaysInline);
+        // Thousands of copies of one function would take minutes to compile.
+        const bool is_small = function.getNumUses() * function.getInstructionCount() <= kMostInlined;
+        function.removeFnAttr(is_small ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+        function.addFnAttr(is_small ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
         for (const char* attribute : {"target-cpu", "target-features"}) function.removeFnAttr(attribute);
     }
 }

@@ -1,9 +1,11 @@
 // Kernels as PTX, on a machine without a GPU: what stands in the text, for the oldest and the newest processors.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "jit/jit.h"
+#include "jit/libdevice.h"
 #include "support/error.h"
 #include "transform/pipeline.h"
 
@@ -35,6 +37,24 @@ TEST(Nvptx, writes_the_least_version_for_each_processor) {
     }
     EXPECT_THROW(ptx("", "sm_70"), UsageError);
     EXPECT_THROW(ptx("", "sm_999"), UsageError);
+}
+
+TEST(Nvptx, has_its_own_libdevice) {
+    // As `make setup` has it built; whoever names another one with WARP_LIBDEVICE tests that.
+    ASSERT_FALSE(bundled_libdevice().empty());
+    if (std::getenv("WARP_LIBDEVICE") == nullptr) {
+        EXPECT_EQ(libdevice().name, "Weft's own libdevice");
+    }
+    const std::string text = ptx("  %b = load %x[%i]\n  %c = sin %b\n  %d = pow %c, %a\n  store %x[%i], %d\n");
+    EXPECT_FALSE(has(text, "__nv_sinf") || has(text, ".extern")) << text;
+}
+
+TEST(Nvptx, calls_what_would_have_thousands_of_copies) {
+    std::string body = "  %b0 = load %x[%i]\n";
+    for (int i = 0; i < 500; ++i) body += "  %b" + std::to_string(i + 1) + " = sin %b" + std::to_string(i) + "\n";
+    const std::string text = ptx(body + "  store %x[%i], %b500\n");
+    EXPECT_TRUE(has(text, ".func") && has(text, "__nv_sinf")) << text.substr(0, 2000);
+    EXPECT_LT(text.size(), 300'000u);
 }
 
 TEST(Nvptx, rounds_each_operation_and_divides_no_index) {
