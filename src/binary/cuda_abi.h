@@ -2,6 +2,7 @@
 // of the device again, in words that need no header; runtime/cuda/abi.cpp compares the two.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,13 @@ struct CudaLaunch {
     std::int64_t log_bytes = 0;  // of one part
 };
 static_assert(sizeof(CudaLaunch) == 128);
+
+// Elements of arrays of parameters begin at multiples of what one access of several numbers takes at most, in code for
+// dense arrays.
+inline constexpr std::int64_t kMostCudaAccessBytes = 16;
+inline std::int64_t cuda_alignment(std::int64_t element_bytes) {
+    return std::min(kMostCudaAccessBytes, element_bytes & -element_bytes);
+}
 
 // What the logs of one launch take together. Fewer threads have longer ones.
 inline constexpr std::int64_t kCudaLogBytes = std::int64_t{256} << 20;

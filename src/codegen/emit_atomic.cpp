@@ -56,11 +56,18 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
                                                          kRelaxed, kRelaxed, atomic_scope());
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
-    if (op == Op::atomic_exch || (!row.is_small_float() && has_atomic(op, scalar)))
-        return builder_.CreateAtomicRMW(read_modify_write(op, row.is_float() && !row.is_small_float(), row.is_signed()),
-                                        pointer, operand, alignment, kRelaxed, atomic_scope());
+    if (op == Op::atomic_exch || has_atomic(op, scalar)) {
+        // Small floats are bits elsewhere; an addition has to know which float they are.
+        const bool is_small = op != Op::atomic_exch && row.is_small_float();
+        llvm::Type* small = scalar == Scalar::bf16 ? builder_.getBFloatTy() : builder_.getHalfTy();
+        llvm::Value* number = is_small ? builder_.CreateBitCast(operand, small) : operand;
+        const bool is_float = row.is_float() && (is_small || !row.is_small_float());
+        llvm::Value* old = builder_.CreateAtomicRMW(read_modify_write(op, is_float, row.is_signed()), pointer, number,
+                                                    alignment, kRelaxed, atomic_scope());
+        return builder_.CreateBitCast(old, operand->getType());
+    }
 
-    // No instruction knows it, as small floats: compare and swap until nobody came between.
+    // No instruction knows it: compare and swap until nobody came between.
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
     llvm::Value* seen = builder_.CreateAlignedLoad(bits_type, pointer, alignment);
     builder_.CreateBr(loop);

@@ -14,6 +14,7 @@
 // (cpu/copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
 #include <array>
 
+#include "binary/cuda_abi.h"
 #include "codegen/emitter.h"
 #include "ir/indices.h"
 #include "support/error.h"
@@ -37,6 +38,13 @@ std::int64_t unit_of(std::int64_t stride) {
 }
 
 llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<std::uint64_t>(size_of(type))); }
+
+// Of a number at this offset of an element with the given alignment.
+llvm::Align alignment_in(std::int64_t element, const LeafType& type) {
+    if (element == 0) return alignment_of(type);
+    const llvm::Align of_element(static_cast<std::uint64_t>(element));
+    return std::max(alignment_of(type), llvm::commonAlignment(of_element, static_cast<std::uint64_t>(type.offset)));
+}
 
 }  // namespace
 
@@ -72,6 +80,9 @@ void Emitter::make_alias_scopes() {
 
 template <typename Instruction>
 Instruction* Emitter::with_alias(Instruction* instruction, MemoryRoot root) {
+    if constexpr (std::is_same_v<Instruction, llvm::LoadInst>)
+        if (machine_.read_only_loads && plan_.read_only.contains(root))
+            instruction->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
     auto scopes = scopes_.find(scope_key(root));
     if (root.parameter < 0 || scopes == scopes_.end()) return instruction;
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes->second.own);
@@ -83,11 +94,21 @@ llvm::Value* Emitter::byte_offset(llvm::Value* pointer, std::int64_t offset) {
     return offset == 0 ? pointer : builder_.CreateGEP(builder_.getInt8Ty(), pointer, i64(offset));
 }
 
+// What launches promise of elements of dense arrays (binary/cuda_abi.h); 0 of others, and of parts of elements.
+std::int64_t Emitter::element_alignment(const ir::Value* array) const {
+    if (!machine_.wide_elements || !options_.dense || !kernel_.is_kernel) return 0;
+    const Type element = array->type.element();
+    for (; array->definition; array = array->definition->operands[0])
+        if (array->definition->op != ir::Op::view && array->definition->op != ir::Op::grad_of) return 0;
+    return ir::is_parameter(kernel_, array) ? cuda_alignment(element.size_bytes()) : 0;
+}
+
 Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices, int data) {
     LaneValue& view = value(array);
     Address address;
     address.root = view.root;
     address.root.gradient |= data == kGradLeaf;
+    address.alignment = element_alignment(array);
     std::size_t first_stride = static_cast<std::size_t>(stride_leaf(array->type));
     Leaf& start = view.leaves[static_cast<std::size_t>(data)];
     if (start.varying())
@@ -194,7 +215,7 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
     auto done = [&](llvm::Value* loaded) { return Leaf::of_vector(from_memory(loaded, type)); };
     if (address.uniform()) {
         llvm::Value* pointer = byte_offset(address.base, type.offset);
-        llvm::LoadInst* load = builder_.CreateAlignedLoad(scalar, pointer, alignment);
+        llvm::LoadInst* load = builder_.CreateAlignedLoad(scalar, pointer, alignment_in(address.alignment, type));
         return Leaf::of_scalar(from_memory(with_alias(load, address.root), type));
     }
     llvm::Value* nothing = llvm::Constant::getNullValue(lanes);
@@ -237,7 +258,9 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
     llvm::Align alignment = alignment_of(type);
     if (address.uniform()) {
         llvm::Value* last = to_memory(pick_last_active(value), type);
-        with_alias(builder_.CreateAlignedStore(last, byte_offset(address.base, type.offset), alignment), address.root);
+        with_alias(builder_.CreateAlignedStore(last, byte_offset(address.base, type.offset),
+                                               alignment_in(address.alignment, type)),
+                   address.root);
         return;
     }
     llvm::Value* stored = to_memory(vector(value), type);

@@ -222,12 +222,14 @@ protected:
         std::int64_t unit = 1;
         llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` where the array itself is varying
         MemoryRoot root;
+        std::int64_t alignment = 0;  // of the element, where it is more than its numbers need
         // A pointer for each lane, to load from and to store to, where single_pointers() made them.
         llvm::SmallVector<llvm::Value*, 16> singles[2] = {};
         bool uniform() const { return base && !step && !offsets; }
     };
     // `data` is kDataLeaf or kGradLeaf; fewer indices than dimensions name the start of the rest.
     Address address_of(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices, int data = kDataLeaf);
+    std::int64_t element_alignment(const ir::Value* array) const;
     llvm::Value* pointers(const Address& address, std::int64_t offset);
     llvm::Value* byte_offset(llvm::Value* pointer, std::int64_t offset);
     llvm::Value* pointer_of_lane(const Address& address, std::int64_t offset, llvm::Value* lane);

@@ -33,7 +33,9 @@ struct Machine {
     bool half_conversions = true;  // float <-> f16 instructions
     bool mask_registers = true;    // <W x i1> has registers of its own
     bool fast_gathers = true, fast_scatters = true;
-    bool only_lines = false;  // debug information is lines for profilers and no more
+    bool wide_elements = false;    // elements are loaded and stored several numbers at a time
+    bool read_only_loads = false;  // reads what no thread of a launch writes in a way of their own
+    bool only_lines = false;       // debug information is lines for profilers and no more
 };
 
 // What a check has to say about a thread, in LLVM's numbers.
@@ -87,7 +89,7 @@ protected:
     // Between whom they hold.
     virtual llvm::SyncScope::ID atomic_scope() const { return llvm::SyncScope::System; }
     // Whether there is an instruction; otherwise it is a loop of compare and swap.
-    virtual bool has_atomic(ir::Op, Scalar) const { return true; }
+    virtual bool has_atomic(ir::Op, Scalar scalar) const { return !info(scalar).is_small_float(); }
     // Whether the target has a better way than an atomic for what nobody needs at once; then it is emitted.
     virtual bool emit_put_together(const ir::Operation&) { return false; }
     // Memory that nobody else touches where code is written at present.

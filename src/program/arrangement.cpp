@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "binary/cuda_abi.h"
+
 namespace weft::program {
 
 Extent extent(const ArrayView& view, const ArrayPlace& place) {
@@ -49,6 +51,20 @@ bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
         if (!place.is_parameter || last < 0) continue;
         const ArrayView& view = view_at(block, place.offset);
         if (view.strides[last] != place.element_bytes && view.shape[last] > 1) return true;
+    }
+    return false;
+}
+
+// Whether an element begins between multiples of what code for GPUs takes at once.
+bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
+    for (const ArrayPlace& place : kernel.arrays) {
+        const std::int64_t alignment = cuda_alignment(place.element_bytes);
+        if (!place.is_parameter) continue;
+        const ArrayView& view = view_at(block, place.offset);
+        auto bits = reinterpret_cast<std::intptr_t>(view.data) | reinterpret_cast<std::intptr_t>(view.grad);
+        for (int axis = 0; axis < place.ndim; ++axis)
+            if (view.shape[axis] > 1) bits |= view.strides[axis];
+        if ((bits & (alignment - 1)) != 0) return true;
     }
     return false;
 }
@@ -144,8 +160,8 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block) {
     return has_shared_memory<true>(kernel, block);
 }
 
-Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients) {
-    return {.strided = needs_strided(kernel, block),
+Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients, bool on_gpu) {
+    return {.strided = needs_strided(kernel, block) || (on_gpu && is_misaligned(kernel, block)),
             .overlapping = with_gradients ? gradients_overlap(kernel, block)
                                           : !kernel.written.empty() && has_shared_memory<false>(kernel, block),
             .repeating = repeats_elements(kernel, block)};

@@ -10,7 +10,9 @@ namespace weft::program {
 
 // Most arrays are packed, do not overlap, and show each element once.
 struct Arrangement {
-    bool strided = false;      // the innermost dimension of some array is not packed
+    // The innermost dimension of some array is not packed; or on a GPU, elements do not begin where accesses of several
+    // numbers may (cuda_alignment()).
+    bool strided = false;
     bool overlapping = false;  // an array that the kernel writes shares memory with another one
     // Some array shows one element at several indices, as one that is broadcast does, and threads take its elements to
     // be different (KernelFacts::uncontended_parameters).
@@ -26,7 +28,8 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 
 // Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or
 // another gradient are overlapping too.
-Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false);
+Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
+                        bool on_gpu = false);
 
 // Whether some array of the block has no memory: it is None, or empty.
 inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {

@@ -206,7 +206,7 @@ const CompiledKernel& Kernel::compiled(Variant variant, Arrangement arrangement,
 const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     Specialization& one = plain(variant);
     const KernelFacts& known = one.facts[0] ? *one.facts[0] : new_facts(one, variant, {}, {});
-    const Arrangement arranged = arrangement(known, block);
+    const Arrangement arranged = arrangement(known, block, /*with_gradients=*/false, variant.gpu > 0);
     const auto& found = one.compiled[arranged.index()];
     return found ? *found : newly_compiled(one, variant, arranged, {});
 }

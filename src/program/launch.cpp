@@ -144,7 +144,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     check_returned_values(kernel, what, facts);
     const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
     std::vector<std::byte> block = block_of(kernel, what, facts);
-    const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint());
+    const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint(), variant.gpu > 0);
     if (!what.tangents) {
         variant.single = grid.count == 1;
         variant.private_gradients =
@@ -174,7 +174,7 @@ bool needs_launch(Kernel& kernel, const DerivedLaunch& what) {
     const Variant variant = variant_of(kernel, what);
     const KernelFacts* facts = &kernel.facts(variant, {}, what.derivation);
     const std::vector<std::byte> block = block_of(kernel, what, *facts);
-    const Arrangement arranged = arrangement(*facts, block.data(), what.of_adjoint());
+    const Arrangement arranged = arrangement(*facts, block.data(), what.of_adjoint(), variant.gpu > 0);
     if (arranged.index() != 0) facts = &kernel.facts(variant, arranged, what.derivation);
     if (what.of_adjoint()) check_after(kernel, *facts);
     return std::ranges::any_of(facts->implicit_parameters, [](const ir::ImplicitParameter& implicit) {

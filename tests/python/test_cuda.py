@@ -33,6 +33,41 @@ def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
     y[i] = a * x[i] + y[i]
 
 
+# ---- what comes with the compiler ----
+
+
+WITH_SINE = """
+import warp as wp
+@wp.kernel
+def sine(x: wp.array[float]):
+    x[wp.tid()] = wp.sin(1.0)
+x = wp.zeros(1, device="cuda")
+wp.launch(sine, 1, inputs=[x], device="cuda")
+print(x.numpy())
+"""
+
+
+@on_gpu
+def test_libdevice_is_weft_s_own_unless_another_one_is_named(tmp_path):
+    nowhere = {"WARP_CACHE_PATH": str(tmp_path), "CUDA_HOME": "/nowhere"}
+    assert run(WITH_SINE, **nowhere) == "[0.84147096]\n"
+    (tmp_path / "libdevice.10.bc").write_text("no bitcode")
+    for file in ("/nowhere/libdevice.bc", tmp_path / "libdevice.10.bc"):
+        text = run(WITH_SINE, **nowhere, WARP_LIBDEVICE=str(file))
+        assert f"'{file}' cannot be read as libdevice" in text and "WARP_LIBDEVICE" in text
+
+
+@on_gpu
+def test_the_texts_of_a_run_are_kept_where_it_is_asked_for(tmp_path):
+    folder = tmp_path / "ptx"
+    folder.mkdir()
+    run(WITH_SINE, WARP_CACHE_PATH=str(tmp_path / "cache"), WEFT_KEEP_PTX=str(folder))
+    (file,) = folder.iterdir()
+    assert file.suffix == ".ptx" and len(file.stem) == 64 and ".visible .entry weft_0_sine(" in file.read_text()
+    text = run(WITH_SINE, WARP_CACHE_PATH=str(tmp_path / "other"), WEFT_KEEP_PTX=str(tmp_path / "missing"))
+    assert "no file can be written there" in text
+
+
 # ---- the driver ----
 
 
@@ -361,7 +396,8 @@ def test_ptxas_takes_the_code(kernel, adjoint, tmp_path):
 @on_gpu
 def test_simple_code_is_what_it_should_be():
     text = ptx_of(saxpy)
-    assert text.count("ld.global.b32") == 2 and text.count("st.global.b32") == 1 and "fma.rn.f32" in text
+    assert text.count("ld.global.b32") == text.count("ld.global.nc.b32") == text.count("st.global.b32") == 1
+    assert "fma.rn.f32" in text
     assert ".local" not in text and "weft_lib" not in text
     assert "div." not in ptx_of(coordinates) and "rem." not in ptx_of(coordinates)
     code = ptx_of(arithmetic)

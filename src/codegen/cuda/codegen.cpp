@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "codegen/cuda/emitter.h"
 
 namespace weft::codegen {
@@ -6,7 +8,8 @@ namespace {
 
 class CudaCodegen final : public TargetCodegen {
 public:
-    explicit CudaCodegen(const ModuleState& state) : state_(state) {}
+    explicit CudaCodegen(const ModuleState& state)
+        : state_(state), machine_(std::atoi(state.target.processor.c_str() + 3)) {}
 
     std::unique_ptr<Emitter> kernel(const transform::KernelPlan& plan, Remarks&) override { return callee(plan); }
     std::unique_ptr<Emitter> callee(const transform::KernelPlan& plan) override {

@@ -2,6 +2,7 @@
 //
 //   entry.cpp     the entry and its loop over elements
 //   math.cpp      libdevice's functions
+//   atomics.cpp   atomics of whole warps at one address
 //   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
 //
 // Parameters of the entry lie in a memory of their own, which LLVM finds out; so arrays of parameters are known to lie
@@ -19,7 +20,12 @@ namespace weft::codegen {
 
 struct CudaMachine : Machine {
     // More would make NVIDIA's compiler leave out its optimisations.
-    CudaMachine() { only_lines = true; }
+    explicit CudaMachine(int of_architecture) : architecture(of_architecture) {
+        only_lines = true;
+        wide_elements = true;
+        read_only_loads = true;
+    }
+    int architecture;  // 90 of sm_90
 };
 
 // What the functions of one module say to the host.
@@ -33,7 +39,9 @@ class CudaEmitter final : public Emitter {
 public:
     CudaEmitter(const transform::KernelPlan& plan, const CudaMachine& machine, const Options& options,
                 llvm::Module& module, NativeFunctions& natives, Callees& callees, CudaReporting& reporting)
-        : Emitter(plan, /*lanes=*/1, machine, options, module, natives, callees), reporting_(reporting) {}
+        : Emitter(plan, /*lanes=*/1, machine, options, module, natives, callees),
+          architecture_(machine.architecture),
+          reporting_(reporting) {}
 
     void emit_entry(KernelEntry& entry) override;
 
@@ -69,10 +77,12 @@ protected:
 
     // ---- atomics ----
     llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
-    // Instructions add floats; all else of them is compare and swap.
-    bool has_atomic(ir::Op op, Scalar scalar) const override {
-        return !info(scalar).is_float() || op == ir::Op::atomic_add;
-    }
+    bool has_atomic(ir::Op op, Scalar scalar) const override;
+    bool emit_put_together(const ir::Operation& atomic) override;
+    llvm::Value* of_other_lane(llvm::Value* number, int distance);
+    llvm::Value* sum_of_warp(ir::Op op, Scalar scalar, llvm::Value* number);
+
+    const int architecture_;
 
     CudaReporting& reporting_;
     llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and how many there are

@@ -54,6 +54,7 @@ struct KernelPlan {
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
     std::map<Memory, ir::Op> privatised;  // privatised_memories(), where these are promised to be alone
     std::set<Memory> uncontended;         // memories that no other worker touches
+    std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
     Reach reach;                          // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;

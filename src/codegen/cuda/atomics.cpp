@@ -1,0 +1,101 @@
+// Atomics. Where the address is the same for the whole launch, as that of a sum over all threads, the numbers of a warp
+// are put together first, and one thread brings them to their place:
+//
+//     before: atomic.add total[0], x                        32 atomics that wait for each other
+//     after:  if all threads of the warp are here:
+//                 s = sum of x over the warp, by shuffles
+//                 the first thread: atomic.add total[0], s
+//             else: atomic.add total[0], x
+//
+// As on the CPU, sums of floats are then rounded in another order.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/cuda/emitter.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+constexpr int kWarp = 32;
+
+// Of a whole warp, whose results nobody looks at.
+bool can_be_put_together(const Operation& atomic) {
+    if (!ir::applied(atomic.op)) return false;
+    for (const LeafType& leaf : leaf_types(atomic.operands.back()->type)) {
+        const int bits = info(leaf.scalar).bits;
+        if (leaf.pointer || (bits != 32 && bits != 64)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+// Instructions add floats, those of 16 bits where the processor has them; all else of floats is compare and swap.
+bool CudaEmitter::has_atomic(Op op, Scalar scalar) const {
+    constexpr int kAddsBfloats = 90;
+    if (!info(scalar).is_float()) return true;
+    if (op != Op::atomic_add) return false;
+    if (scalar == Scalar::bf16) return architecture_ >= kAddsBfloats;
+    return scalar == Scalar::f16 || !info(scalar).is_small_float();
+}
+
+// The number of the thread whose place in the warp differs in one bit.
+llvm::Value* CudaEmitter::of_other_lane(llvm::Value* number, int distance) {
+    llvm::Type* const type = number->getType();
+    llvm::Type* const word = builder_.getInt32Ty();
+    const auto words = static_cast<unsigned>(type->getScalarSizeInBits() / 32);
+    auto* const several = llvm::FixedVectorType::get(word, words);
+    llvm::Value* const bits = builder_.CreateBitCast(number, several);
+    llvm::Value* moved = llvm::PoisonValue::get(several);
+    for (unsigned i = 0; i < words; ++i) {
+        llvm::Value* part = builder_.CreateIntrinsic(
+            llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
+            {builder_.getInt32(~0u), builder_.CreateExtractElement(bits, std::uint64_t{i}),
+             builder_.getInt32(static_cast<std::uint32_t>(distance)), builder_.getInt32(kWarp - 1)});
+        moved = builder_.CreateInsertElement(moved, part, std::uint64_t{i});
+    }
+    return builder_.CreateBitCast(moved, type);
+}
+
+llvm::Value* CudaEmitter::sum_of_warp(Op op, Scalar scalar, llvm::Value* number) {
+    const Op combined = op == Op::atomic_sub ? Op::add : *ir::applied(op);
+    for (int distance = kWarp / 2; distance > 0; distance /= 2)
+        number = binary(combined, scalar, number, of_other_lane(number, distance));
+    return number;
+}
+
+bool CudaEmitter::emit_put_together(const Operation& atomic) {
+    if (options_.debug || uses_result(atomic) || !plan_.atomics.at(&atomic).is_fixed || !can_be_put_together(atomic) ||
+        is_uncontended(memory_of(atomic)))
+        return false;
+    Address address =
+        address_of(atomic.operands[0], llvm::ArrayRef<ir::Value*>(atomic.operands).drop_front().drop_back());
+    const Type type = atomic.operands.back()->type;
+    const std::vector<LeafType> leaves = leaf_types(type);
+    LaneValue& numbers = value(atomic.operands.back());
+    const auto apply = [&](std::size_t i, llvm::Value* number) {
+        atomic_scalar(atomic.op, leaves[i].scalar, byte_offset(address.base, leaves[i].offset), nullptr, number);
+    };
+    const auto together = [&] {
+        llvm::SmallVector<llvm::Value*, 4> sums;
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            sums.push_back(sum_of_warp(atomic.op, leaves[i].scalar, numbers.leaves[i].scalar));
+        llvm::BasicBlock *first = new_block("first"), *after = new_block("first.done");
+        llvm::Value* lane = builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_laneid, {});
+        builder_.CreateCondBr(builder_.CreateICmpEQ(lane, builder_.getInt32(0)), first, after);
+        builder_.SetInsertPoint(first);
+        for (std::size_t i = 0; i < leaves.size(); ++i) apply(i, sums[i]);
+        builder_.CreateBr(after);
+        builder_.SetInsertPoint(after);
+    };
+    llvm::Value* here = builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_activemask, {});
+    emit_either(builder_.CreateICmpEQ(here, builder_.getInt32(~0u)), "warp", together, [&] {
+        for (std::size_t i = 0; i < leaves.size(); ++i) apply(i, numbers.leaves[i].scalar);
+    });
+    return true;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,15 @@
+// Arrays that nothing changes while a launch runs, so that a GPU may read them through caches that see no writes.
+//
+// This holds only while no other array of the launch overlaps those that are written (codegen::Options::noalias).
+#pragma once
+
+#include <set>
+
+#include "transform/analysis/memory.h"
+
+namespace weft::transform {
+
+// Array parameters, and their gradients, that the kernel does not write to.
+std::set<Memory> read_only_memories(const ir::Function& kernel);
+
+}  // namespace weft::transform

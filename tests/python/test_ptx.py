@@ -1,0 +1,285 @@
+"""The text of kernels for CUDA devices: which accesses and instructions stand in it, and that they compute what they
+should."""
+
+import re
+
+import numpy as np
+import pytest
+import warp as wp
+
+DEVICE = "cuda:0"
+pytestmark = pytest.mark.gpu
+
+
+def text_of(kernel, **options):
+    """Without comments and directives of the debugger, so that nothing is found by chance."""
+    return re.sub(r"//.*", "", kernel.listing("assembly", device=DEVICE, **options))
+
+
+def accesses(text, kind):
+    """The accesses of one kind (ld, st, atom, red, shfl), without registers."""
+    return sorted(re.findall(rf"^\s*(?:@!?%p\d+\s+)?({kind}\.\S+)", text, re.MULTILINE))
+
+
+def global_accesses(text):
+    return [a for kind in ("ld", "st") for a in accesses(text, kind) if ".global" in a]
+
+
+# ---- loads and stores ----
+
+
+@wp.kernel
+def scale(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = 2.0 * x[i] + y[i]
+
+
+def test_neighbours_read_neighbours_with_one_access_each():
+    text = text_of(scale)
+    assert global_accesses(text) == ["ld.global.b32", "ld.global.nc.b32", "st.global.b32"]
+    # The address grows by the size of a number with each thread.
+    assert re.search(r"(shl\.b64\s+%rd\d+, %rd\d+, 2|mul\.wide\.[us]32\s+%rd\d+, %r\d+, 4|mad\.lo\.s64.*, 4,)", text)
+
+
+@wp.kernel
+def vectors(
+    a: wp.array[wp.vec4], b: wp.array[wp.vec2d], c: wp.array[wp.mat22], d: wp.array[wp.vec3], out: wp.array[wp.vec4]
+):
+    i = wp.tid()
+    out[i] = a[i] * float(b[i][0] + b[i][1]) + wp.vec4(c[i][0, 0], c[i][0, 1], c[i][1, 0], c[i][1, 1]) * d[i][2]
+
+
+@wp.struct
+class Particle:
+    position: wp.vec3
+    mass: float
+    velocity: wp.vec3
+    kind: int
+
+
+@wp.kernel
+def push(p: wp.array[Particle], out: wp.array2d[Particle]):
+    i = wp.tid()
+    q = p[i]
+    q.position = q.position + q.velocity * q.mass
+    q.kind = q.kind + 1
+    out[i, 1] = q
+
+
+def test_vectors_matrices_and_structs_of_sixteen_bytes_are_one_access():
+    loads = accesses(text_of(vectors), "ld")
+    assert loads.count("ld.global.nc.v4.b32") == 2 and loads.count("ld.global.nc.v2.b64") == 1
+    assert loads.count("ld.global.nc.b32") == 1, "one number of a vector with three"
+    assert accesses(text_of(vectors), "st") == ["st.global.v4.b32"]
+    assert [a for a in global_accesses(text_of(push)) if "v4" not in a] == []
+    assert len(global_accesses(text_of(push))) == 4
+
+
+def numbers(count, dtype, offset=0, pitch=None):
+    """An array of these elements that begins at `offset` floats of its memory; `pitch`: floats from one to the next."""
+    size = wp.types.type_size_in_bytes(dtype) // 4
+    pitch = pitch or size
+    memory = wp.array(np.arange(offset + pitch * count, dtype=np.float32), dtype=float, device=DEVICE)
+    made = wp.array(
+        ptr=memory.ptr + 4 * offset, dtype=dtype, shape=(count,), strides=(4 * pitch,), device=DEVICE, copy=False
+    )
+    rows = offset + pitch * np.arange(count)[:, None] + np.arange(size)
+    return made, rows.astype(np.float32), memory
+
+
+@wp.kernel
+def copy(a: wp.array[wp.vec4], out: wp.array[wp.vec4]):
+    i = wp.tid()
+    out[i] = a[i]
+
+
+@pytest.mark.parametrize("offset, pitch", [(0, 4), (4, 4), (1, 4), (2, 4), (3, 4), (0, 5), (0, 6), (2, 8), (4, 8)])
+def test_elements_that_begin_anywhere_are_read_and_written(offset, pitch):
+    a, expected, memory = numbers(70, wp.vec4, offset, pitch)
+    out = wp.zeros(70, dtype=wp.vec4, device=DEVICE)
+    wp.launch(copy, 70, inputs=[a, out], device=DEVICE)
+    np.testing.assert_array_equal(out.numpy(), expected)
+    wp.launch(copy, 70, inputs=[wp.full(70, wp.vec4(-1.0), dtype=wp.vec4, device=DEVICE), a], device=DEVICE)
+    assert (memory.numpy() == -1).sum() == 280 and memory.numpy()[:offset].tolist() == list(range(offset))
+
+
+def test_a_gradient_that_begins_between_is_read_and_written():
+    a = wp.array(np.ones((20, 4)), dtype=wp.vec4, device=DEVICE, requires_grad=True)
+    grad, _, memory = numbers(20, wp.vec4, 1)
+    grad.zero_()
+    a.grad = grad
+    out = wp.zeros(20, dtype=wp.vec4, device=DEVICE, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(copy, 20, inputs=[a, out], device=DEVICE)
+    tape.backward(grads={out: wp.full(20, wp.vec4(3.0), dtype=wp.vec4, device=DEVICE)})
+    assert memory.numpy()[1:].tolist() == [3.0] * 80 and memory.numpy()[0] == 0
+
+
+@wp.kernel
+def rotate(x: wp.array[float], y: wp.array[float], n: int):
+    i = wp.tid()
+    y[i] = x[(i + 1) % n]
+
+
+def test_what_the_launch_writes_elsewhere_is_read_plainly():
+    """Of one array under two names no load may be read-only; the same kernel with two arrays has such loads."""
+    assert "ld.global.nc" in text_of(rotate)
+    x = wp.array(np.arange(64, dtype=np.float32), device=DEVICE)
+    wp.launch(rotate, 1, inputs=[x, x, 64], device=DEVICE)
+    assert x.numpy()[0] == 1.0  # the emulated device stops a read-only load of what the launch writes
+    y = wp.zeros(64, dtype=float, device=DEVICE)
+    wp.launch(rotate, 64, inputs=[x, y, 64], device=DEVICE)
+    assert y.numpy().tolist() == [*range(1, 64), 1]
+
+
+@wp.kernel
+def in_place(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    wp.atomic_add(y, i, x[i])
+    x[i] = y[i]
+
+
+def test_arrays_that_the_kernel_writes_are_read_plainly():
+    assert not [a for a in global_accesses(text_of(in_place)) if ".nc" in a]
+
+
+# ---- arithmetic ----
+
+
+@wp.kernel
+def grid(x: wp.array4d[float], out: wp.array4d[float]):
+    i, j, k, l = wp.tid()
+    out[i, j, k, l] = x[l, k, j, i] / 3.0 - wp.sqrt(x[i, j, k, l]) * x[0, 0, 0, 0] + 1.0
+
+
+@pytest.mark.parametrize("kernel", [scale, vectors, push, copy, grid, in_place], ids=lambda k: k.key)
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_simple_kernels_divide_no_index_keep_nothing_on_the_stack_and_round_as_the_cpu(kernel, adjoint):
+    text = text_of(kernel, adjoint=adjoint)
+    assert not re.search(r"\b(div|rem)\.[us]\d+", text)
+    assert ".local" not in text and "__local_depot" not in text and "call" not in text
+    assert not re.search(r"\.(approx|ftz|full)\b", text)
+    # Products, sums and quotients of floats say how they are rounded, so that ptxas fuses none.
+    assert not re.search(r"^\s*(@!?%p\d+ )?(add|sub|mul|fma|mad|div|sqrt)\.f(32|64)\b", text, re.MULTILINE)
+    assert re.search(r"\.rn\.f(32|64)\b", text) or kernel is copy
+
+
+@wp.kernel(module_options={"fast_math": True})
+def fast(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) + wp.exp(x[i]) + wp.log(x[i])
+
+
+@wp.kernel
+def exact(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) + wp.exp(x[i]) + wp.log(x[i])
+
+
+def test_fast_math_takes_the_instructions_of_the_hardware():
+    assert {"sin.approx.f32", "ex2.approx.f32", "lg2.approx.f32"} <= set(
+        re.findall(r"\b(?:sin|ex2|lg2)\.approx\.f32", text_of(fast))
+    )
+    assert not re.search(r"\b(sin|lg2)\.approx", text_of(exact))
+    x = wp.array(np.linspace(0.1, 3, 100, dtype=np.float32), device=DEVICE)
+    results = []
+    for kernel in (fast, exact):
+        y = wp.zeros(100, dtype=float, device=DEVICE)
+        wp.launch(kernel, 100, inputs=[x, y], device=DEVICE)
+        results.append(y.numpy())
+    x = x.numpy().astype(np.float64)
+    expected = np.sin(x) + np.exp(x) + np.log(x)
+    np.testing.assert_allclose(results[0], expected, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(results[1], expected, rtol=3e-7, atol=3e-7)
+
+
+# ---- atomics ----
+
+
+@wp.kernel
+def narrow(h: wp.array[wp.float16], b: wp.array[wp.bfloat16], k: wp.array[wp.int32], f: wp.array[wp.float32]):
+    i = wp.tid()
+    wp.atomic_add(h, i % 3, wp.float16(0.5))
+    wp.atomic_add(b, i % 3, wp.bfloat16(0.5))
+    wp.atomic_max(k, i % 3, i)
+    wp.atomic_min(f, i % 3, -float(i))
+
+
+def test_atomics_are_instructions_where_there_are_any_and_hold_within_the_device():
+    text = text_of(narrow)
+    found = accesses(text, "atom") + accesses(text, "red")
+    assert "atom.global.add.noftz.f16" in "".join(f + " " for f in found)
+    if wp.get_device(DEVICE).arch >= 90:
+        assert any("add.noftz.bf16" in f for f in found)
+    assert any(re.fullmatch(r"(atom|red)\S*\.max\.s32", f) for f in found) and any(".cas.b32" in f for f in found)
+    assert not any(".sys" in f for f in found) and ".sys" not in text
+    arrays = [wp.zeros(3, dtype=t, device=DEVICE) for t in (wp.float16, wp.bfloat16, wp.int32, wp.float32)]
+    wp.launch(narrow, 99, inputs=arrays, device=DEVICE)
+    assert arrays[0].numpy().tolist() == [16.5] * 3 and arrays[1].list() == [16.5] * 3
+    assert arrays[2].numpy().tolist() == [96, 97, 98] and arrays[3].numpy().tolist() == [-96.0, -97.0, -98.0]
+
+
+@wp.kernel
+def sums(
+    n: int,
+    f: wp.array[float],
+    d: wp.array[wp.float64],
+    i32: wp.array[wp.int32],
+    u64: wp.array[wp.uint64],
+    v: wp.array[wp.vec3],
+    least: wp.array[float],
+    bits: wp.array[wp.uint32],
+):
+    i = wp.tid()
+    if i % 7 != n:
+        wp.atomic_add(f, 0, 0.25)
+        wp.atomic_add(d, 1, wp.float64(i))
+        wp.atomic_sub(i32, 0, i)
+        wp.atomic_max(u64, 1, wp.uint64(i) << wp.uint64(33))
+        wp.atomic_add(v, 0, wp.vec3(1.0, 2.0, float(i)))
+        wp.atomic_min(least, 0, 100.0 - float(i))
+        wp.atomic_or(bits, 0, wp.uint32(1) << wp.uint32(i % 32))
+
+
+@pytest.mark.parametrize("missing", [-1, 3])
+@pytest.mark.parametrize(
+    "threads, block_dim", [(1, 256), (31, 256), (32, 32), (200, 64), (1000, 96), (64, 7), (4096, 256)]
+)
+def test_sums_over_all_threads_count_each_once(threads, block_dim, missing):
+    """Whole warps, the last part of one, threads that are missing in the middle, blocks that are no multiple of 32."""
+    arrays = [
+        wp.zeros(2, dtype=t, device=DEVICE) for t in (float, wp.float64, wp.int32, wp.uint64, wp.vec3, float, wp.uint32)
+    ]
+    arrays[5].fill_(1e9)
+    wp.launch(sums, threads, inputs=[missing, *arrays], device=DEVICE, block_dim=block_dim)
+    there = np.array([i for i in range(threads) if i % 7 != missing])
+    f, d, i32, u64, v, least, bits = (array.numpy() for array in arrays)
+    assert f[0] == 0.25 * len(there) and d[1] == there.sum() and i32[0] == -there.sum()
+    assert u64[1] == int(there.max()) << 33 and least[0] == 100.0 - there.max()
+    assert v[0].tolist() == [len(there), 2 * len(there), there.sum()]
+    assert bits[0] == np.bitwise_or.reduce(np.uint32(1) << (there % 32).astype(np.uint32))
+    assert f[1] == d[0] == 0
+
+
+@wp.kernel
+def total(x: wp.array[float], out: wp.array[float]):
+    wp.atomic_add(out, 0, x[wp.tid()])
+
+
+@wp.kernel
+def tickets(out: wp.array[int], place: wp.array[int]):
+    i = wp.tid()
+    place[i] = wp.atomic_add(out, 0, 1)
+
+
+def test_atomics_of_a_warp_at_one_address_are_one():
+    assert accesses(text_of(total), "shfl").count("shfl.sync.bfly.b32") == 5
+    x = np.random.default_rng(1).random(10_000).astype(np.float32)
+    out = wp.zeros(1, dtype=float, device=DEVICE)
+    wp.launch(total, 10_000, inputs=[wp.array(x, device=DEVICE), out], device=DEVICE)
+    np.testing.assert_allclose(out.numpy()[0], x.astype(np.float64).sum(), rtol=1e-5)
+    # Where somebody looks at the old value each thread has an atomic of its own.
+    assert not accesses(text_of(tickets), "shfl")
+    place, out = wp.zeros(100, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    wp.launch(tickets, 100, inputs=[out, place], device=DEVICE)
+    assert sorted(place.numpy().tolist()) == list(range(100))
