@@ -97,6 +97,7 @@ PROGRAMS = tuple(
         Program("values", BENCH / "latency" / "values.py", (WEFT, PEER)),
         Program("tape", BENCH / "gradients" / "memory.py", (WEFT,)),
         Program("queries", BENCH / "geometry" / "queries.py", (WEFT, PEER)),
+        Program("neighbours", BENCH / "geometry" / "neighbours.py", (WEFT, PEER, CPP)),
         Program("volume", BENCH / "geometry" / "volume.py", (WEFT, PEER, CPP)),
     ]
     + [

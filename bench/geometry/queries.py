@@ -1,10 +1,8 @@
-"""Queries of geometry: a mesh of 184 k triangles, and 1 M points; 1 M rays, closest points and neighbour loops.
+"""Queries of a mesh of 184 k triangles: 1 M rays and closest points.
 
 * `build`, `refit`: the tree of the mesh
 * `coherent`: a camera of 1000 x 1000 rays; `incoherent`: rays between random places on a sphere around the mesh
 * `closest`: random places in the box of the mesh
-* `grid`, `grid_sorted`: building a hash grid of 1 M points in no order, and in the order of their cells
-* `neighbours`, `neighbours_sorted`: the sum over 8.1 neighbours of each
 """
 
 import sys
@@ -15,18 +13,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
 
-RAYS, POINTS, RADIUS = 1_000_000, 1_000_000, 0.01246
-VARIANTS = (
-    "build",
-    "refit",
-    "coherent",
-    "incoherent",
-    "closest",
-    "grid",
-    "grid_sorted",
-    "neighbours",
-    "neighbours_sorted",
-)
+RAYS = 1_000_000
+VARIANTS = ("build", "refit", "coherent", "incoherent", "closest")
 
 
 def surface():
@@ -44,12 +32,6 @@ def surface():
 
 def problem(variant):
     random = np.random.default_rng(3)
-    if variant.startswith(("grid", "neighbours")):
-        points = random.random((POINTS, 3)).astype(np.float32)
-        if variant.endswith("sorted"):
-            cell = np.floor(points / RADIUS).astype(np.int64) % 128
-            points = np.ascontiguousarray(points[np.lexsort((cell[:, 0], cell[:, 1], cell[:, 2]))])
-        return {"points": points}
     points, faces = surface()
     data = {"points": points, "faces": faces}
     if variant == "coherent":
@@ -92,12 +74,6 @@ def nearest_hits(data):
 
 
 def expected(variant, data):
-    if variant.startswith(("grid", "neighbours")):
-        rows = []
-        for x in data["points"][:SAMPLE]:
-            d = x - data["points"]
-            rows.append(d[(d * d).sum(1) < RADIUS * RADIUS].sum(0))
-        return np.array(rows)
     if variant == "closest":
         # To the corners: the faces are small.
         return np.array([np.linalg.norm(data["points"] - x, axis=1).min() for x in data["start"][:SAMPLE]])
@@ -125,33 +101,7 @@ def with_warp(wp, variant, data, options):
         q = wp.mesh_query_point_no_sign(mesh, start[i], 1.0e6)
         out[i] = wp.length(wp.mesh_eval_position(mesh, q.face, q.u, q.v) - start[i])
 
-    @wp.kernel
-    def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), radius: float, out: wp.array(dtype=wp.vec3)):
-        i = wp.tid()
-        x = points[i]
-        query = wp.hash_grid_query(grid, x, radius)
-        index = int(0)  # noqa: UP018
-        total = wp.vec3(0.0, 0.0, 0.0)
-        while wp.hash_grid_query_next(query, index):
-            d = x - points[index]
-            if wp.length(d) < radius:
-                total += d
-        out[i] = total
-
     points = wp.array(data["points"], dtype=wp.vec3, device="cpu")
-    if variant.startswith(("grid", "neighbours")):
-        grid = wp.HashGrid(128, 128, 128, device="cpu")
-        grid.build(points, RADIUS)
-        out = wp.zeros(POINTS, dtype=wp.vec3, device="cpu")
-
-        def loop():
-            wp.launch(neighbours, dim=POINTS, inputs=[grid.id, points, RADIUS, out], device="cpu")
-
-        def result():
-            loop()
-            return out.numpy()[:SAMPLE]
-
-        return measure.Job((lambda: grid.build(points, RADIUS)) if variant.startswith("grid") else loop, result)
     faces = wp.array(data["faces"], dtype=int, device="cpu")
     meshes = [wp.Mesh(points, faces)]
     start = wp.array(data["start"], dtype=wp.vec3, device="cpu")

@@ -1,10 +1,10 @@
 // Trees over a mesh of 184 k triangles from C++: how long builds, refits, rays and closest points take, on all threads,
 // and what Embree takes for the same where this was compiled with it.
 //
-//     ninja -C build bench_trees && build/bench_trees [threads [squares along a side of the cube that the mesh is made
-//     of]]
+//     ninja -C build bench_trees && build/bench_trees [threads [rows of the mesh]]
 //
-// 913 squares make 10 million triangles; of more than 500 only the builds are measured, and the memory they take.
+// Mesh and queries are those of bench/geometry/queries.py. 2237 rows make 10 million triangles; of more than 1000 only
+// the builds are measured, and the memory they take.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -45,29 +45,24 @@ struct Shape {
     std::int64_t faces() const { return static_cast<std::int64_t>(indices.size()) / 3; }
 };
 
-// A sphere with bumps: the sides of a cube of n x n squares each.
+// The sphere with bumps of bench/geometry/queries.py: n rows of n corners.
 Shape bumpy_sphere(int n) {
     Shape shape;
-    for (int side = 0; side < 6; ++side) {
-        const auto first = static_cast<std::int32_t>(shape.points.size() / 3);
-        for (int i = 0; i <= n; ++i)
-            for (int j = 0; j <= n; ++j) {
-                double p[3];
-                p[side % 3] = side < 3 ? 1 : -1;
-                p[(side + 1) % 3] = std::tan((2.0 * i / n - 1) * M_PI / 4);
-                p[(side + 2) % 3] = std::tan((2.0 * j / n - 1) * M_PI / 4) * (side < 3 ? 1 : -1);
-                const double length = std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
-                for (double& x : p) x /= length;
-                const double r = 1 + 0.1 * std::sin(9 * p[0]) * std::sin(8 * p[1]) * std::sin(7 * p[2]) +
-                                 0.01 * std::sin(60 * p[0]) * std::sin(70 * p[1]);
-                for (const double x : p) shape.points.push_back(static_cast<float>(r * x));
-            }
-        for (int i = 0; i < n; ++i)
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) {
+            const double theta = 0.02 + (M_PI - 0.04) * i / (n - 1), phi = 2 * M_PI * j / n;
+            const double r =
+                1 + 0.05 * std::sin(9 * theta) * std::cos(11 * phi) + 0.02 * std::sin(31 * theta + 17 * phi);
+            for (const double x : {std::sin(theta) * std::cos(phi), std::sin(theta) * std::sin(phi), std::cos(theta)})
+                shape.points.push_back(static_cast<float>(r * x));
+        }
+    for (int half = 0; half < 2; ++half)
+        for (int i = 0; i + 1 < n; ++i)
             for (int j = 0; j < n; ++j) {
-                const std::int32_t a = first + i * (n + 1) + j, b = a + n + 1;
-                for (const std::int32_t corner : {a, b, a + 1, a + 1, b, b + 1}) shape.indices.push_back(corner);
+                const std::int32_t a = i * n + j, b = a + n, c = i * n + (j + 1) % n, d = c + n;
+                const std::array<std::int32_t, 3> corners = half == 0 ? std::array{a, b, c} : std::array{c, b, d};
+                shape.indices.insert(shape.indices.end(), corners.begin(), corners.end());
             }
-    }
     return shape;
 }
 
@@ -302,14 +297,14 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
 
 int main(int argc, char** argv) {
     set_cpu_threads(argc > 1 ? std::atoi(argv[1]) : 2);
-    const int squares = argc > 2 ? std::atoi(argv[2]) : 124;
-    const Shape shape = bumpy_sphere(squares);
+    const int rows = argc > 2 ? std::atoi(argv[2]) : 304;
+    const Shape shape = bumpy_sphere(rows);
     const Points<float> points{reinterpret_cast<const std::byte*>(shape.points.data())};
     std::printf("%lld triangles, %d threads, level %s\n", static_cast<long long>(shape.faces()), cpu_threads(),
                 library_levels()[static_cast<std::size_t>(best_library_level())]);
     for (const auto& [name, method] : {std::pair("sah", TreeMethod::sah), std::pair("linear", TreeMethod::linear),
                                        std::pair("median", TreeMethod::median)})
-        report(std::string("build, ") + name, least_time(squares > 500 ? 2 : 7, [&] {
+        report(std::string("build, ") + name, least_time(rows > 1000 ? 2 : 7, [&] {
                    TriangleTree<float>(points, shape.indices, {.method = method});
                }));
 
@@ -317,7 +312,7 @@ int main(int argc, char** argv) {
     getrusage(RUSAGE_SELF, &usage);
     std::printf("%.0f MB of memory at most, %.0f of them for the mesh\n", static_cast<double>(usage.ru_maxrss) / 1024,
                 static_cast<double>(shape.points.size() * 4 + shape.indices.size() * 4) / 1e6);
-    if (squares > 500) return 0;
+    if (rows > 1000) return 0;
 
     TriangleTree<float> tree(points, shape.indices, {});
     report("refit", least_time(9, [&] { tree.refit(points); }));
@@ -326,17 +321,25 @@ int main(int argc, char** argv) {
     mesh.scalar_bytes = 4;
     mesh.tree = tree.tree();
 
-    // A picture of 1024 x 1024 in tiles of 4 x 4 for each kernel's group; and rays from anywhere to anywhere.
+    // A picture of 1024 x 1024, row by row; and rays between places on a sphere around the mesh.
     Queries coherent = make_queries([](std::int64_t i, float* start, float* direction) {
         const std::int64_t row = i / 1024, column = i % 1024;
-        start[0] = start[1] = 0, start[2] = -4;
-        direction[0] = static_cast<float>(column) / 1024 - 0.5f, direction[1] = static_cast<float>(row) / 1024 - 0.5f;
-        direction[2] = 1.5f;
+        start[0] = start[2] = 0, start[1] = -4;
+        direction[0] = 1.1f * (static_cast<float>(column) / 512 - 1);
+        direction[1] = 4;
+        direction[2] = 1.1f * (static_cast<float>(row) / 512 - 1);
     });
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
+    const auto on_sphere = [&](float* place) {
+        for (int axis = 0; axis < 3; ++axis) place[axis] = normal(random);
+        const float scale = 1.5f / std::hypot(place[0], place[1], place[2]);
+        for (int axis = 0; axis < 3; ++axis) place[axis] *= scale;
+    };
     Queries incoherent = make_queries([&](std::int64_t, float* start, float* direction) {
-        for (int axis = 0; axis < 3; ++axis) start[axis] = normal(random) * 1.2f, direction[axis] = normal(random);
+        float end[3];
+        on_sphere(start), on_sphere(end);
+        for (int axis = 0; axis < 3; ++axis) direction[axis] = end[axis] - start[axis];
     });
     for (const char* what : {"nearest", "any"}) {
         auto* const function = find<RayFunction>((std::string("weft_lib_mesh_ray_") + what + "_f32").c_str());
@@ -346,7 +349,7 @@ int main(int argc, char** argv) {
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),
                 static_cast<long long>(hits(incoherent)));
     // Points in the box around the mesh, and near its surface.
-    std::uniform_real_distribution<float> uniform(-1.1f, 1.1f);
+    std::uniform_real_distribution<float> uniform(-1.2f, 1.2f);
     Queries anywhere = make_queries([&](std::int64_t, float* point, float*) {
         for (int axis = 0; axis < 3; ++axis) point[axis] = uniform(random);
     });
