@@ -120,16 +120,26 @@ bool is_chain_of_functions(const ir::Function& kernel) {
     return !loops && functions >= kFewest && operations <= kMostOperations;
 }
 
+// Whether lanes ask trees together (devlib/spatial).
+bool calls_traversals(const ir::Function& kernel) {
+    bool found = false;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        found |= operation.op == Op::call_library && operation.library->form == ir::LibraryFunction::Form::masked &&
+                 operation.library->reaches_memory();
+    });
+    return found;
+}
+
 }  // namespace
 
 // A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
 // short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
-// of f64, four for chains of functions. One lane where threads read here and there in loops of different lengths and do
-// little else: a gather is as many loads as there are lanes, and lanes that are done wait for the others. One lane in
-// kernels so large that lanes would take seconds to compile, or that they call functions; few of these would gain by
-// them.
+// of f64, four for chains of functions. A packet full of rays (devlib/spatial/packet.h) for traversals, which take most
+// of the time. One lane where threads read here and there in loops of different lengths and do little else: a gather is
+// as many loads as there are lanes, and lanes that are done wait for the others. One lane in kernels so large that
+// lanes would take seconds to compile, or that they call functions; few of these would gain by them.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows) {
-    constexpr int kFewest = 4, kNextToNothing = 8;
+    constexpr int kFewest = 4, kNextToNothing = 8, kPacket = 16;
     const ir::Function& kernel = *plan.function;
     const auto one = [](const char* reason) { return LaneChoice{1, reason}; };
     if (!plan.uniformity.runs_in_lanes)
@@ -144,6 +154,7 @@ LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& mac
     const int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
     if (estimate_cost(plan, lanes) > estimate_scalar_cost(plan))
         return one("runs one thread at a time: lanes would gather, and wait for each other, for longer than they save");
+    if (calls_traversals(kernel)) return {std::max(kPacket, lanes)};
     if (is_chain_of_functions(kernel)) return {std::max(kFewest, machine.vector_bits / 32) * 2};
     if (has_short_serial_loop(kernel)) return {2 * lanes};
     std::optional<int> arithmetic = short_arithmetic(kernel.body, true);

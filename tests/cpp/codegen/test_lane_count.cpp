@@ -172,6 +172,15 @@ TEST(LaneCount, vectors_that_some_lanes_need_are_taken_one_by_one) {
     EXPECT_EQ(of_vectors("q"), 1);
 }
 
+TEST(LaneCount, traversals_get_a_packet_full_of_rays) {
+    const auto with_call = [](const std::string& words) {
+        return "  %id = constant 7 : u64\n  %r = call_library \"ask\"(%id) pure masked varying" + words + " : f64\n" +
+               repeated(9, "%v#+ = mul %r, %r") + "  store %e[%i], %r\n";
+    };
+    EXPECT_EQ(lanes(with_call(" reads 0")), (std::vector<int>{16, 16, 16}));
+    EXPECT_EQ(lanes(with_call("")), (std::vector<int>{4, 4, 8})) << "no tree";
+}
+
 TEST(LaneCount, few_lanes_or_one_in_launches_with_short_rows) {
     const auto of_rank_2 = [](const std::string& body, bool short_rows) {
         const std::string text =
