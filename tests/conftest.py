@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "protected"))
 
+import numpy_launches
 import protected_device
 
 
@@ -89,19 +90,31 @@ def pytest_runtest_setup(item):
         pytest.skip("needs a CUDA device")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def default_device(request):
+    """The device of ``--device``, for fixtures that are made once for many tests."""
+    name = request.config.getoption("--device")
+    if name == protected_device.NAME:
+        protected_device.add()
+    if name is not None:
+        import warp as wp
+
+        wp.set_device(name)
+
+
 @pytest.fixture(autouse=True)
-def device_of_the_run(request):
+def device_of_the_run(request, monkeypatch):
     """Runs the test on the device of ``--device``, and fails it where protected memory was touched from outside."""
     name = request.config.getoption("--device")
     if name is not None:
         import warp as wp
 
-        if name == protected_device.NAME:
-            protected_device.add()
         marker = request.node.get_closest_marker("host_memory")
         if marker and name.startswith(marker.kwargs.get("on", "")) and not wp._weft.is_host_memory(name):
             pytest.skip(f"is about memory of the host: {marker.args[0]}")
         wp.set_device(name)
+        if name.startswith("cuda"):
+            monkeypatch.setattr(wp, "launch", numpy_launches.launches_with_copies(wp.launch))
     yield
     protected_device.check()
 

@@ -29,7 +29,20 @@ ON_ALL_DEVICES = {
 }
 # Longer, or about one device.
 ON_PROTECTED = {"gradients": "checkpoints"}
-ON_CUDA = {"python": "cuda cuda_arrays cuda_primitives large_vectors"}
+# The language and its builtins, too, and what is special about CUDA.
+ON_CUDA = {
+    "python": "cuda cuda_arrays cuda_primitives ptx large_vectors indexing control_flow generics large_kernels"
+    " functions bfloat float8 kernels vectors types values raise statements sequences rotations operators partial_paths"
+    " tid augmented class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
+    " names_and_constructors slice_steps shared_functions partial_groups options scattered serial robustness"
+    " minima_of_generators graph_coloring modules type_questions inspection",
+    "errors": "error_classes faults",
+    "builtins": "table typed atomics bfloat16 geometry noise utility decompositions random",
+    "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
+    " refusals supplied tape_graph random_tapes random_reach copies",
+    "seeds": "rotations",
+    "examples": "cloth",
+}
 
 
 def files(*suites):

@@ -345,6 +345,7 @@ def extremes(v: wp.array(dtype=float), low: wp.array(dtype=float), high: wp.arra
 
 
 @pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.host_memory("is about lanes of the CPU", on="cuda")
 def test_what_a_kernel_looks_at_is_not_kept_back(lanes, tmp_path):
     module = load(WATCHED.format(options={"lanes": lanes}), tmp_path, f"watched_{lanes}")
     n = 40  # one chunk: threads run in groups of lanes, in order

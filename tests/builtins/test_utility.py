@@ -245,6 +245,7 @@ def stops_at_seven(x: wp.array(dtype=int)):
     x[i] = i
 
 
+@pytest.mark.host_memory("debuggers of the host", on="cuda")
 def test_breakpoint_without_a_debugger_does_nothing():
     x = wp.zeros(100, dtype=int)
     wp.launch(stops_at_seven, dim=100, inputs=[x])
@@ -267,6 +268,7 @@ wp.launch(k, dim=1, inputs=[x])
 """
 
 
+@pytest.mark.host_memory("debuggers of the host", on="cuda")
 def test_breakpoint_stops_in_a_debugger(tmp_path):
     """A process that lets itself be traced (ptrace) stops with the signal that a debugger waits for."""
     program = tmp_path / "traced.py"

@@ -206,6 +206,7 @@ def triangle():
     return wp.Mesh(points, wp.array([0, 1, 2], dtype=int))
 
 
+@pytest.mark.host_memory("meshes are for the CPU", on="cuda")
 def test_an_id_of_a_mesh_that_is_gone():
     place, distance = wp.array([[0.2, 0.2, 1.0]], dtype=wp.vec3, requires_grad=True), wp.zeros(1, requires_grad=True)
     mesh = triangle()
@@ -225,6 +226,7 @@ def test_an_id_of_a_mesh_that_is_gone():
     assert distance.list() == [0.0]
 
 
+@pytest.mark.host_memory("meshes are for the CPU", on="cuda")
 def test_ids_of_something_else():
     place, distance = wp.zeros(1, dtype=wp.vec3), wp.zeros(1)
     grid = wp.HashGrid(4, 4, 4)
@@ -233,6 +235,7 @@ def test_ids_of_something_else():
     assert "the id 'mesh' (0) names no mesh" in str(fault(nearest, [0, place, distance], ValueError))
 
 
+@pytest.mark.host_memory("meshes are for the CPU", on="cuda")
 def test_ids_of_every_kind_of_object():
     @wp.kernel
     def boxes(bvh: wp.uint64, out: wp.array[int]):
@@ -256,6 +259,7 @@ def test_ids_of_every_kind_of_object():
     wp.launch(boxes, dim=1, inputs=[tree.id, out])
 
 
+@pytest.mark.host_memory("meshes are for the CPU", on="cuda")
 def test_ids_that_no_thread_uses_are_not_looked_at():
     @wp.kernel
     def maybe(meshes: wp.array[wp.uint64], place: wp.array[wp.vec3], found: wp.array[bool]):

@@ -286,10 +286,22 @@ WAYS = {
     "operator": by_operator,
     "shared": by_shared_gradient,
 }
+ON_HOST = {"numpy", "asarray", "interface", "buffer", "dlpack", "address", "structure of C", "view", "struct in NumPy"}
+FOR_CPU = {"native function"}
+
+
+def ways():
+    for name, way in WAYS.items():
+        marks = []
+        if name in ON_HOST:
+            marks.append(pytest.mark.host_memory("writes through NumPy"))
+        if name in FOR_CPU:
+            marks.append(pytest.mark.host_memory("functions in C++ are compiled for the CPU", on="cuda"))
+        yield pytest.param(way, id=name, marks=marks)
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["known before the pass", "known after it"])
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+@pytest.mark.parametrize("way", ways())
 def test_what_others_wrote_is_cleared(way, first):
     x, y = (doubles(np.ones(SIZE), requires_grad=True) for _ in range(2))
     write_now = way(y) if first else None
@@ -301,7 +313,7 @@ def test_what_others_wrote_is_cleared(way, first):
     assert not y.grad.numpy().any()
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+@pytest.mark.parametrize("way", ways())
 def test_each_of_these_ways_writes(way):
     y = doubles(np.ones(SIZE), requires_grad=True)
     way(y)()
@@ -309,6 +321,7 @@ def test_each_of_these_ways_writes(way):
 
 
 @pytest.mark.needs("torch")
+@pytest.mark.host_memory("shares memory with PyTorch")
 def test_what_a_tensor_wrote_is_cleared():
     x, y = (doubles(np.ones(SIZE), requires_grad=True) for _ in range(2))
     tensor = wp.to_torch(y)

@@ -140,6 +140,7 @@ def test_a_tape_can_go_back_in_another_thread():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+@pytest.mark.host_memory("CUDA is for one of two processes", on="cuda")
 def test_a_forked_process_has_a_tape_of_its_own(tmp_path):
     program = tmp_path / "forks.py"
     program.write_text(

@@ -57,7 +57,8 @@ def test_lists_that_all_threads_append_to(n, room, monkeypatch):
     expected = gradient_of_pairs(values, first.numpy()[:taken], second.numpy()[:taken], seed)
     for times in (1, 2):
         tape.backward(grads={y: doubles(seed)})
-        np.testing.assert_allclose(x.grad.numpy(), times * expected, rtol=1e-12)
+        # Threads add in any order.
+        np.testing.assert_allclose(x.grad.numpy(), times * expected, rtol=1e-11)
 
 
 @wp.kernel

@@ -249,6 +249,7 @@ def add_own_of_grid(a: wp.array2d(dtype=float)):
     a[i, j] += 1.0
 
 
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_a_broadcast_array_shows_one_element_to_many_threads():
     memory = np.zeros(4, dtype=np.float32)
     same = wp.array(ptr=memory.ctypes.data, shape=(THREADS,), strides=(0,), dtype=float)
@@ -259,6 +260,7 @@ def test_a_broadcast_array_shows_one_element_to_many_threads():
     np.testing.assert_array_equal(memory, [2 * THREADS, THREADS, THREADS, THREADS])
 
 
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_rows_that_overlap_share_elements():
     memory = np.zeros(THREADS + 3, dtype=np.float32)
     windows = wp.array(ptr=memory.ctypes.data, shape=(THREADS, 4), strides=(4, 4), dtype=float)
@@ -281,6 +283,7 @@ def add_to_arrays_of_a_struct(s: Store):
 
 
 @pytest.mark.parametrize("shift", [0, 1, 7])
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_views_that_overlap_share_elements(shift):
     expected = np.zeros(THREADS + shift)
     expected[:THREADS] += 1
@@ -297,6 +300,7 @@ def test_views_that_overlap_share_elements(shift):
         np.testing.assert_array_equal(a.numpy(), expected)
 
 
+@pytest.mark.host_memory("wraps the memory of NumPy arrays")
 def test_columns_of_one_array_are_added_to_each_other():
     both = wp.array(np.arange(2000, dtype=np.float32).reshape(1000, 2), dtype=float)
     wp.launch(add_own, dim=1000, inputs=[both[:, 0], both[:, 1]])

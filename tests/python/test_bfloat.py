@@ -27,6 +27,7 @@ def test_numbers_are_rounded_to_the_nearest():
     assert bits(wp.array(halves, dtype=wp.bfloat16)) == [0x3F80, 0x3F82, 0x3F81]
 
 
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_uint16_are_bits():
     data = np.array(BITS, np.uint16)
     assert wp.array(data, dtype=wp.bfloat16).list()[:3] == [1.0, 2.5, -3.0]
@@ -80,6 +81,7 @@ def test_integers_of_64_bits_are_rounded_once(source):
 
 
 @needs_ml_dtypes
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_numpy_has_the_dtype_of_ml_dtypes():
     import ml_dtypes
 
@@ -107,6 +109,7 @@ def test_numpy_has_the_dtype_of_ml_dtypes():
     assert data.astype(float).tolist() == [2.0, 0.0, -6.0, 0.0]
 
 
+@pytest.mark.host_memory("shows memory of the host", on="cuda")
 def test_without_ml_dtypes_numpy_shows_the_bits_and_says_so_once():
     program = """
         import sys

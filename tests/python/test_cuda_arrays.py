@@ -260,7 +260,7 @@ def test_shown_memory_is_an_argument_on_its_own_device_only():
     with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* in memory of 'cuda:0', the launch is on 'cpu'"):
         wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), np.zeros(4, np.float32)], device="cpu")
     with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* in memory of 'cpu', the launch is on 'cuda:0'"):
-        wp.launch(saxpy, dim=4, inputs=[2.0, np.zeros(4, np.float32), y], device=DEVICE)
+        wp.launch(saxpy, dim=4, inputs=[2.0, memoryview(np.zeros(4, np.float32)), y], device=DEVICE)
     if len(wp.get_cuda_devices()) > 1:
         with pytest.raises(RuntimeError, match="in memory of 'cuda:0', the launch is on 'cuda:1'"):
             wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), wp.zeros(4, device="cuda:1")], device="cuda:1")

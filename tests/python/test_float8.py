@@ -321,6 +321,7 @@ def test_whole_arrays_are_summed_sorted_and_multiplied(dtype):
 
 
 @of_both
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_uint8_are_bits(dtype):
     one = {"float8_e4m3fn": 0x38, "float8_e5m2": 0x3C}[dtype.__name__]
     data = np.array([0, one, one | 128], np.uint8)
@@ -337,6 +338,7 @@ def test_uint8_are_bits(dtype):
 
 @needs_ml_dtypes
 @of_both
+@pytest.mark.host_memory("shares the memory of NumPy arrays")
 def test_numpy_has_the_dtype_of_ml_dtypes(dtype):
     peer = peer_of(dtype)
     x = wp.array([1.0, 2.5, -3.0], dtype=dtype)

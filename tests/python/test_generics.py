@@ -55,6 +55,7 @@ def test_a_number_takes_the_type_of_the_type_variable(dtype):
     assert y.numpy().tolist() == (dtype(0.1) * np.array([1, 2], y.numpy().dtype) + 1).astype(y.numpy().dtype).tolist()
 
 
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_inner_dimensions_of_numpy_arrays_are_components_where_the_pattern_asks_for_vectors():
     @wp.kernel
     def sums(v: wp.array(dtype=wp.types.vector(length=Any, dtype=Any)), out: wp.array(dtype=Any)):

@@ -481,6 +481,7 @@ def test_control_c_stops_a_long_launch(control_c):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is POSIX")
+@pytest.mark.host_memory("CUDA is for one of two processes", on="cuda")
 def test_launch_in_a_forked_child():
     n = 1_000_000
     x, y = wp.ones(n), wp.zeros(n)

@@ -73,6 +73,7 @@ def make(factor, function=None):
     return k
 
 
+@pytest.mark.host_memory("asks about the CPU's code", on="cuda")
 def test_closures_with_equal_values_share_their_code():
     x = wp.ones(1)
     found = []
@@ -85,6 +86,7 @@ def test_closures_with_equal_values_share_their_code():
     assert again.compile()["shared"] and not make(-1.5).compile()["shared"]
 
 
+@pytest.mark.host_memory("asks about the CPU's code", on="cuda")
 def test_closures_over_different_functions_do_not_share():
     def shifted(by):
         @wp.func

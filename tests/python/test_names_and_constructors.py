@@ -248,6 +248,7 @@ class Words:
     y: wp.float32
 
 
+@pytest.mark.host_memory("looks at addresses")
 def test_cast_reads_the_bits_of_numbers_and_structs():
     @wp.kernel
     def k(given: wp.array[Bytes], out: wp.array[wp.int64], words: wp.array[Words], back: wp.array[Bytes]):
@@ -345,6 +346,7 @@ def add(v: wp.vec3d, x: wp.float64):  # noqa: F811
     return wp.vec3d(v[0] + x, v[1] + x, v[2] + x)
 
 
+@pytest.mark.host_memory("looks at addresses")
 def test_operators_of_the_program():
     @wp.kernel
     def k(given: wp.array[Complex], out: wp.array[wp.float64]):

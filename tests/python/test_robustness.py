@@ -327,12 +327,14 @@ def test_debug_mode_raises_at_the_line(statement):
 # ---- printing ----
 
 
+@pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
 def test_prints_go_to_the_sys_stdout_of_the_launch(capsys):
     run_body("print(i, n, wp.vec3(1.0), True, wp.int64(-3), wp.uint8(200), 'text')", "print")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 8 and all(line.endswith("text") for line in lines)
 
 
+@pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
 def test_prints_into_a_stdout_that_is_closed_or_broken(program):
     program("""
         import sys
@@ -431,6 +433,7 @@ def first_of_any(v: wp.array(dtype=wp.types.matrix(shape=(Any, Any), dtype=float
 
 
 @pytest.mark.parametrize("shape", [(1, 1 << 16, 1 << 16), (1, (1 << 32) + 2, 2), (1, 2, 1 << 16)])
+@pytest.mark.host_memory("shows more numbers than a device has memory for")
 def test_the_element_of_an_open_annotation_is_no_longer_type(shape):
     with pytest.raises(wp.UsageError, match="expected array"):
         wp.launch(first_of_any, dim=1, inputs=[np.broadcast_to(np.float32(1.0), shape), wp.zeros(1)])

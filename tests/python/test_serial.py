@@ -48,6 +48,7 @@ def test_the_last_axis_counts_fastest(serial, shape):
     np.testing.assert_array_equal(order.numpy(), np.arange(np.prod(shape)).reshape(shape))
 
 
+@pytest.mark.host_memory("threads of a GPU come in no order", on="cuda")
 def test_debug_mode_runs_in_order_and_reports_the_first_thread():
     @wp.kernel(module_options={"mode": "debug"})
     def checked(next: wp.array[int]):
@@ -79,6 +80,7 @@ def test_gradients_are_the_same(serial):
     np.testing.assert_array_equal(found, gradient())
 
 
+@pytest.mark.host_memory("threads of a GPU come in no order", on="cuda")
 def test_the_environment_sets_it(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

@@ -261,6 +261,7 @@ def reads_none(x: wp.array[wp.float64], out: wp.array[wp.float64]):
     out[i] = total
 
 
+@pytest.mark.host_memory("threads of a GPU come in no order", on="cuda")
 def test_arrays_that_are_none_are_errors_in_functions_that_stay():
     text = reads_none.listing("ir")
     assert "call @may_read_most" in text and "call @may_read_more" in text
@@ -278,6 +279,7 @@ def test_arrays_that_are_none_are_errors_in_functions_that_stay():
         assert "# of None" in str(error.value)
 
 
+@pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
 def test_functions_that_stay_print_as_inlined_ones_do(capfd):
     shared = often(tells)
     a = wp.array(np.linspace(-1.0, 1.0, 24), dtype=wp.float64)

@@ -332,6 +332,7 @@ def test_local_arrays_belong_to_one_thread_and_start_as_zeros():
     check(kernel, expected)
 
 
+@pytest.mark.host_memory("passes an address of NumPy")
 def test_memory_behind_an_address():
     def kernel(out: wp.array[float], address: wp.uint64, n: int):
         i = wp.tid()

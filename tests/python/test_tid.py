@@ -203,6 +203,7 @@ def test_a_launch_without_dim_has_the_dimensions_of_the_names():
     assert (seen.numpy() == 5).all()
 
 
+@pytest.mark.host_memory("is about lanes of the CPU", on="cuda")
 def test_an_extent_of_one_at_the_end_does_not_take_the_lanes(capfd, monkeypatch):
     @wp.kernel(module="unique")
     def root(a: wp.array2d[float]):

@@ -219,6 +219,7 @@ def test_numpy_sees_the_components_in_a_row():
     assert memoryview(wp.bfloat16(1.5)).nbytes == 2 and memoryview(wp.mat22d()).nbytes == 32
 
 
+@pytest.mark.host_memory("looks at addresses")
 def test_values_of_buffers_and_addresses():
     numbers = np.arange(8, dtype=np.float32)
     assert wp.vec3.from_buffer_copy(numbers, 4) == (1, 2, 3) and wp.mat22.from_buffer_copy(numbers) == ((0, 1), (2, 3))

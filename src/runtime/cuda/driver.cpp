@@ -1,6 +1,7 @@
 #include "runtime/cuda/driver.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -69,6 +70,7 @@ Found find() {
     void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {nullptr, std::string("no CUDA driver was found: ") + dlerror()};
     auto driver = std::make_unique<Driver>();
+    driver->process = getpid();
     if (const std::string missing = find_functions(library, *driver); !missing.empty())
         return {nullptr, "the CUDA driver '" + name + "' has no function " + missing + ": it is too old or damaged"};
     CUresult result = driver->cuInit(0);
@@ -99,6 +101,12 @@ const Driver& driver() {
 
 void check(CUresult result, const char* call, const std::string& device) {
     if (result == kSuccess) return;
+    if (getpid() != driver().process) {
+        throw UsageError(std::string(call) + "()",
+                         "'" + device +
+                             "' was used before this process was forked, and CUDA works in the process before "
+                             "only. help: multiprocessing.set_start_method('spawn')");
+    }
     std::string text = text_of(driver(), result) + ", on '" + device + "'";
     if (driver().last_fault)
         if (const std::string fault = driver().last_fault(); !fault.empty())

@@ -51,6 +51,7 @@ struct Driver {
     const char* (*last_fault)() = nullptr;
     int version = 0;  // 12080 is 12.8
     int devices = 0;
+    int process = 0;  // that has loaded it: one that is forked from it cannot use CUDA
     bool is_emulated() const { return last_fault != nullptr; }
 };
 
