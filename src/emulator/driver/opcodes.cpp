@@ -24,8 +24,8 @@ std::string all_opcodes() {
 
 }  // namespace
 
-// A line for each opcode: it, then what kind of register its result and its sources are in and how many bits these have.
-// Opcodes may appear more than once.
+// A line for each opcode: it, then what kind of register its result and its sources are in and how many bits these
+// have. Opcodes may appear more than once.
 extern "C" [[gnu::visibility("default")]] const char* weftEmulatedOpcodes() {
     static const std::string text = all_opcodes();
     return text.c_str();
