@@ -224,12 +224,12 @@ def test_cuda_memory_is_refused_with_the_reason():
             raise BufferError("nobody has a device")
 
     for found, message in (
-        (OnGpu(), "on a CUDA device, and this build has no CUDA support"),
+        (OnGpu(), "on a CUDA device, and there is none here"),
         (OnGpuByDlpack(), "nobody has a device"),
     ):
         with pytest.raises(RuntimeError, match=f"argument 2 'x' of kernel 'saxpy' is .*{message}"):
             wp.launch(saxpy, dim=3, inputs=[1.0, found, wp.zeros(3)])
-    with pytest.raises(RuntimeError, match="data is .*no CUDA support"):
+    with pytest.raises(RuntimeError, match="data is .*there is none here"):
         wp.array(OnGpu())
 
 

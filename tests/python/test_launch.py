@@ -388,6 +388,7 @@ def test_numpy_arrays_with_gaps_and_reversed():
     np.testing.assert_array_equal(y, expected)
 
 
+@pytest.mark.host_memory("passes arrays of NumPy")
 def test_numpy_array_of_another_dtype_is_an_error():
     with pytest.raises(wp.UsageError, match="'x'.*float64"):
         wp.launch(saxpy, dim=2, inputs=[1.0, np.zeros(2), np.zeros(2, dtype=np.float32)])
