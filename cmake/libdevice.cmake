@@ -26,8 +26,12 @@ if(WEFT_LIBDEVICE)
     endif()
     set(libdevice_file ${WEFT_LIBDEVICE})
 else()
-    # The file and its licence, of any of NVIDIA's packages.
-    execute_process(COMMAND ${Python_EXECUTABLE} -c [[
+    # The file and its licence, of any of NVIDIA's packages. A build without the Python module asks whatever Python there is.
+    set(libdevice_python ${Python_EXECUTABLE})
+    if(NOT libdevice_python)
+        find_program(libdevice_python NAMES python3 python NO_CACHE REQUIRED)
+    endif()
+    execute_process(COMMAND ${libdevice_python} -c [[
 import importlib.metadata
 for distribution in importlib.metadata.distributions():
     if (distribution.metadata["Name"] or "").startswith(("nvidia-cuda-nvcc", "nvidia-nvvm")):
