@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr char kLibdevicePrefix[] = "__nv_";
 // Instructions of all copies of one function in a kernel; where there were more, it is called.
-constexpr std::size_t kMostInlined = 10'000;
+constexpr std::size_t kMostCopiedInstructions = 10'000;
 constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
 
 bool is_file(const fs::path& path) {
@@ -139,7 +139,7 @@ void link_libdevice(llvm::Module& module, const std::string& processor) {
         if (function.isDeclaration()) fail(libdevice().name + " has no " + function.getName().str());
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
         // Thousands of copies of one function would take minutes to compile.
-        const bool is_small = function.getNumUses() * function.getInstructionCount() <= kMostInlined;
+        const bool is_small = function.getNumUses() * function.getInstructionCount() <= kMostCopiedInstructions;
         function.removeFnAttr(is_small ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
         function.addFnAttr(is_small ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
         for (const char* attribute : {"target-cpu", "target-features"}) function.removeFnAttr(attribute);
