@@ -156,7 +156,7 @@ def test_numpy_of_a_device_array_is_a_copy():
     a = wp.zeros(4, device=DEVICE)
     copy = a.numpy()
     copy[1] = 5.0
-    assert a.list() == [0.0] * 4 and copy.flags.owndata | (copy.base is not None)
+    assert a.list() == [0.0] * 4 and copy.tolist() == [0.0, 5.0, 0.0, 0.0]
     wp.launch(saxpy, dim=4, inputs=[1.0, wp.ones(4, device=DEVICE), a], device=DEVICE)
     assert a.numpy().tolist() == [1.0] * 4  # the launch is waited for
 

@@ -173,12 +173,12 @@ def test_gradients_of_copies_are_added_on_the_device():
         count: int
         mass: wp.float16
 
-    for requires in (True, False):
+    for twice in (True, False):
         x = wp.zeros(4, dtype=Particle, device=DEVICE, requires_grad=True)
         y = wp.zeros(4, dtype=Particle, device=DEVICE, requires_grad=True)
         with wp.Tape() as tape:
             wp.copy(y, x)
-            if requires:
+            if twice:
                 wp.copy(y, x)
         seed = Particle()
         seed.position, seed.mass = wp.vec3(1.0, 2.0, 3.0), 0.5

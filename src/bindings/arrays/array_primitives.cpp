@@ -20,14 +20,14 @@ using runtime::Array;
 
 PyArray& array_of(nb::handle object) { return array_argument(object.ptr(), "warp.utils", "array"); }
 
-// Now, or when the graph runs that is being captured.
+// Now, or when the graph runs that is being captured. `addresses`: what it uses besides `to`.
 template <typename Work>
 void perform(const char* name, std::int64_t size_bytes, const Array& to, Work work,
              std::initializer_list<const void*> addresses) {
-    if (runtime::Recording* const recording = runtime::current_recording(*to.device))
-        recording->add(name, std::move(work), addresses);
-    else
-        without_gil(size_bytes, work);
+    runtime::Recording* const recording = runtime::current_recording(*to.device);
+    if (recording == nullptr) return without_gil(size_bytes, work);
+    recording->memory().add(std::array<const void*, 1>{to.view.data});
+    recording->add(name, std::move(work), addresses);
 }
 
 // Python ints and floats in the width of the addition.
@@ -57,8 +57,6 @@ nb::object reduced(const char* name, const Array& values, nb::handle out, const 
         return as_list(totals, values.dtype.scalar());
     }
     PyArray& to = array_of(out);
-    if (runtime::Recording* const recording = runtime::current_recording(*values.device))
-        recording->memory().add(std::array<const void*, 1>{to.array.view.data});
     perform(
         name, values.size_bytes(), to.array, [sum_into = std::move(sum_into), to = to.array] { sum_into(to); }, reads);
     count_write(to);
@@ -94,7 +92,7 @@ void bind_array_primitives(nb::module_& m) {
         const Array& source = array_of(from).array;
         perform("scan", source.size_bytes(), target.array,
                 [source, to = target.array, inclusive] { source.device->primitives().scan(source, to, inclusive); },
-                {source.view.data, target.array.view.data});
+                {source.view.data});
         count_write(target);
     });
     primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
@@ -103,7 +101,7 @@ void bind_array_primitives(nb::module_& m) {
                 [keys = key_array.array, values = value_array.array, count] {
                     keys.device->primitives().sort_pairs(keys, values, count);
                 },
-                {key_array.array.view.data, value_array.array.view.data});
+                {value_array.array.view.data});
         count_write(key_array);
         count_write(value_array);
     });
@@ -159,7 +157,7 @@ void bind_array_primitives(nb::module_& m) {
             };
             // Worth releasing the GIL by the work, which is more than the bytes.
             perform("matmul", to.array.size() * left.view.shape[left.ndim - 1], to.array, multiply,
-                    {left.view.data, right.view.data, added ? added->view.data : nullptr, to.array.view.data});
+                    {left.view.data, right.view.data, added ? added->view.data : nullptr});
             count_write(to);
         },
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));

@@ -9,23 +9,14 @@ namespace weft::devlib {
 extern "C" {
 
 [[clang::device_kernel]] void weft_add(AddPlan plan) {
-    for (std::int64_t at = thread_index(); at < plan.count; at += threads()) {
-        char* to = plan.to;
-        const char* from = plan.from;
-        std::int64_t rest = at;
-        for (int i = plan.ndim; i-- > 0;) {
-            const AddPlan::Axis& axis = plan.axes[i];
-            const std::int64_t next = i ? rest / axis.count : 0, coordinate = rest - next * axis.count;
-            to += coordinate * axis.to;
-            from += coordinate * axis.from;
-            rest = next;
-        }
+    for (std::int64_t at = thread_index(); at < plan.elements.count; at += threads()) {
+        const Strided::Pair pair = plan.elements.pair(at);
         for (int kind = 0; kind < plan.kinds; ++kind) {
             const AddPlan::Floats& floats = plan.floats[kind];
             const auto scalar = static_cast<Scalar>(floats.scalar);
             for (std::int64_t i = 0; i < floats.count; ++i) {
-                char* const into = to + floats.offset + i * floats.bytes;
-                const char* const what = from + floats.offset + i * floats.bytes;
+                char* const into = pair.to + floats.offset + i * floats.bytes;
+                const char* const what = pair.from + floats.offset + i * floats.bytes;
                 // In the precision of the numbers, of single precision at least.
                 if (scalar == Scalar::f64)
                     *reinterpret_cast<double*>(into) += *reinterpret_cast<const double*>(what);

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
+#include "devlib/cuda/strided.h"
+
 namespace weft::devlib {
 
-inline constexpr int kMostAxes = 4;
+inline constexpr std::int64_t kWarp = 32;         // lanes
 inline constexpr std::int64_t kWarpItems = 1024;  // what a warp of sorts and runs takes at a time
 
 // ---- sums (reduce.cpp) ----
@@ -38,7 +40,6 @@ struct TotalsPlan {
 
 inline constexpr std::int64_t kScanBlock = 1 << 14;  // numbers, as on the CPU
 inline constexpr int kScanGroup = 8;
-inline constexpr int kScanThreads = 256;
 
 // Each component of the elements by itself.
 struct ScanPlan {
@@ -51,6 +52,9 @@ struct ScanPlan {
 };
 
 // ---- sorts (sort.cpp) ----
+
+inline constexpr int kSortDigits = 256;
+inline constexpr int kSortWarps = 4;  // of a block: each has counters in shared memory
 
 struct SortPlan {
     const char* keys;
@@ -114,19 +118,13 @@ struct MatmulPlan {
 inline constexpr int kMostFloats = 16;
 
 struct AddPlan {
-    struct Axis {
-        std::int64_t count, to, from;
-    };
     // Floats that lie one behind the other in an element.
     struct Floats {
         std::int64_t offset, count, bytes;
         std::int32_t scalar;
     };
-    char* to;
-    const char* from;
-    std::int64_t count;  // elements
-    std::int32_t ndim, kinds;
-    Axis axes[kMostAxes];  // outermost first
+    Strided elements;
+    std::int32_t kinds;
     Floats floats[kMostFloats];
 };
 

@@ -9,9 +9,6 @@ namespace weft::devlib {
 
 namespace {
 
-constexpr int kDigits = 256;
-constexpr int kSortWarps = 4;  // of a block
-
 std::uint64_t load_bits(const char* from, std::int64_t bytes) {
     switch (bytes) {
         case 1:
@@ -40,15 +37,15 @@ std::uint64_t code_of(std::uint64_t bits, ScalarFacts facts) {
 }
 
 std::uint32_t digit_of(std::uint64_t code, std::int32_t shift) {
-    return static_cast<std::uint32_t>(code >> shift) & (kDigits - 1);
+    return static_cast<std::uint32_t>(code >> shift) & (kSortDigits - 1);
 }
 
 // body(begin, end, counters of the warp in shared memory) for each chunk.
 template <typename Body>
 void for_each_chunk(const SortPlan& plan, const Body& body) {
     [[clang::loader_uninitialized]] static
-        __attribute__((address_space(3))) std::int64_t counters[kSortWarps * kDigits];
-    auto* const own = counters + block_thread() / kWarp * kDigits;
+        __attribute__((address_space(3))) std::int64_t counters[kSortWarps * kSortDigits];
+    auto* const own = counters + block_thread() / kWarp * kSortDigits;
     for (std::int64_t chunk = warp_index(); chunk < plan.chunks; chunk += warps()) {
         const std::int64_t begin = chunk * kWarpItems;
         body(chunk, begin, least(plan.count, begin + kWarpItems), own);
@@ -96,7 +93,7 @@ extern "C" {
 
 [[clang::device_kernel]] void weft_sort_count(SortPlan plan) {
     for_each_chunk(plan, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end, auto* counters) {
-        for (std::int64_t digit = lane(); digit < kDigits; digit += kWarp) counters[digit] = 0;
+        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp) counters[digit] = 0;
         __nvvm_bar_warp_sync(kAllLanes);
         for_each_item(plan, begin, end,
                       [&](std::int64_t, std::uint32_t digit, std::uint32_t same, int rank, auto active) {
@@ -104,14 +101,14 @@ extern "C" {
                           __nvvm_bar_warp_sync(active);
                       });
         __nvvm_bar_warp_sync(kAllLanes);
-        for (std::int64_t digit = lane(); digit < kDigits; digit += kWarp)
+        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp)
             plan.counts[digit * plan.chunks + chunk] = counters[digit];
     });
 }
 
 [[clang::device_kernel]] void weft_sort_move(SortPlan plan) {
     for_each_chunk(plan, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end, auto* next) {
-        for (std::int64_t digit = lane(); digit < kDigits; digit += kWarp)
+        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp)
             next[digit] = plan.counts[digit * plan.chunks + chunk];
         __nvvm_bar_warp_sync(kAllLanes);
         for_each_item(plan, begin, end,

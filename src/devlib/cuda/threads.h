@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include "devlib/cuda/primitives.h"
+
 namespace weft::devlib {
 
 inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFF;
-inline constexpr std::int64_t kWarp = 32;
 
 inline std::int64_t block_threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
 inline std::int64_t block_thread() { return __nvvm_read_ptx_sreg_tid_x(); }

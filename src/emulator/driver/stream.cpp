@@ -33,6 +33,15 @@ void require_no_fault() {
     current_context();
 }
 
+// What the stream ends with; null where nothing was put into it.
+TaskPtr last_task(CUstream handle) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    Stream& stream = *state.stream(handle);
+    require_not_captured(stream);
+    return stream.last;
+}
+
 void wait_for(Stream& stream, Event& event) {
     if (event.capture) {
         Capture& capture = *event.capture;
@@ -98,14 +107,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamSynchronize(CUstream handle) {
     return entry([&] {
-        TaskPtr last;
-        {
-            State& state = State::instance();
-            const std::lock_guard lock(state.mutex);
-            Stream& stream = *state.stream(handle);
-            require_not_captured(stream);
-            last = stream.last;
-        }
+        const TaskPtr last = last_task(handle);
         Tasks::instance().finish(last);
         write_printed();
         require_no_fault();
@@ -114,14 +116,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
 
 CUresult cuStreamQuery(CUstream handle) {
     return entry([&] {
-        TaskPtr last;
-        {
-            State& state = State::instance();
-            const std::lock_guard lock(state.mutex);
-            Stream& stream = *state.stream(handle);
-            require_not_captured(stream);
-            last = stream.last;
-        }
+        const TaskPtr last = last_task(handle);
         Tasks::instance().advance(last);
         require_no_fault();
         require(!last || last->done, CUDA_ERROR_NOT_READY);

@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "binary/cuda_abi.h"
-#include "devlib/cuda/copy.h"
 #include "devlib/cuda/reports.h"
+#include "devlib/cuda/strided.h"
 
 namespace weft::runtime {
 
@@ -24,6 +24,6 @@ WEFT_SAME_PLACE(CudaReports, not_finite);
 WEFT_SAME_PLACE(CudaReports, printed);
 #undef WEFT_SAME_PLACE
 static_assert(sizeof(CudaFault) == sizeof(devlib::CudaFault) && sizeof(CudaReports) == sizeof(devlib::CudaReports));
-static_assert(kMaxDims == devlib::kMostCopyAxes);
+static_assert(kMaxDims == devlib::kMostAxes);
 
 }  // namespace weft::runtime

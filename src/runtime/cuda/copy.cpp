@@ -1,6 +1,6 @@
 // Plans of copies (runtime/copy_plan.h) on a CUDA device. Lines of bytes are copied by the driver, everything else by
 // kernels of our own (devlib/cuda/copy.cpp); memory of the host is brought into a line first.
-#include "devlib/cuda/copy.h"
+#include "runtime/cpu/copy.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/copy_plan.h"
-#include "runtime/cpu/copy.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda_kernels.h"
@@ -57,19 +56,10 @@ void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     if (is_line(plan, &CopyPlan::Axis::to) && is_line(plan, &CopyPlan::Axis::from))
         return copy_line(plan.to, plan.from, plan.size_bytes(), stream);
     const std::int64_t unit = unit_of(plan);
-    devlib::StridedCopy copy{static_cast<char*>(plan.to),
-                             static_cast<const char*>(plan.from),
-                             plan.element / unit,
-                             plan.size_bytes() / unit,
-                             plan.ndim,
-                             {}};
-    for (int i = 0; i < plan.ndim; ++i) copy.axes[i] = {plan.axes[i].count, plan.axes[i].to, plan.axes[i].from};
+    const devlib::StridedCopy copy{strided(plan), plan.element / unit};
     static constexpr const char* kNames[] = {"weft_copy_1", "weft_copy_2", "weft_copy_4", "weft_copy_8"};
     const OwnKernel kernel{k_copy_ptx, kNames[std::countr_zero(static_cast<std::uint64_t>(unit))]};
-    if (plan.writes_once())
-        launch_own(kernel, *this, stream, copy.count, copy);
-    else
-        launch_own(kernel, *this, stream, 1, 1, &copy);
+    launch_strided(kernel, *this, stream, plan, plan.size_bytes() / unit, copy);
 }
 
 void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {

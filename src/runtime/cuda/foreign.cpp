@@ -6,16 +6,12 @@ namespace weft::runtime {
 using namespace cuda;
 
 Device* cuda_device_of(const void* memory) {
-    int ordinal = -1;
-    for (CudaDevice* const any : gpus()) {
-        const CudaDevice::Inside inside(*any);  // the driver asks for a context, whichever it is
-        const CUresult result =
-            driver().cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, reinterpret_cast<CUdeviceptr>(memory));
-        if (result == kSuccess) break;
-        ordinal = -1;
-    }
-    return ordinal >= 0 && ordinal < static_cast<int>(gpus().size()) ? gpus()[static_cast<std::size_t>(ordinal)]
-                                                                     : nullptr;
+    if (gpus().empty()) return nullptr;
+    const CudaDevice::Inside inside(*gpus().front());  // the driver asks for a context, whichever it is
+    int ordinal = 0;
+    const CUresult result =
+        driver().cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, reinterpret_cast<CUdeviceptr>(memory));
+    return result == kSuccess ? gpus()[static_cast<std::size_t>(ordinal)] : nullptr;
 }
 
 void wait_for_cuda_stream(Device& device, std::uint64_t stream) {

@@ -1,7 +1,6 @@
 #include "runtime/cuda/own_kernels.h"
 
 #include <map>
-#include <string>
 #include <utility>
 
 #include "runtime/cuda/executable.h"
@@ -16,7 +15,7 @@ namespace {
 CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
     static std::mutex mutex;
     static std::map<std::pair<int, const char*>, CUmodule> modules;
-    static std::map<std::pair<int, std::string>, CUfunction> functions;
+    static std::map<std::pair<int, const char*>, CUfunction> functions;
     const std::lock_guard lock(mutex);
     CUfunction& function = functions[{device.ordinal, kernel.name}];
     if (function) return function;
@@ -37,6 +36,15 @@ void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned b
     device.check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0,
                                          static_cast<CudaStream&>(stream).handle(), parameters, nullptr),
                  "cuLaunchKernel");
+}
+
+devlib::Strided strided(const CopyPlan& plan) {
+    devlib::Strided elements{{static_cast<char*>(plan.to), static_cast<const char*>(plan.from)},
+                             plan.size_bytes() / plan.element,
+                             plan.ndim,
+                             {}};
+    for (int i = 0; i < plan.ndim; ++i) elements.axes[i] = {plan.axes[i].count, plan.axes[i].to, plan.axes[i].from};
+    return elements;
 }
 
 }  // namespace weft::runtime

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "devlib/cuda/strided.h"
+#include "runtime/copy_plan.h"
 #include "runtime/cuda/device.h"
 
 namespace weft::runtime {
@@ -28,6 +30,18 @@ void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, std::int64
     const std::int64_t blocks = (items + kOwnThreads - 1) / kOwnThreads;
     launch_own(kernel, device, stream, static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), kOwnThreads,
                &plan);
+}
+
+// The elements of a plan, for kernels.
+devlib::Strided strided(const CopyPlan& plan);
+// Over them, `items` in all. Where an element of the destination shows several times, one thread takes all in order.
+template <typename Plan>
+void launch_strided(OwnKernel kernel, CudaDevice& device, Stream& stream, const CopyPlan& over, std::int64_t items,
+                    const Plan& plan) {
+    if (over.writes_once())
+        launch_own(kernel, device, stream, items, plan);
+    else
+        launch_own(kernel, device, stream, 1, 1, &plan);
 }
 
 }  // namespace weft::runtime

@@ -15,11 +15,7 @@ void CudaPrimitives::add(const Array& into, const Array& what) {
     const std::vector<FloatsOfElement> floats = floats_of(into.dtype);
     const CopyPlan copy = plan_copy(into, what);
     devlib::AddPlan plan{};
-    plan.to = static_cast<char*>(copy.to);
-    plan.from = static_cast<const char*>(copy.from);
-    plan.count = copy.size_bytes() / copy.element;
-    plan.ndim = copy.ndim;
-    for (int i = 0; i < copy.ndim; ++i) plan.axes[i] = {copy.axes[i].count, copy.axes[i].to, copy.axes[i].from};
+    plan.elements = strided(copy);
     const OwnKernel kernel{k_add_ptx, "weft_add"};
     for (std::size_t first = 0; first < floats.size(); first += devlib::kMostFloats) {
         plan.kinds = static_cast<std::int32_t>(std::min<std::size_t>(floats.size() - first, devlib::kMostFloats));
@@ -28,10 +24,7 @@ void CudaPrimitives::add(const Array& into, const Array& what) {
             plan.floats[i] = {each.offset, each.count, info(each.scalar).bytes(),
                               static_cast<std::int32_t>(each.scalar)};
         }
-        if (copy.writes_once())
-            launch_own(kernel, at.device, at.stream, plan.count, plan);
-        else  // one thread adds all that belongs to an element
-            launch_own(kernel, at.device, at.stream, 1, 1, &plan);
+        launch_strided(kernel, at.device, at.stream, copy, plan.elements.count, plan);
     }
 }
 

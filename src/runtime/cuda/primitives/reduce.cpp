@@ -79,8 +79,12 @@ public:
         write(wide, results.data());
         std::vector<std::int64_t> bits(totals.size());
         at_.device.to_host(bits.data(), results.data(), results.size_bytes(), at_.stream);
-        for (std::size_t i = 0; i < totals.size(); ++i)
-            is_real_ ? void(totals[i].real = std::bit_cast<double>(bits[i])) : void(totals[i].whole = bits[i]);
+        for (std::size_t i = 0; i < totals.size(); ++i) {
+            if (is_real_)
+                totals[i].real = std::bit_cast<double>(bits[i]);
+            else
+                totals[i].whole = bits[i];
+        }
         return totals;
     }
 

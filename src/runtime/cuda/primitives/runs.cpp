@@ -11,7 +11,6 @@ namespace {
 
 constexpr OwnKernel kRunsCount{k_runs_ptx, "weft_runs_count"}, kRunsWrite{k_runs_ptx, "weft_runs_write"};
 constexpr OwnKernel kRunsLengths{k_runs_ptx, "weft_runs_lengths"};
-constexpr std::int64_t kRunsWarp = 32;
 
 }  // namespace
 
@@ -29,7 +28,7 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
     plan.scalar = static_cast<std::int32_t>(values.dtype.scalar());
     const CudaMemory counts = at.memory(8 * (plan.chunks + 1));
     plan.counts = static_cast<std::int64_t*>(counts.data());
-    launch_own(kRunsCount, at.device, at.stream, plan.chunks * kRunsWarp, plan);
+    launch_own(kRunsCount, at.device, at.stream, plan.chunks * devlib::kWarp, plan);
     add_up_places(at, plan.counts, plan.chunks);
     at.device.to_host(&plan.runs, plan.counts + plan.chunks, sizeof plan.runs, at.stream);
     check_room_for_runs(run_values, plan.runs, "run_values");
@@ -44,7 +43,7 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
     plan.values_stride = run_values.view.strides[0];
     plan.run_lengths = static_cast<char*>(run_lengths.view.data);
     plan.lengths_stride = run_lengths.view.strides[0];
-    launch_own(kRunsWrite, at.device, at.stream, plan.chunks * kRunsWarp, plan);
+    launch_own(kRunsWrite, at.device, at.stream, plan.chunks * devlib::kWarp, plan);
     launch_own(kRunsLengths, at.device, at.stream, plan.runs, plan);
     at.device.to_host(&too_long, plan.too_long, sizeof too_long, at.stream);
     if (too_long >= 0) {

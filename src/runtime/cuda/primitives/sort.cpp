@@ -13,10 +13,8 @@ namespace {
 constexpr OwnKernel kSortBegin{k_sort_ptx, "weft_sort_begin"}, kSortTakeSegments{k_sort_ptx, "weft_sort_take_segments"};
 constexpr OwnKernel kSortCount{k_sort_ptx, "weft_sort_count"}, kSortMove{k_sort_ptx, "weft_sort_move"};
 constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_ptx, "weft_sort_gather"};
-constexpr std::int64_t kSortDigits = 256;
-// Blocks of the kernels that keep counters in shared memory (devlib/cuda/sort.cpp).
-constexpr unsigned kSortThreads = 128;
-constexpr std::int64_t kSortWarps = kSortThreads / 32;
+using devlib::kSortDigits, devlib::kSortWarps;
+constexpr unsigned kSortThreads = static_cast<unsigned>(kSortWarps * devlib::kWarp);
 
 // The elements that are sorted, where these are not the first ones, and the number of the segment of each.
 struct Chosen {
