@@ -1,14 +1,10 @@
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "jit/backend.h"
 #include "jit/devlib.h"
 #include "jit/jit.h"
+#include "jit/texts.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -56,22 +52,6 @@ private:
     std::string errors_;
 };
 
-// $WEFT_KEEP_PTX names a folder where every text for GPUs is left, for tools that look at those of a whole test run.
-void keep_text(const Binary& binary) {
-    static const char* const folder = std::getenv("WEFT_KEEP_PTX");
-    if (folder == nullptr || binary.target.kind != Target::Kind::cuda) return;
-    const std::filesystem::path path = std::filesystem::path(folder) / (binary.key.hex() + ".ptx");
-    const std::string fresh = path.string() + "." + std::to_string(getpid());  // other processes may write it too
-    std::ofstream file(fresh, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(binary.code.data()), static_cast<std::streamsize>(binary.code.size()) - 1);
-    file.close();
-    std::error_code error;
-    if (file) std::filesystem::rename(fresh, path, error);
-    if (!file || error)
-        throw UsageError("launch()", "WEFT_KEEP_PTX is '" + std::string(folder) + "', and no file can be written there",
-                         ErrorCategory::runtime);
-}
-
 }  // namespace
 
 const Backend& backend(Target::Kind kind) {
@@ -101,7 +81,8 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
     session.check();
     binary.kernels = std::move(lowered.kernels);
     binary.key = key;
-    keep_text(binary);
+    keep_text(binary, module);
+    take_text(binary);
     return binary;
 }
 

@@ -12,6 +12,7 @@
 
 #include "ir/walk.h"
 #include "jit/cache.h"
+#include "jit/texts.h"
 #include "program/storing_kernel.h"
 #include "support/error.h"
 
@@ -43,7 +44,7 @@ std::shared_ptr<const runtime::Executable> executable_for(const LoweredKernel& l
         return binary;
     };
     use = CompiledKernel::Cache::unused;
-    if (!chosen.cache) return runtime::load(compile_now());
+    if (!chosen.cache || jit::takes_texts(options.target)) return runtime::load(compile_now());
     jit::Cache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
         use = CompiledKernel::Cache::found;

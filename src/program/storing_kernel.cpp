@@ -30,6 +30,7 @@ public:
                 ids_.push_back(facts.parameter_types[i] == u64_type() ? facts.layout.offsets[i] : kUnknown);
     }
 
+    void prepare(runtime::Device& device) const override { kernel_.prepare(device); }
     bool launch(std::span<const std::byte> arguments, const runtime::Grid& grid, const runtime::LaunchOptions& options,
                 runtime::Stream& stream) const override {
         for (const std::int64_t place : ids_) {

@@ -55,6 +55,10 @@ public:
     // Whether what it leaves in memory depends on the order of its threads.
     bool is_ordered() const { return is_ordered_; }
 
+    // Loads the code on a device where that is done apart from launches. Throws UsageError where the driver does not
+    // take it.
+    virtual void prepare(Device& /*device*/) const {}
+
     // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const = 0;

@@ -57,17 +57,6 @@ def test_libdevice_is_weft_s_own_unless_another_one_is_named(tmp_path):
         assert f"'{file}' cannot be read as libdevice" in text and "WARP_LIBDEVICE" in text
 
 
-@on_gpu
-def test_the_texts_of_a_run_are_kept_where_it_is_asked_for(tmp_path):
-    folder = tmp_path / "ptx"
-    folder.mkdir()
-    run(WITH_SINE, WARP_CACHE_PATH=str(tmp_path / "cache"), WEFT_KEEP_PTX=str(folder))
-    (file,) = folder.iterdir()
-    assert file.suffix == ".ptx" and len(file.stem) == 64 and ".visible .entry weft_0_sine(" in file.read_text()
-    text = run(WITH_SINE, WARP_CACHE_PATH=str(tmp_path / "other"), WEFT_KEEP_PTX=str(tmp_path / "missing"))
-    assert "no file can be written there" in text
-
-
 # ---- the driver ----
 
 
@@ -454,5 +443,6 @@ def test_the_report_says_that_the_device_is_emulated():
         text=True,
         env={**os.environ, "WARP_CUDA_DRIVER": "emulated"},
     )
-    assert "Device cuda:0: Weft emulated device sm_90, sm_90: an emulated device" in done.stdout
+    arch = wp.get_device("cuda:0").arch if wp.is_cuda_available() else 90  # $WEFT_EMULATED_ARCH may choose it
+    assert f"Device cuda:0: Weft emulated device sm_{arch}, sm_{arch}: an emulated device" in done.stdout
     assert "CUDA:          2 devices" in done.stdout

@@ -335,17 +335,16 @@ def get_module_options(module: Any = None) -> dict[str, Any]:
 
 
 def _load(modules: list[Module], devices: Any, max_workers: int | None = None) -> None:
-    for device in devices if isinstance(devices, (list, tuple)) else [devices]:
-        _weft.get_device(device)
+    chosen = [_weft.get_device(device) for device in (devices if isinstance(devices, (list, tuple)) else [devices])]
     kernels = [kernel for module in modules for kernel in module.kernels.values()]
     kernels = [one for kernel in kernels for one in (kernel.instances if kernel.is_generic else [kernel])]
-    if not kernels:
+    if not kernels or not chosen:
         return
     from concurrent.futures import ThreadPoolExecutor  # a tenth of what importing warp costs
 
     workers = max_workers or config.load_module_max_workers or os.cpu_count() or 1
-    with ThreadPoolExecutor(max_workers=min(len(kernels), max(workers, 1))) as pool:
-        jobs = [pool.submit(kernel.compile) for kernel in kernels]
+    with ThreadPoolExecutor(max_workers=min(len(kernels) * len(chosen), max(workers, 1))) as pool:
+        jobs = [pool.submit(kernel.compile, device) for device in chosen for kernel in kernels]
     for job in jobs:
         job.result()
 
@@ -361,7 +360,8 @@ def load_module(
 
     Args:
         module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
-        device: a device, or a list of them; the code serves every CPU device.
+        device: a device, or a list of them, for which they are compiled and where they are loaded; the default device
+            where it is None.
         recursive: also the modules below it: ``a.b`` with ``a``.
         block_dim: for CUDA devices.
         max_workers: the most kernels that are compiled at a time; ``wp.config.load_module_max_workers``, or the number
@@ -385,7 +385,8 @@ def force_load(
     """Compiles the kernels of all modules, or of those given, over all cores.
 
     Args:
-        device: a device, or a list of them; the code serves every CPU device.
+        device: a device, or a list of them, for which they are compiled and where they are loaded; the default device
+            where it is None.
         modules: a list of names, Python modules or ``wp.Module`` objects.
         block_dim: for CUDA devices.
         max_workers: the most kernels that are compiled at a time.

@@ -271,8 +271,10 @@ void bind_kernels(nb::module_& m) {
             "Whether gradients of the kernel may be asked for.")
         .def(
             "compile",
-            [](PyKernel& self) {
-                const auto& compiled = self.core().compiled(self.core().configured());
+            [](PyKernel& self, nb::handle on) {
+                runtime::Device& device = device_from_python(on, "Kernel.compile()");
+                const auto& compiled = self.core().compiled(self.core().configured(device));
+                compiled.loaded->prepare(device);
                 nb::dict report;
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
@@ -283,9 +285,10 @@ void bind_kernels(nb::module_& m) {
                 report["remarks"] = remarks;
                 return report;
             },
-            "Compiles the kernel now, where a launch would at its first run. Returns a dict: milliseconds, "
-            "from_cache, shared (with another closure of the same function), lanes, remarks (why it was not "
-            "vectorised, where it was not).")
+            nb::arg("device") = nb::none(),
+            "Compiles the kernel for a device now, and loads it there, where a launch would at its first run; for the "
+            "default device where none is named. Returns a dict: milliseconds, from_cache, shared (with another "
+            "closure of the same function), lanes, remarks (why it was not vectorised, where it was not).")
         .def(
             "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
             nb::arg("tangents") = false, nb::arg("device") = nb::none(),

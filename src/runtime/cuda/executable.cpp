@@ -89,6 +89,8 @@ CUfunction CudaKernel::function_on(CudaDevice& device) const {
     return function;
 }
 
+void CudaKernel::prepare(Device& device) const { function_on(static_cast<CudaDevice&>(device)); }
+
 bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const {
     if (grid.count == 0) return true;

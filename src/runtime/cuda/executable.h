@@ -20,6 +20,7 @@ class CudaKernel final : public LoadedKernel {
 public:
     CudaKernel(const KernelEntry& description, CudaExecutable& executable);
 
+    void prepare(Device& device) const override;
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
 
