@@ -60,6 +60,7 @@ class Program:
     name: str
     path: Path
     implementations: tuple[Implementation, ...]
+    arguments: tuple[str, ...] = ()
 
 
 PROGRAMS = tuple(
@@ -85,6 +86,9 @@ PROGRAMS = tuple(
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),
         Program("gradient", BENCH / "compile" / "gradient.py", (WEFT, PEER)),
+        Program("trivial_ptx", BENCH / "compile" / "trivial.py", (WEFT,), ("--cuda",)),
+        Program("medium_ptx", BENCH / "compile" / "medium.py", (WEFT,), ("--cuda",)),
+        Program("gradient_ptx", BENCH / "compile" / "gradient.py", (WEFT,), ("--cuda",)),
         Program("twenty", BENCH / "compile" / "twenty.py", (WEFT, PEER)),
         Program("hundred", BENCH / "compile" / "hundred.py", (WEFT, PEER)),
         Program("longest", BENCH / "compile" / "longest.py", (WEFT, PEER)),
@@ -93,6 +97,7 @@ PROGRAMS = tuple(
         Program("sets", BENCH / "compile" / "sets.py", (WEFT, PEER)),
         Program("start", BENCH / "compile" / "start.py", (WEFT, PEER, NUMBA)),
         Program("launch", BENCH / "latency" / "launch.py", (WEFT, PEER, NUMBA)),
+        Program("cuda_launch", BENCH / "latency" / "cuda_launch.py", (WEFT,)),
         Program("arrays", BENCH / "latency" / "arrays.py", (WEFT, PEER)),
         Program("values", BENCH / "latency" / "values.py", (WEFT, PEER)),
         Program("tape", BENCH / "gradients" / "memory.py", (WEFT,)),
@@ -212,7 +217,7 @@ class Runner:
         if name == "cpp" and program.name in self.not_built:
             return failed(self.not_built[program.name])
         command = [str(self.pythons[name]), str(program.path), "--with", name, "--seconds", str(self.seconds)]
-        command += ["--fast"] if implementation.fast else []
+        command += [*program.arguments, *(["--fast"] if implementation.fast else [])]
         environment = self.environment if name == "weft" else self.others
         try:
             keep_to = {"preexec_fn": self.keep_to_processors} if self.threads else {}

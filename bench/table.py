@@ -34,6 +34,11 @@ LIMITS = {
     ("compile medium", "later cached"): 2.0,
     ("compile gradient", "first"): 150.0,
     ("compile gradient", "later"): 150.0,
+    ("compile trivial to PTX", "first"): 10.0,
+    ("compile trivial to PTX", "later"): 10.0,
+    ("compile medium to PTX", "first"): 60.0,
+    ("compile medium to PTX", "later"): 60.0,
+    ("cuda launch", "3"): 0.6e-3,
     ("compile twenty", "first"): 300.0,
     ("compile twenty", "later"): 300.0,
     ("compile hundred", "first"): 1000.0,
@@ -139,7 +144,7 @@ def _others(rows: dict, best: bool) -> str:
     text = [["what", "variant", *OTHER_COLUMNS, "target", *(title for title, _, _ in OTHER_RATIOS)]]
     for (workload, variant), columns in rows.items():
         # Latencies read better in microseconds.
-        scale = 1e3 if workload in ("launch", "arrays", "torch", "paddle") else 1.0
+        scale = 1e3 if workload in ("launch", "cuda launch", "arrays", "torch", "paddle") else 1.0
         unit = "µs" if scale == 1e3 else "MiB" if variant.startswith("memory") or workload == "tape" else "ms"
         limit = LIMITS.get((workload, variant))
         cells = [f"{workload}, {unit}", variant]
@@ -180,7 +185,7 @@ def _gradients(rows: dict, best: bool) -> str:
 
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
     """Prints the tables of throughput, of gradients, and of compile times and latencies; empty ones are left out."""
-    small = ("compile", "start", "launch", "arrays", "tape", "torch", "paddle", "jax")
+    small = ("compile", "start", "launch", "cuda", "arrays", "tape", "torch", "paddle", "jax")
     others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
     gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
     throughput = {key: value for key, value in rows.items() if key not in others and key not in gradients}

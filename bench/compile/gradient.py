@@ -7,15 +7,15 @@ import scenario
 
 def launch_warp(wp, loaded):
     def array(values, dtype):
-        return wp.array(np.array(values, dtype=np.float32), dtype=dtype, device="cpu", requires_grad=True)
+        return wp.array(np.array(values, dtype=np.float32), dtype=dtype, device=scenario.device, requires_grad=True)
 
     spheres = array([[0, 0, 0, 1], [2, 0, 1, 1]], wp.vec4)
     lamps = array([[5, 5, -5]], wp.vec3)
-    image = wp.zeros((8, 8), dtype=wp.vec3, device="cpu", requires_grad=True)
-    ones = wp.array(np.ones((8, 8, 3), dtype=np.float32), dtype=wp.vec3, device="cpu")
+    image = wp.zeros((8, 8), dtype=wp.vec3, device=scenario.device, requires_grad=True)
+    ones = wp.array(np.ones((8, 8, 3), dtype=np.float32), dtype=wp.vec3, device=scenario.device)
     tape = wp.Tape()
     with tape:
-        wp.launch(loaded.render, dim=(8, 8), inputs=[8, 8, spheres, lamps, image], device="cpu")
+        wp.launch(loaded.render, dim=(8, 8), inputs=[8, 8, spheres, lamps, image], device=scenario.device)
     tape.backward(grads={image: ones})
 
     def check():

@@ -96,10 +96,10 @@ def render(
 
 
 def launch_warp(wp, loaded):
-    spheres = wp.array(np.array([[0, 0, 0, 1], [2, 0, 1, 1]], dtype=np.float32), dtype=wp.vec4, device="cpu")
-    lamps = wp.array(np.array([[5, 5, -5]], dtype=np.float32), dtype=wp.vec3, device="cpu")
-    image = wp.zeros((8, 8), dtype=wp.vec3, device="cpu")
-    wp.launch(loaded.render, dim=(8, 8), inputs=[8, 8, spheres, lamps, image], device="cpu")
+    spheres = wp.array(np.array([[0, 0, 0, 1], [2, 0, 1, 1]], dtype=np.float32), dtype=wp.vec4, device=scenario.device)
+    lamps = wp.array(np.array([[5, 5, -5]], dtype=np.float32), dtype=wp.vec3, device=scenario.device)
+    image = wp.zeros((8, 8), dtype=wp.vec3, device=scenario.device)
+    wp.launch(loaded.render, dim=(8, 8), inputs=[8, 8, spheres, lamps, image], device=scenario.device)
     return lambda: check(image.numpy(), int(loaded.__name__[-1]))
 
 

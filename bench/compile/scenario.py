@@ -8,7 +8,8 @@ program again as a child, twice, on a fresh cache folder; the children time, fro
 * `first cached`, `later cached`: the same sources in the second process, from the disk cache.
 
 Imports and `wp.init()` are over by then; `start.py` times those. The peer compiles forward code only where no gradient
-is asked for. `--cpu` takes the process's CPU time in place of wall-clock time, for busy machines.
+is asked for. `--cpu` takes the process's CPU time in place of wall-clock time, for busy machines. `--cuda` compiles for
+a CUDA device of a driver that does nothing: the time to PTX, and no result to check.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from pathlib import Path
 from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import idle_cuda
 import measure
 
 VARIANTS = ("first", "later", "first cached", "later cached")
 LATER = 5
 """How many further modules there are."""
+device = "cpu"
+"""Where the kernels run."""
 
 
 def _load(path: Path) -> ModuleType:
@@ -43,7 +47,8 @@ def _time_module(path: Path, launch: Callable[[ModuleType], Callable[[], None]],
     start = clock()
     check = launch(_load(path))
     took = clock() - start
-    check()
+    if device == "cpu":
+        check()
     return took / 1e6
 
 
@@ -66,6 +71,7 @@ def measure_compile(
     parser.add_argument("--child", type=Path, help="(used by the program itself) folder of sources and cache")
     parser.add_argument("--state", choices=("cold", "cached"), help="(used by the program itself)")
     parser.add_argument("--cpu", action="store_true", help="CPU time of the process, not wall-clock time")
+    parser.add_argument("--cuda", action="store_true", help="for a CUDA device that does nothing; Weft only")
     options = parser.parse_args()
     try:
         if options.child is None:
@@ -93,7 +99,7 @@ def _parent(options, source: Callable[[int], str]) -> None:
         for state in ("cold", "cached"):
             command = [sys.executable, sys.argv[0], "--with", options.implementation]
             command += ["--child", folder, "--state", state] + (["--fast"] if options.fast else [])
-            command += ["--cpu"] if options.cpu else []
+            command += (["--cpu"] if options.cpu else []) + (["--cuda"] if options.cuda else [])
             done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
             lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
             wanted = options.variant or VARIANTS
@@ -105,10 +111,15 @@ def _parent(options, source: Callable[[int], str]) -> None:
 
 
 def _child(workload: str, options, launch: Callable[..., Callable[[], None]], backward: bool) -> None:
+    global device
+    if options.cuda:
+        idle_cuda.choose()
+        device, workload = "cuda:0", workload + " to PTX"
     if options.implementation == "numba":
         module = measure.import_numba(options.fast)
     else:
         module = measure.import_warp(options.implementation, options.fast, backward)
+        module.set_device(device)
     clock = time.process_time_ns if options.cpu else time.perf_counter_ns
     times = []
     for number in range(1 + LATER):

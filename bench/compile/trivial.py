@@ -27,8 +27,8 @@ def check(loaded, x):
 
 
 def launch_warp(wp, loaded):
-    x = wp.zeros(8, dtype=float, device="cpu")
-    wp.launch(loaded.add, dim=8, inputs=[x], device="cpu")
+    x = wp.zeros(8, dtype=float, device=scenario.device)
+    wp.launch(loaded.add, dim=8, inputs=[x], device=scenario.device)
     return lambda: check(loaded, x.numpy())
 
 

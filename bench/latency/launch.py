@@ -16,7 +16,7 @@ import measure
 VARIANTS = ("0", "1", "3", "8", "30", "recorded 0", "recorded 1", "recorded 8", "graph of 100")
 
 
-def statements_warp(wp):
+def statements_warp(wp, device="cpu"):
     @wp.kernel
     def none():
         wp.tid()
@@ -46,7 +46,7 @@ def statements_warp(wp):
         ["def thirty("] + [f"    a{i}: wp.array(dtype=float)," for i in range(30)] + ["):", "    wp.tid()"]
     )
     thirty = _kernel_from_text(wp, text, "thirty")
-    a = wp.zeros(8, dtype=float, device="cpu")
+    a = wp.zeros(8, dtype=float, device=device)
     names = {
         "wp": wp,
         "none": none,
@@ -55,8 +55,8 @@ def statements_warp(wp):
         "eight": eight,
         "thirty": thirty,
         "a": a,
-        "b": wp.zeros(8, dtype=wp.vec3, device="cpu"),
-        "c": wp.zeros((4, 4), dtype=int, device="cpu"),
+        "b": wp.zeros(8, dtype=wp.vec3, device=device),
+        "c": wp.zeros((4, 4), dtype=int, device=device),
         "v": wp.vec3(1.0, 2.0, 3.0),
     }
     arrays = ", ".join(["a"] * 30)
@@ -72,11 +72,6 @@ def statements_warp(wp):
         command = eval(f"wp.launch({kernel}, dim=1, inputs={inputs}, record_cmd=True)", names)
         names[f"command_{count}"] = command
         statements[f"recorded {count}"] = f"command_{count}.launch()"
-    with wp.ScopedCapture(device="cpu") as capture:
-        for _ in range(100):
-            wp.launch(one, dim=1, inputs=[a])
-    names["graph"] = capture.graph
-    statements["graph of 100"] = "wp.capture_launch(graph)"
     return names, statements
 
 
@@ -126,7 +121,13 @@ if __name__ == "__main__":
     if options.implementation == "numba":
         names, statements = statements_numba(measure.import_numba(options.fast))
     else:
-        names, statements = statements_warp(measure.import_warp(options.implementation, options.fast))
+        wp = measure.import_warp(options.implementation, options.fast)
+        names, statements = statements_warp(wp)
+        with wp.ScopedCapture(device="cpu") as capture:
+            for _ in range(100):
+                wp.launch(names["one"], dim=1, inputs=[names["a"]])
+        names["graph"] = capture.graph
+        statements["graph of 100"] = "wp.capture_launch(graph)"
     failed = False
     for variant in options.variant or VARIANTS:
         if variant not in statements:
