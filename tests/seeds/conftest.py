@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import warp as wp
 
 FOLDER = Path(os.environ.get("WEFT_SEEDS", Path(__file__).resolve().parents[2].parent / "shared/seeds"))
 
@@ -64,3 +65,25 @@ def run_sample(tmp_path):
         return namespace
 
     return run
+
+
+@pytest.fixture
+def run_cuda_sample(run_sample):
+    """The same for samples that name "cuda": as they are printed where there is such a device. Elsewhere that is an
+    error, and they run on the CPU."""
+
+    def run(text, **names):
+        if wp.is_cuda_available():
+            return run_sample(text, **names)
+        with pytest.raises(RuntimeError, match="cuda"):
+            run_sample(text, **names)
+        return run_sample(text.replace('"cuda"', '"cpu"'), **names)
+
+    return run
+
+
+@pytest.fixture
+def on_the_cpu():
+    """The CPU is the default device: what the test is about is not on GPUs yet."""
+    with wp.ScopedDevice("cpu"):
+        yield

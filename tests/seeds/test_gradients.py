@@ -58,11 +58,9 @@ def slopes(function, values):
 
 
 @pytest.mark.seed("P-87")
-def test_p87_zeros_have_a_gradient_of_zeros(load_seed, run_sample):
+def test_p87_zeros_have_a_gradient_of_zeros(load_seed, run_cuda_sample):
     sample = HEADER + load_seed(4).text(741)
-    with pytest.raises(RuntimeError, match="cuda"):
-        run_sample(sample)
-    a = run_sample(sample.replace('"cuda"', '"cpu"'))["a"]
+    a = run_cuda_sample(sample)["a"]
     assert a.requires_grad and a.grad.shape == (1024,) and a.grad.dtype is wp.vec3
     assert not a.grad.numpy().any()
 
@@ -121,11 +119,11 @@ def test_a_loss_by_position():
 @pytest.mark.seed("S-DIF-002")
 @pytest.mark.seed("S-DIF-007")
 @pytest.mark.seed("D-05")
-def test_p53_a_tape_without_a_loss(load_seed, run_sample, capsys):
+def test_p53_a_tape_without_a_loss(load_seed, run_cuda_sample, capsys):
     values = RNG.standard_normal((5, 3))
     names = names_of_the_sample(values)
     seed = load_seed(3)
-    run_sample((HEADER + seed.text(150, 159) + seed.text(164)).replace('"cuda"', '"cpu"'), **names)
+    run_cuda_sample(HEADER + seed.text(150, 159) + seed.text(164), **names)
     expected = differences(values)
     assert (np.abs(expected) > 1e-6).all()
     np.testing.assert_allclose(names["a"].grad.numpy(), expected, rtol=1e-6, atol=1e-7)
@@ -136,11 +134,11 @@ def test_p53_a_tape_without_a_loss(load_seed, run_sample, capsys):
 @pytest.mark.seed("P-89")
 @pytest.mark.seed("S-DIF-003")
 @pytest.mark.seed("S-DIF-008")
-def test_p88_and_p89_a_loss_by_position(load_seed, run_sample, capsys):
+def test_p88_and_p89_a_loss_by_position(load_seed, run_cuda_sample, capsys):
     seed = load_seed(4)
     values = RNG.standard_normal((5, 3))
     sample = HEADER + "".join(seed.text(*lines) for lines in ((745, 754), (759,), (763,)))
-    names = run_sample(sample.replace('"cuda"', '"cpu"'), **names_of_the_sample(values))
+    names = run_cuda_sample(sample, **names_of_the_sample(values))
     a, tape = names["a"], names["tape"]
     assert not a.grad.numpy().any()  # zero() has run
     tape.backward(names["l"])
@@ -182,7 +180,7 @@ def test_p61_a_product_on_a_tape(load_seed, run_sample):
     names |= {name: wp.zeros((4, 5), dtype=wp.float64, requires_grad=True) for name in "CD"}
     names["loss"] = wp.zeros(1, dtype=wp.float64, requires_grad=True)
     names = run_sample(
-        HEADER + load_seed(4).text(135, 141), m=4, n=5, device="cpu", loss_kernel=loss_kernel, **names
+        HEADER + load_seed(4).text(135, 141), m=4, n=5, device=str(wp.get_device()), loss_kernel=loss_kernel, **names
     )
     product = values["A"] @ values["B"]
     np.testing.assert_allclose(names["D"].numpy(), product)
@@ -433,7 +431,7 @@ def test_the_members_of_a_tape():
     names = names_of_the_sample(values)
     a, b, d, l = (names[name] for name in "abdl")
     tape = wp.Tape()
-    tape.record_launch(compute1, dim=5, inputs=[a], outputs=[b], device="cpu")
+    tape.record_launch(compute1, dim=5, inputs=[a], outputs=[b])
     wp.launch(compute1, dim=5, inputs=[a, b])
     with tape:
         wp.launch(compute2, dim=5, inputs=[b], outputs=[d])
@@ -506,6 +504,7 @@ def test_loops_static_and_dynamic_change_what_was_declared_before(run_sample, co
 
 
 @pytest.mark.seed("S-DIF-012")
+@pytest.mark.usefixtures("on_the_cpu")
 def test_gradients_in_memory_of_torch_serve_its_optimiser():
     import torch
 
