@@ -36,8 +36,11 @@ def test_a_part_that_fails_is_named_and_the_others_run(tool, tmp_path, monkeypat
     bad.write_text("def test_bad(): assert False\n")
     run_tests = tool("run_tests")
     parts = [("bad", [str(bad)], {}, False), ("good", [str(good)], {}, False)]
-    monkeypatch.setattr(run_tests, "parts", lambda: iter(parts))
+    monkeypatch.setattr(run_tests, "parts", lambda keep_ptx: iter(parts))
     monkeypatch.setattr("sys.argv", ["run_tests.py"])
     assert run_tests.main() == 1
     shown = capsys.readouterr()
     assert "1 passed" in shown.out and "parts that failed: bad" in shown.err
+    # One of them.
+    monkeypatch.setattr("sys.argv", ["run_tests.py", "--only", "good"])
+    assert run_tests.main() == 0 and "1 failed" not in capsys.readouterr().out

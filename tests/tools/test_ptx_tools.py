@@ -1,0 +1,107 @@
+"""The tools that look at the texts of kernels for CUDA devices: a table of registers, and changes of instructions."""
+
+import shutil
+
+import pytest
+
+TEXT = """// kernel first
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry weft_0_first(.param .u64 x)
+{
+\t.reg .b32 \t%r<4>;
+\t.reg .b64 \t%rd<4>;
+\tld.param.b64 \t%rd1, [x];
+\tmov.u32 \t%r1, %nctaid.x;
+\tmov.u32 \t%r2, %tid.x;
+\tmul.wide.u32 \t%rd2, %r1, 4;
+\tld.global.b32 \t%r3, [%rd1];
+\tadd.s32 \t%r3, %r3, %r2;
+\tst.global.b32 \t[%rd1], %r3;
+\tadd.s64 \t%rd1, %rd1, %rd2;
+\tret;
+}
+"""
+
+
+# ---- tools/assemble_kernels.py ----
+
+
+@pytest.fixture
+def assemble(tool, tmp_path, monkeypatch, capsys):
+    """Runs the tool with a table of its own, on a stand-in for ptxas; returns its exit code and what it printed."""
+    module = tool("assemble_kernels")
+    monkeypatch.setattr(module, "TABLE", tmp_path / "table.tsv")
+    monkeypatch.setattr(module, "find_ptxas", lambda: ("ptxas", "12.9"))
+
+    def run(numbers, *options):
+        folder = tmp_path / "texts"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name in numbers:
+            (folder / f"{name}.ptx").write_text(TEXT.replace("first", name))
+        results = {name: (None, said) if isinstance(said, str) else (said, None) for name, said in numbers.items()}
+        monkeypatch.setattr(module, "assemble", lambda ptxas, text: results[text.kernels[0]])
+        monkeypatch.setattr("sys.argv", ["assemble_kernels.py", str(folder), *options])
+        code = module.main()
+        return code, "".join(capsys.readouterr())
+
+    return run
+
+
+def test_what_a_kernel_needs_may_not_grow_unseen(assemble):
+    assert assemble({"first": (8, 0, 0), "second": (40, 16, 0)}, "--update")[0] == 0
+    assert assemble({"first": (8, 0, 0), "second": (32, 16, 0)})[0] == 0
+    code, text = assemble({"first": (9, 0, 0), "second": (40, 16, 24)})
+    assert code == 1 and "first (sm_90) needs more than in table.tsv: registers 8 -> 9\n" in text
+    assert "second (sm_90) needs more than in table.tsv: spilled bytes 0 -> 24\n" in text and "--update" in text
+    assert assemble({"first": (9, 0, 0), "second": (40, 16, 24)}, "--update")[0] == 0
+    assert assemble({"first": (9, 0, 0), "second": (40, 16, 24)})[0] == 0
+
+
+def test_a_kernel_without_a_row_is_no_failure_and_one_that_ptxas_refuses_is(assemble):
+    assemble({"first": (8, 0, 0)}, "--update")
+    code, text = assemble({"first": (8, 0, 0), "other": (8, 0, 0)})
+    assert code == 0 and "2 rows, 1 of them new" in text
+    code, text = assemble({"first": "line 7: Arguments mismatch"})
+    assert code == 1 and "first (sm_90, first.ptx): line 7: Arguments mismatch" in text
+
+
+def test_a_file_that_is_no_kept_text_is_refused(tool, tmp_path):
+    module = tool("assemble_kernels")
+    path = tmp_path / "x.ptx"
+    path.write_text(TEXT.replace("// kernel first\n", ""))
+    with pytest.raises(module.ToolError, match="names no kernel or no target"):
+        module.Text.read(path)
+
+
+# ---- tools/mutate_ptx.py ----
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("add.s32 %r1, %r2, %r3;", {"sub.s32 %r1, %r2, %r3;"}),
+        ("sub.rn.f32 %r1, %r2, %r3;", {"add.rn.f32 %r1, %r2, %r3;", "sub.rn.f32 %r1, %r3, %r2;"}),
+        ("fma.rn.f64 %rd1, %rd2, %rd3, %rd4;", {"fma.rn.f64 %rd1, %rd2, %rd4, %rd3;"}),
+        ("setp.lt.s64 %p1, %rd1, %rd2;", {"setp.le.s64 %p1, %rd1, %rd2;", "setp.ge.s64 %p1, %rd1, %rd2;"}),
+        ("@%p1 bra $L1;", {"@!%p1 bra $L1;"}),
+        ("ld.global.b32 %r1, [%rd1+8];", {"ld.global.b32 %r1, [%rd1+12];"}),
+        ("st.global.b64 [%rd1], %rd2;", {"st.global.b64 [%rd1+8], %rd2;", "// left out"}),
+        ("shl.b64 %rd1, %rd2, 2;", {"shl.b64 %rd1, %rd2, 3;"}),
+        ("add.rn.f32 %r1, %r2, 0f3F800000;", {"sub.rn.f32 %r1, %r2, 0f3F800000;", "add.rn.f32 %r1, %r2, 0f3FC00000;"}),
+        ("mov.u32 %r1, %tid.x;", set()),
+        ("ret;", set()),
+    ],
+)
+def test_changes_of_an_instruction(tool, before, after):
+    found = {" ".join(changed.split()) for _, changed in tool("mutate_ptx").changes("\t" + before)}
+    assert found == after
+
+
+def test_steps_over_the_grid_are_left_alone(tool, tmp_path):
+    path = tmp_path / "x.ptx"
+    path.write_text(TEXT)
+    changed = {mutant.before.split()[0] for mutant in tool("mutate_ptx").mutants_of(path, "a test")}
+    assert changed == {"ld.global.b32", "add.s32", "st.global.b32"}
