@@ -4,7 +4,8 @@
 //     weft::Array v = weft::Array::zeros("vec3f", {1000});
 //     float* numbers = v.data<float>();                        // 3000 of them
 //
-// Copying an Array shares its memory; clone() copies the elements. What is wrong with a call is thrown as
+// Copying an Array shares its memory; clone() copies the elements. An array lies in the host's memory, or in that of a
+// GPU ("cuda:0"), which the program reads through to("cpu"). What is wrong with a call is thrown as
 // std::invalid_argument, whose text says what was expected and what was found.
 #pragma once
 
@@ -70,10 +71,10 @@ public:
     ~Array();
 
     // Memory of its own, 64-byte aligned; elements are not set, or zero. One to four extents.
-    static Array empty(Dtype dtype, std::span<const std::int64_t> shape);
-    static Array empty(Dtype dtype, std::initializer_list<std::int64_t> shape);
-    static Array zeros(Dtype dtype, std::span<const std::int64_t> shape);
-    static Array zeros(Dtype dtype, std::initializer_list<std::int64_t> shape);
+    static Array empty(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device = "cpu");
+    static Array empty(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device = "cpu");
+    static Array zeros(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device = "cpu");
+    static Array zeros(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device = "cpu");
 
     // A copy of these numbers, in one dimension.
     template <typename Number>
@@ -104,10 +105,11 @@ public:
     std::span<const std::int64_t> strides() const;
     std::int64_t size() const;  // number of elements
     bool is_contiguous() const;
-    ArrayView view() const;  // to put into a field of a struct
+    std::string device() const;  // "cpu", "cuda:0"
+    ArrayView view() const;      // to put into a field of a struct
 
-    // The first element. `Part` is what the memory is read as: the scalar of the dtype, or a struct as large as an
-    // element.
+    // The first element, of an array in the host's memory. `Part` is what the memory is read as: the scalar of the
+    // dtype, or a struct as large as an element.
     template <typename Part = void>
     Part* data() const {
         if constexpr (!std::is_void_v<Part>) check_part(sizeof(Part), std::is_arithmetic_v<Part>);
@@ -121,8 +123,10 @@ public:
 
     // The elements start, start + step, … (count of them) of one axis: a view.
     Array slice(int axis, std::int64_t start, std::int64_t count, std::int64_t step = 1) const;
-    Array clone() const;
-    void copy_from(const Array& source) const;  // of the same shape and dtype; they may overlap
+    Array clone() const;  // on the same device
+    // Itself where it is on that device, else a copy there; done when it returns where that is the CPU.
+    Array to(std::string_view device) const;
+    void copy_from(const Array& source) const;  // of the same shape and dtype, on any device; they may overlap
     void zero() const;
 
 private:

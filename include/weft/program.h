@@ -4,7 +4,9 @@
 //     weft::Kernel step = program.kernel("step");
 //     step.launch({1000}, {0.01f, positions, velocities});
 //
-// A launch runs on all CPU threads and has finished when it returns. Programs, kernels and launches may be used by
+// A launch of code for CPUs runs on all CPU threads and has finished when it returns. Code for GPUs, of
+// compile_aot_module(..., arch=75), runs on the GPU that its arrays lie on, one launch after the other;
+// weft::synchronize() waits for it, and so does a copy to the host. Programs, kernels and launches may be used by
 // several threads at once. What is wrong with a call or a file is thrown as std::invalid_argument.
 #pragma once
 
@@ -91,7 +93,7 @@ private:
 class WEFT_API Program {
 public:
     // Reads a file and makes its kernels ready to run. Throws where the file is not there, damaged, of another version,
-    // or for a processor with instructions that this one lacks.
+    // or for a processor with instructions that this one lacks, or for GPUs where there is none that is new enough.
     static Program load(const std::filesystem::path& path);
 
     std::vector<std::string> kernel_names() const;
@@ -101,6 +103,9 @@ private:
     explicit Program(std::vector<Kernel> kernels) : kernels_(std::move(kernels)) {}
     std::vector<Kernel> kernels_;
 };
+
+// Returns when what was launched on all devices has been done. Throws what a launch did wrong.
+WEFT_API void synchronize();
 
 // Threads of CPU launches: $WARP_CPU_THREADS, else one per CPU of this process.
 WEFT_API int cpu_threads();

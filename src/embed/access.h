@@ -27,6 +27,9 @@ struct Kernel::Implementation {
     std::vector<program::KernelFacts::Returned> returned;
     std::optional<program::CompiledKernel> dense_recording, general_recording;
 
+    bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
+    // Where a launch with these arguments runs. Throws UsageError where arrays are on other devices.
+    runtime::Device& device(std::span<const Argument> arguments) const;
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays that are given to this parameter have gradients.

@@ -13,12 +13,6 @@
 
 namespace weft {
 
-namespace {
-
-runtime::Device& cpu() { return runtime::host_device(); }
-
-}  // namespace
-
 // ---- Dtype ----
 
 // A Type is one pointer, to a node that lives for ever.
@@ -64,24 +58,24 @@ Array::Implementation& Array::get(const char* api) const {
     return *implementation_;
 }
 
-Array Array::empty(Dtype dtype, std::span<const std::int64_t> shape) {
-    return guarded([&] { return Access::array(runtime::empty(Access::type(dtype), shape, cpu())); });
+Array Array::empty(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device) {
+    return guarded([&] { return Access::array(runtime::empty(Access::type(dtype), shape, runtime::device(device))); });
 }
-Array Array::zeros(Dtype dtype, std::span<const std::int64_t> shape) {
-    return guarded([&] { return Access::array(runtime::zeros(Access::type(dtype), shape, cpu())); });
+Array Array::zeros(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device) {
+    return guarded([&] { return Access::array(runtime::zeros(Access::type(dtype), shape, runtime::device(device))); });
 }
-Array Array::empty(Dtype dtype, std::initializer_list<std::int64_t> shape) {
-    return empty(dtype, std::span(shape.begin(), shape.size()));
+Array Array::empty(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device) {
+    return empty(dtype, std::span(shape.begin(), shape.size()), device);
 }
-Array Array::zeros(Dtype dtype, std::initializer_list<std::int64_t> shape) {
-    return zeros(dtype, std::span(shape.begin(), shape.size()));
+Array Array::zeros(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device) {
+    return zeros(dtype, std::span(shape.begin(), shape.size()), device);
 }
 
 Array Array::wrap(void* ptr, Dtype dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
     const runtime::Shape steps(strides.begin(), strides.end());
     return guarded([&] {
-        return Access::array(
-            runtime::wrap(ptr, Access::type(dtype), shape, strides.empty() ? nullptr : &steps, cpu(), "Array::wrap()"));
+        return Access::array(runtime::wrap(ptr, Access::type(dtype), shape, strides.empty() ? nullptr : &steps,
+                                           runtime::host_device(), "Array::wrap()"));
     });
 }
 Array Array::wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> shape) {
@@ -104,7 +98,15 @@ ArrayView Array::view() const {
     remember_memory(implementation_->gradient);
     return implementation_->array.view;
 }
-void* Array::address() const { return runtime::host_data(get("Array::data()").array); }
+std::string Array::device() const { return get("Array::device()").array.device->alias; }
+
+void* Array::address() const {
+    const runtime::Array& array = get("Array::data()").array;
+    if (!array.device->is_host_memory)
+        throw std::invalid_argument("Array::data(): the array is on '" + array.device->alias +
+                                    "', whose memory the host cannot read. help: array.to(\"cpu\").data<...>()");
+    return runtime::host_data(array);
+}
 
 void Array::check_part(std::size_t size_bytes, bool is_number) const {
     const Type dtype = get("Array::data()").array.dtype;
@@ -161,6 +163,14 @@ Array Array::gradient() const {
 Array Array::clone() const {
     const runtime::Array& array = get("Array::clone()").array;
     return guarded([&] { return Access::array(runtime::clone(array)); });
+}
+
+Array Array::to(std::string_view device) const {
+    const runtime::Array& array = get("Array::to()").array;
+    return guarded([&] {
+        runtime::Device& there = runtime::device(device);
+        return array.device == &there ? *this : Access::array(runtime::clone(array, there));
+    });
 }
 
 void Array::copy_from(const Array& source) const {

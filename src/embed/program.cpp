@@ -1,6 +1,7 @@
 #include "weft/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -135,16 +136,38 @@ std::optional<program::CompiledKernel> derived_of(const BundledKernel& kernel, B
 
 // ---- Program ----
 
+namespace {
+
+int arch_of(std::string_view processor) { return std::atoi(std::string(processor.substr(3)).c_str()); }  // "sm_75"
+
+// What the file is compiled for has to be here.
+void check_processor(const Bundle& bundle, const std::filesystem::path& path) {
+    if (std::string_view(bundle.processor).starts_with("sm_")) {
+        const std::vector<runtime::Device*> gpus = runtime::cuda_devices();
+        if (gpus.empty()) fail(path, "compiled for GPUs, and there is none: " + runtime::cuda_problem());
+        int newest = 0;
+        for (const runtime::Device* gpu : gpus) newest = std::max(newest, gpu->cuda()->arch);
+        if (newest < arch_of(bundle.processor))
+            fail(path, "compiled for GPUs from " + bundle.processor + " on; the newest here is sm_" +
+                           std::to_string(newest) + ". help: compile_aot_module(..., arch=" + std::to_string(newest) +
+                           ")");
+        return;
+    }
+    const std::vector<std::string> missing = runtime::missing_features(bundle.triple, bundle.features);
+    if (!missing.empty())
+        fail(path, "compiled for the processor " + bundle.processor + " (" + bundle.triple +
+                       "); this one does not have " + missing.front() +
+                       (missing.size() > 1 ? " and " + std::to_string(missing.size() - 1) + " more features" : "") +
+                       ". help: compile it for an older processor, with the environment variable WEFT_CPU, as in "
+                       "WEFT_CPU=x86-64-v3");
+}
+
+}  // namespace
+
 Program Program::load(const std::filesystem::path& path) {
     return guarded([&] {
         Bundle bundle = read_bundle(path);
-        const std::vector<std::string> missing = runtime::missing_features(bundle.triple, bundle.features);
-        if (!missing.empty())
-            fail(path, "compiled for the processor " + bundle.processor + " (" + bundle.triple +
-                           "); this one does not have " + missing.front() +
-                           (missing.size() > 1 ? " and " + std::to_string(missing.size() - 1) + " more features" : "") +
-                           ". help: compile it for an older processor, with the environment variable WEFT_CPU, as in "
-                           "WEFT_CPU=x86-64-v3");
+        check_processor(bundle, path);
         std::vector<Kernel> kernels;
         for (BundledKernel& kernel : bundle.kernels) {
             auto implementation = std::make_shared<Kernel::Implementation>();
@@ -210,6 +233,31 @@ bool Kernel::Implementation::is_smooth(std::size_t parameter) const {
     return type.is_array() && has_floats(type.element());
 }
 
+runtime::Device& Kernel::Implementation::device(std::span<const Argument> arguments) const {
+    const std::string what = is_for_gpus() ? "code for GPUs" : "code for CPUs";
+    runtime::Device* found = nullptr;
+    for (std::size_t i = 0; i < std::min(arguments.size(), parameters.size()); ++i) {
+        const auto* const given = std::get_if<Array>(&Access::value(arguments[i]));
+        const runtime::Array* const array = given ? Access::array(*given) : nullptr;
+        if (array == nullptr) continue;
+        const std::string found_here =
+            "argument '" + parameters[i].name + "' of kernel '" + name + "' is on '" + array->device->alias + "'";
+        if (array->device->is_cpu == is_for_gpus())
+            throw UsageError("launch()", found_here + ", and the file has " + what + ". help: Array::to(\"" +
+                                             (is_for_gpus() ? "cuda:0" : "cpu") + "\")");
+        if (found && found != array->device)
+            throw UsageError("launch()", found_here + ", and an argument before it on '" + found->alias +
+                                             "'; expected all on one device");
+        found = array->device;
+    }
+    if (found == nullptr) return is_for_gpus() ? runtime::device("cuda") : runtime::host_device();
+    const int needed = is_for_gpus() ? arch_of(dense.executable->binary().target.processor) : 0;
+    if (is_for_gpus() && found->cuda()->arch < needed)
+        throw UsageError("launch()", "kernel '" + name + "' is compiled for GPUs from sm_" + std::to_string(needed) +
+                                         " on; '" + found->alias + "' is sm_" + std::to_string(found->cuda()->arch));
+    return *found;
+}
+
 std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {
     if (arguments.size() != parameters.size())
         throw UsageError("launch()", "kernel '" + name + "' takes " + std::to_string(parameters.size()) +
@@ -224,9 +272,10 @@ std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> a
 void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                                     std::span<const Argument> arguments, std::span<runtime::Array> kept) const {
     const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
-    runtime::Stream& stream = runtime::host_device().default_stream();
+    runtime::Stream& stream = device(arguments).default_stream();
     const bool is_general =
-        program::arrangement(dense, block.data()).index() != 0 || program::has_null(dense.arrays, block.data());
+        program::arrangement(dense, block.data(), /*with_gradients=*/false, is_for_gpus()).index() != 0 ||
+        program::has_null(dense.arrays, block.data());
     if (kept.empty()) {
         program::run(is_general ? general : dense, stream, block.data(), grid);
     } else {
@@ -256,6 +305,13 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
 
 void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const {
     guarded([&] { implementation_->launch(dim, implementation_->block(arguments), arguments); });
+}
+
+void synchronize() {
+    guarded([] {
+        runtime::synchronize_devices();
+        program::flush_prints();
+    });
 }
 
 int cpu_threads() { return runtime::cpu_threads(); }

@@ -18,7 +18,10 @@ using program::Variable;
 
 Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, std::span<const std::int64_t> dim,
                    std::span<const Argument> arguments)
-    : kernel_(std::move(kernel)), dim_(dim.begin(), dim.end()), block_(kernel_->block(arguments)) {
+    : kernel_(std::move(kernel)),
+      device_(kernel_->device(arguments)),
+      dim_(dim.begin(), dim.end()),
+      block_(kernel_->block(arguments)) {
     for (const ArrayPlace& place : kernel_->dense.arrays) {
         const ArrayView& view = program::view_at(block_.data(), place.offset);
         Given& given = arrays_.emplace_back();
@@ -39,8 +42,8 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
     if (!has_gradients_ || kernel_->returned.empty()) return;
     const int rank = kernel_->dense.description.tid_rank;
     const program::Grid grid = program::make_grid(dim, rank, kernel_->name);
-    returned_ = program::open_returned_values(
-        kernel_->returned, {grid.dim, static_cast<std::size_t>(std::max(rank, 1))}, runtime::host_device());
+    returned_ = program::open_returned_values(kernel_->returned,
+                                              {grid.dim, static_cast<std::size_t>(std::max(rank, 1))}, device_);
 }
 
 // Which of its two adjoints will run is known when it does: what either reads is kept.
@@ -174,14 +177,13 @@ void Recorded::run(const std::vector<std::byte>& before, const std::vector<std::
     const program::CompiledKernel* adjoint = &*kernel_->dense_adjoint;
     std::vector<std::byte> block = with_implicit_parameters(*adjoint, before, after);
     if (program::has_null(kernel_->dense.arrays, block.data()) ||
-        program::arrangement(*adjoint, block.data(), /*with_gradients=*/true).index() != 0) {
+        program::arrangement(*adjoint, block.data(), /*with_gradients=*/true, kernel_->is_for_gpus()).index() != 0) {
         adjoint = &*kernel_->general_adjoint;
         block = with_implicit_parameters(*adjoint, before, after);
     }
     const program::GradientClaim claim(program::gradients_in(*adjoint, block.data()));
-    runtime::Device& device = runtime::host_device();
-    const std::vector<runtime::BufferPtr> copies = program::make_copies(*adjoint, block.data(), device);
-    program::run(*adjoint, device.default_stream(), block.data(),
+    const std::vector<runtime::BufferPtr> copies = program::make_copies(*adjoint, block.data(), device_);
+    program::run(*adjoint, device_.default_stream(), block.data(),
                  program::make_grid(dim_, adjoint->tid_rank, kernel_->name));
 }
 

@@ -47,6 +47,7 @@ private:
     void run(const std::vector<std::byte>& before, const std::vector<std::byte>& after);
 
     std::shared_ptr<const Access::KernelImplementation> kernel_;
+    runtime::Device& device_;
     std::vector<std::int64_t> dim_;
     std::vector<std::byte> block_;
     std::vector<Given> arrays_;  // in the order of CompiledKernel::arrays

@@ -95,8 +95,8 @@ program::Variable shown_array(const ArrayView& view, Type array_type) {
     shown.array.dtype = array_type.element();
     shown.array.ndim = array_type.ndim();
     shown.array.view = view;
-    shown.array.device = &runtime::host_device();
     shown.array.buffer = shown_memory(view);
+    shown.array.device = shown.array.buffer ? shown.array.buffer->device : &runtime::host_device();
     if (!shown.array.buffer && shown.array.size() > 0) shown.array.buffer = unknown_memory(shown.array);
     if (!view.grad) return shown;
     shown.requires_grad = true;

@@ -100,14 +100,19 @@ sema::Options Kernel::sema_options(bool debug) const {
     return result;
 }
 
-CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation,
+                                       const Target* target) {
     CompileOptions result;
     CodeOptions& code_options = result.code;
-    if (variant.gpu > 0) code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
+    if (target)
+        code_options.target = *target;
+    else if (variant.gpu > 0)
+        code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
+    const bool is_gpu = code_options.target.kind == Target::Kind::cuda;
     code_options.fast_math = variant.fast_math;
     code_options.line_info = variant.line_info;
     code_options.optimization_level = optimization_level(variant);
-    code_options.lanes = variant.single || variant.gpu > 0 ? 1 : options_.lanes.value_or(0);
+    code_options.lanes = variant.single || is_gpu ? 1 : options_.lanes.value_or(0);
     code_options.short_rows = variant.short_rows;
     code_options.dense = !arrangement.strided;
     code_options.null_arrays = variant.nulls;
@@ -127,7 +132,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.finite = variant.finite;
     lowering.grid_order = variant.grid_order;
     // On a GPU calls are inlined: reports need what the launch gives the entry.
-    lowering.shares = code_options.lanes <= 1 && !variant.nulls && variant.gpu == 0;
+    lowering.shares = code_options.lanes <= 1 && !variant.nulls && !is_gpu;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
     lowering.stack_bytes = settings().gradient_loop_bytes;

@@ -60,7 +60,9 @@ public:
     const CompiledKernel& compiled(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
     // The code for a launch with this block.
     const CompiledKernel& choose(Variant variant, const std::byte* block);
-    CompileOptions compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation);
+    // `target`: in place of that of the variant's device, which need not be there.
+    CompileOptions compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation,
+                                   const Target* target = nullptr);
 
     // What decides about the machine code, and the options: equal for kernels that do the same.
     Digest hash();

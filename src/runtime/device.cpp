@@ -78,6 +78,8 @@ std::vector<Device*> cuda_devices() {
 
 Device& cuda_device(int ordinal) { return *gpus()[static_cast<std::size_t>(ordinal)]; }
 
+Target cuda_target(int arch) { return {Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_" + std::to_string(arch), ""}; }
+
 const std::string& cuda_problem() { return cuda::driver_problem(); }
 
 std::vector<Device*> cpu_devices() {

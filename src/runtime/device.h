@@ -178,6 +178,8 @@ std::vector<Device*> cuda_devices();
 std::vector<Device*> cpu_devices();  // does not ask for the driver
 // The CUDA device of a number that is known to be there.
 Device& cuda_device(int ordinal);
+// What code for GPUs of an architecture is compiled for: 86 for 8.6. It runs on those and on later ones.
+Target cuda_target(int arch);
 // Why there is no CUDA device, where there is none.
 const std::string& cuda_problem();
 // All devices have done their work. Does not ask for the driver.

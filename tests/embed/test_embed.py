@@ -33,10 +33,9 @@ def embed(tmp_path_factory):
     return folder
 
 
-def compile_kernels(path, module="kernels", gradients=False, **environment):
-    program = (
-        f"import {module}, warp as wp; print(wp.compile_aot_module({module}, {str(path)!r}, gradients={gradients}))"
-    )
+def compile_kernels(path, module="kernels", gradients=False, arch=None, **environment):
+    call = f"wp.compile_aot_module({module}, {str(path)!r}, gradients={gradients}, arch={arch})"
+    program = f"import {module}, warp as wp; print({call})"
     return run(sys.executable, "-c", program, cwd=HERE, env={**os.environ, **environment})
 
 
@@ -112,6 +111,71 @@ def test_files_for_newer_processors_say_what_is_missing(embed, tmp_path):
     result = subprocess.run([embed / "build/embed", path], capture_output=True, text=True)
     assert result.returncode != 0
     assert "compiled for the processor sapphirerapids" in result.stderr and "WEFT_CPU" in result.stderr
+
+
+# ---- GPUs ----
+
+EMULATED = Path(wp.__file__).parent / "weft-emulated-cuda.so"
+
+
+@pytest.fixture(scope="module")
+def files_for_gpus(tmp_path_factory):
+    """(kernels, slopes, kernels for the CPU), written where there is no driver."""
+    folder = tmp_path_factory.mktemp("gpus")
+    files = [folder / name for name in ("kernels.weft", "slopes.weft", "cpu.weft")]
+    compile_kernels(files[0], arch=75, WARP_CUDA_DRIVER="none")
+    compile_kernels(files[1], "slopes", gradients=True, arch=75, WARP_CUDA_DRIVER="none")
+    compile_kernels(files[2])
+    return files
+
+
+def run_on_gpus(embed, files, **environment):
+    environment = {**os.environ, "WARP_CUDA_DRIVER": str(EMULATED), **environment}
+    return subprocess.run([embed / "build/gpus", *files], capture_output=True, text=True, env=environment)
+
+
+def test_code_for_gpus_in_a_program_without_python(embed, files_for_gpus):
+    assert b".target sm_75" in files_for_gpus[0].read_bytes()
+    for arch in ("75", "90"):
+        result = run_on_gpus(embed, files_for_gpus, WEFT_EMULATED_ARCH=arch)
+        assert (result.stdout, result.stderr, result.returncode) == ("42\nfailures: 0\n", "", 0)
+
+
+def test_files_for_gpus_say_what_is_missing(embed, files_for_gpus, tmp_path):
+    result = run_on_gpus(embed, files_for_gpus, WARP_CUDA_DRIVER="none")
+    assert result.returncode != 0
+    assert "compiled for GPUs, and there is none: WARP_CUDA_DRIVER is 'none'" in result.stderr
+    newer = tmp_path / "newer.weft"
+    compile_kernels(newer, arch=90)
+    result = run_on_gpus(embed, [newer], WEFT_EMULATED_ARCH="80")
+    assert "compiled for GPUs from sm_90 on; the newest here is sm_80" in result.stderr and "arch=80" in result.stderr
+
+
+def test_the_architecture_is_that_of_the_device_that_is_named(tmp_path):
+    """Where there is one: the file is for it."""
+    program = f"import kernels, warp as wp; wp.compile_aot_module(kernels, {str(tmp_path / 'x')!r}, device='cuda')"
+    environment = {**os.environ, "WARP_CUDA_DRIVER": str(EMULATED), "WEFT_EMULATED_ARCH": "86"}
+    run(sys.executable, "-c", program, cwd=HERE, env=environment)
+    assert b".target sm_86" in (tmp_path / "x").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"arch": 70}, "arch is 70, expected an int from 75"),
+        ({"arch": "sm_90"}, "arch is 'sm_90', expected an int from 75"),
+        ({"arch": 90, "device": "cpu"}, "arch is 90, a GPU's, and device is 'cpu'"),
+        ({"arch": 997}, "there is no code for GPUs of architecture 'sm_997'"),
+    ],
+)
+def test_architectures_that_cannot_be_are_named(tmp_path, options, message):
+    @wp.kernel(module="aot_arch")
+    def one(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    with pytest.raises(ValueError, match=message):
+        wp.compile_aot_module("aot_arch", tmp_path / "x.weft", **options)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_library_shows_its_own_classes_only(embed):

@@ -415,34 +415,48 @@ def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
 
 
 def compile_aot_module(
-    module: Any = None, path: str | os.PathLike | None = None, device: Any = None, gradients: bool = False
+    module: Any = None,
+    path: str | os.PathLike | None = None,
+    device: Any = None,
+    gradients: bool = False,
+    arch: int | None = None,
 ) -> Path:
     """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
 
     The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
-    Python started ("x86-64-v3" runs on most machines of the last ten years). It is built without the checks of debug
-    mode. Of a generic kernel, the instances that exist are taken (``wp.overload`` makes them): a single one under the
-    kernel's name, several as ``name(a: float32, x: array[vec3f])``.
+    Python started ("x86-64-v3" runs on most machines of the last ten years). With ``arch``, or where ``device`` is a
+    GPU, it is PTX for GPUs of that architecture and later ones; the machine that writes the file needs neither a GPU
+    nor a CUDA toolkit. It is built without the checks of debug mode. Of a generic kernel, the instances that exist
+    are taken (``wp.overload`` makes them): a single one under the kernel's name, several as ``name(a: float32, x:
+    array[vec3f])``.
 
     Args:
         module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
         path: the file; ``<last part of the module's name>.weft`` in the current folder where it is None. A file that
             is there is replaced at once, never half written.
-        device: the CPU; files for CUDA devices come with their support.
+        device: the CPU where it is None; a CUDA device stands for its architecture.
         gradients: puts the adjoints of the kernels in the file too, for ``weft::Tape``. Compiling takes some three
             times as long then. A kernel without a derivative is there without one; the tape says why.
+        arch: the architecture of the oldest GPU that is to run the file: 75 for Turing, 90 for 9.0.
     Returns:
         The path.
     Raises:
         CompileError: a kernel has a mistake.
-        UsageError: the module has no kernels, a generic kernel has no instances, or two kernels have one name.
+        UsageError: the module has no kernels, a generic kernel has no instances, two kernels have one name, or ``arch``
+            is none that there is code for.
     """
     import tempfile  # these take longer to import than warp does
     from pathlib import Path
 
     api = "compile_aot_module()"
     target = _module(module, api, 1)
-    _weft.get_device(device)
+    chosen = _weft.get_device("cpu" if device is None else device)
+    if arch is None:
+        arch = chosen.arch if chosen.is_cuda else 0
+    elif not isinstance(arch, int) or isinstance(arch, bool) or arch < 75:
+        raise _usage_error(f"{api}: arch is {arch!r}, expected an int from 75 (Turing) on, as 90 for 9.0", ValueError)
+    elif device is not None and not chosen.is_cuda:
+        raise _usage_error(f"{api}: arch is {arch}, a GPU's, and device is {chosen.alias!r}", ValueError)
     kernels = []
     for kernel in target.kernels.values():
         instances = kernel.instances if kernel.is_generic else [kernel]
@@ -456,7 +470,7 @@ def compile_aot_module(
             kernels.append((kernel.__name__ if len(instances) == 1 else instance.signature, instance))
     if not kernels:
         raise _usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
-    content = _weft.bundle(target.name, kernels, bool(gradients))
+    content = _weft.bundle(target.name, kernels, bool(gradients), arch)
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
     descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:

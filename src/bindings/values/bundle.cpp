@@ -10,6 +10,7 @@
 #include "bindings/python/errors.h"
 #include "ir/typing.h"
 #include "jit/jit.h"
+#include "runtime/device.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -32,8 +33,40 @@ BundledDerived bundled(const program::CompiledKernel& derived) {
     return result;
 }
 
+// A kernel as a file has it: for any array, or for packed ones that do not overlap.
+class Compiler {
+public:
+    Compiler(program::Kernel& core, const Target& target) : core_(core), target_(target) {
+        dense_ = core.configured();
+        dense_.debug = false;  // a fault would have no source to point at
+        dense_.finite = false;
+        dense_.serial &= target.kind == Target::Kind::cpu;
+        general_ = dense_;
+        general_.nulls = true;
+    }
+
+    void keep_returned() { dense_.keeps_returned = general_.keeps_returned = true; }
+    std::shared_ptr<const program::CompiledKernel> dense(const program::Derivation& derivation = {}) const {
+        return compiled(dense_, {}, derivation);
+    }
+    std::shared_ptr<const program::CompiledKernel> general(const program::Derivation& derivation = {}) const {
+        return compiled(general_, kAny, derivation);
+    }
+
+private:
+    std::shared_ptr<const program::CompiledKernel> compiled(program::Variant variant, program::Arrangement arrangement,
+                                                            const program::Derivation& derivation) const {
+        const program::CompileOptions options = core_.compile_options(variant, arrangement, derivation, &target_);
+        return core_.code(false).compiled(options);
+    }
+
+    program::Kernel& core_;
+    const Target& target_;
+    program::Variant dense_, general_;
+};
+
 // Adds the adjoints for gradients of all arrays of floats, or why there are none.
-void add_adjoints(program::Kernel& core, program::Variant dense, program::Variant general, BundledKernel& result) {
+void add_adjoints(program::Kernel& core, Compiler compiler, BundledKernel& result) {
     program::Derivation derivation;
     for (const Type type : core.types()) {
         const bool has_gradient = type.is_array() && ir::is_smooth(type.element());
@@ -44,45 +77,41 @@ void add_adjoints(program::Kernel& core, program::Variant dense, program::Varian
             result.no_adjoint = "it was declared with enable_backward=False";
             return;
         }
-        const program::CompiledKernel &first = core.compiled(dense, {}, derivation),
-                                      &second = core.compiled(general, kAny, derivation);
-        result.adjoints = {bundled(first), bundled(second)};
-        for (const auto& [element, is_log] : first.returned) result.returned.push_back({element, is_log});
+        const auto first = compiler.dense(derivation), second = compiler.general(derivation);
+        result.adjoints = {bundled(*first), bundled(*second)};
+        for (const auto& [element, is_log] : first->returned) result.returned.push_back({element, is_log});
         if (result.returned.empty()) return;
-        dense.keeps_returned = general.keeps_returned = true;
-        result.recording = {bundled(core.compiled(dense)), bundled(core.compiled(general, kAny))};
+        compiler.keep_returned();
+        result.recording = {bundled(*compiler.dense()), bundled(*compiler.general())};
     } catch (const CompileError& error) {
         result.no_adjoint = error.what();
     }
 }
 
-BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients) {
+BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients, const Target& target) {
     program::Kernel& core = kernel.core();
-    program::Variant dense = core.configured();
-    dense.debug = false;  // a fault would have no source to point at
-    dense.finite = false;
-    program::Variant general = dense;
-    general.nulls = true;
-    const program::CompiledKernel& first = core.compiled(dense);
+    const Compiler compiler(core, target);
+    const auto dense = compiler.dense();
     BundledKernel result;
     result.name = name;
     const std::vector<ParameterPlan>& parameters = kernel.parameters();
     for (std::size_t i = 0; i < parameters.size(); ++i)
         result.parameters.push_back({parameters[i].name, parameters[i].type});
-    result.dense = first.executable->binary();
-    result.general = core.compiled(general, kAny).executable->binary();
+    result.dense = dense->executable->binary();
+    result.general = compiler.general()->executable->binary();
     result.no_adjoint = "the file was written without them. help: compile_aot_module(..., gradients=True)";
-    if (gradients) add_adjoints(core, dense, general, result);
+    if (gradients) add_adjoints(core, compiler, result);
     return result;
 }
 
-// The bytes of the file: kernels are pairs of a name and a wp.Kernel.
-nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients) {
+// The bytes of the file: kernels are pairs of a name and a wp.Kernel; `arch` is a GPU's, 0 for this CPU.
+nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients, int arch) {
+    const Target target = arch > 0 ? runtime::cuda_target(arch) : jit::host_target();
     Bundle result;
     result.name = module;
-    result.triple = jit::host_target().triple;
-    result.processor = jit::host_target().processor;
-    result.features = jit::required_features(jit::host_target());
+    result.triple = target.triple;
+    result.processor = target.processor;
+    if (target.kind == Target::Kind::cpu) result.features = jit::required_features(target);
     std::set<std::string> names;
     for (nb::handle item : kernels) {
         const std::string name = nb::cast<std::string>(item[0]);
@@ -92,7 +121,7 @@ nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients) {
             throw UsageError(
                 kApi, "module '" + module + "' has two kernels called '" + name + "'. help: give one another name",
                 ErrorCategory::value);
-        result.kernels.push_back(bundled(*kernel, name, gradients));
+        result.kernels.push_back(bundled(*kernel, name, gradients, target));
     }
     const std::vector<std::byte> bytes = serialize(result);
     return nb::bytes(bytes.data(), bytes.size());
@@ -101,10 +130,9 @@ nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients) {
 }  // namespace
 
 void bind_bundles(nb::module_& m) {
-    m.def("bundle", &bundle, nb::arg("module"), nb::arg("kernels"), nb::arg("gradients"),
+    m.def("bundle", &bundle, nb::arg("module"), nb::arg("kernels"), nb::arg("gradients"), nb::arg("arch"),
           "The file of compile_aot_module() as bytes; kernels are pairs of a name and a wp.Kernel, `gradients` adds "
-          "their "
-          "adjoints.");
+          "their adjoints; `arch` is a GPU's architecture, 86 for 8.6, or 0 for this CPU.");
 }
 
 }  // namespace weft::bindings

@@ -64,7 +64,7 @@ std::atomic<bool> is_used = false;
 CudaDevice::CudaDevice(int ordinal)
     : Device("cuda:" + std::to_string(ordinal), name_of(ordinal), /*is_cpu=*/false, ordinal, /*is_host_memory=*/false),
       properties_(properties_of(ordinal)),
-      target_{Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_" + std::to_string(properties_.arch), ""} {
+      target_(cuda_target(properties_.arch)) {
     default_stream_ = new CudaStream(*this);
 }
 
