@@ -11,7 +11,7 @@ setup-interop: ; @$(PYTHON) tools/setup.py --for interop
 demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave && .venv/bin/python -m warp.examples.mountain_lake --pixels 480 --samples 16
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
-test-long: setup ; @.venv/bin/python -m pytest -q --large -m large tests/geometry
+test-long: setup ; @tools/test_long.sh
 test-interop: setup ; @.venv/bin/python -m pytest -q tests/interop
 test-interop-old: setup ; @tools/test_interop_old.sh
 bench: setup   ; @.venv/bin/python bench/run.py

@@ -1,6 +1,8 @@
 """All Python tests, in parts that run beside each other: as many at a time as there are processors, four at most.
 
-    python tools/run_tests.py --report FILE    writes what each test showed, as `pytest --report FILE` does
+    python tools/run_tests.py --report FILE        writes what each test showed, as `pytest --report FILE` does
+    python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
+    python tools/run_tests.py --only PART          one part
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
 belongs to one without being named here. The others are suites that run once more, with another default device. A test
@@ -10,6 +12,7 @@ that is skipped in one part and passes in another has passed: what needs a CUDA 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,16 +34,17 @@ ON_ALL_DEVICES = {
 ON_PROTECTED = {"gradients": "checkpoints"}
 # The language and its builtins, too, and what is special about CUDA.
 ON_CUDA = {
-    "python": "cuda cuda_arrays cuda_primitives ptx large_vectors indexing control_flow generics large_kernels"
-    " functions bfloat float8 kernels vectors types values raise statements sequences rotations operators partial_paths"
-    " tid augmented class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
-    " names_and_constructors slice_steps shared_functions partial_groups options scattered serial robustness"
-    " minima_of_generators graph_coloring modules type_questions inspection",
+    "python": "cuda cuda_arrays cuda_primitives cuda_texts ptx deterministic large_vectors indexing control_flow"
+    " generics large_kernels functions bfloat float8 kernels vectors types values raise statements"
+    " sequences rotations operators partial_paths tid augmented class_patterns expressions_of_python"
+    " kernel_objects negative_indices none_arrays number_range names_and_constructors slice_steps"
+    " shared_functions partial_groups options scattered serial robustness minima_of_generators"
+    " graph_coloring modules type_questions inspection",
     "errors": "error_classes faults",
-    "builtins": "table typed atomics bfloat16 geometry noise utility decompositions random",
+    "builtins": "table typed atomics fast_math bfloat16 geometry noise utility decompositions random",
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
-    " refusals supplied tape_graph random_tapes random_reach copies",
-    "seeds": "rotations",
+    " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
+    "seeds": "rotations documents programs gradients",
     "examples": "cloth",
 }
 
@@ -56,11 +60,12 @@ def folders():
     return longest + [name for name in every if name not in longest]
 
 
-def parts():
+def parts(keep_ptx=None):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
     yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES, ON_PROTECTED)], {}, False
     cuda = ["--device", "cuda:0", *files(ON_ALL_DEVICES, ON_CUDA)]
-    yield "emulated CUDA", cuda, {"WARP_CUDA_DRIVER": "emulated"}, True
+    kept = {"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {}
+    yield "emulated CUDA", cuda, {"WARP_CUDA_DRIVER": "emulated", **kept}, True
     for folder in folders():  # without the GPU that the machine may have: it would be the default device
         yield folder, [f"tests/{folder}"], {"WARP_CUDA_DRIVER": "none"}, True
 
@@ -97,8 +102,19 @@ def run(part, reports):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=Path, help="where what each test showed is written")
+    parser.add_argument("--keep-ptx", type=Path, help="where the texts of kernels for CUDA devices are left")
+    parser.add_argument("--only", help="the name of a part")
     options = parser.parse_args()
-    every = list(parts())
+    if options.keep_ptx:
+        shutil.rmtree(options.keep_ptx, ignore_errors=True)
+        options.keep_ptx.mkdir(parents=True)
+        options.keep_ptx = options.keep_ptx.resolve()
+    every = list(parts(options.keep_ptx))
+    if options.only:
+        names = [part[0] for part in every]
+        if options.only not in names:
+            parser.error(f"there is no part '{options.only}'; expected {', '.join(names)}")
+        every = [part for part in every if part[0] == options.only]
     with tempfile.TemporaryDirectory() as temporary:
         reports = Path(temporary)
         at_a_time = max(1, min(MOST_AT_A_TIME, len(os.sched_getaffinity(0))))

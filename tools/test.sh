@@ -24,7 +24,9 @@ step "reference" python tools/gen_reference.py --check
 step "documents" python tools/check_docs.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
 rm -f "$report"
-step "Python tests" python tools/run_tests.py --report "$report"
+texts="${BUILD:-build}/test-ptx"
+step "Python tests" python tools/run_tests.py --report "$report" --keep-ptx "$texts"
+step "kernels through ptxas" python tools/assemble_kernels.py "$texts" --share 10
 step "skips" python tools/check_skips.py "$report"
 step "status" python tools/check_status.py "$report"
 

@@ -1,0 +1,173 @@
+"""Kernels of the test suites through `ptxas`, NVIDIA's compiler: it takes them all, and none needs more registers, more
+memory of its own or more spills than the table beside this file says.
+
+    python tools/run_tests.py --only "emulated CUDA" --keep-ptx FOLDER      leaves the texts of a run
+    python tools/assemble_kernels.py FOLDER                                 checks them all
+    python tools/assemble_kernels.py FOLDER --share 10                      a tenth of the kernels
+    python tools/assemble_kernels.py FOLDER --update                        takes what was found into the table
+
+A row is a kernel (by its name, which several kernels may have: then the greatest numbers) on an architecture. A kernel
+that has no row is reported and is no failure. Numbers are compared where `ptxas` has the version of the table.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("assembled_kernels.tsv")
+COLUMNS = ("registers", "stack bytes", "spilled bytes")
+LARGEST_TEXT = 1 << 20  # ptxas takes minutes for larger ones
+SECONDS = 120  # for one text
+
+
+class ToolError(Exception):
+    pass
+
+
+def find_ptxas():
+    """That of this environment first: the table was made with its version."""
+    package = Path(sysconfig.get_paths()["purelib"], "nvidia", "cuda_nvcc", "bin", "ptxas")
+    found = (
+        str(package) if package.exists() else shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+    )
+    if not found:
+        raise ToolError("there is no ptxas: pip install nvidia-cuda-nvcc-cu12, or the CUDA toolkit")
+    text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    return found, re.search(r"release ([\d.]+)", text)[1]
+
+
+@dataclass
+class Text:
+    """A PTX file of a run."""
+
+    path: Path
+    kernels: list
+    arch: str
+
+    @classmethod
+    def read(cls, path):
+        """Its name says what it is, and so does its beginning."""
+        kernels, arch = [], None
+        with open(path) as file:
+            for line in file:
+                if line.startswith("// kernel "):
+                    kernels.append(line.removeprefix("// kernel ").strip())
+                elif line.startswith("// adjoint of kernel "):
+                    kernels.append(line.removeprefix("// ").strip())
+                elif line.startswith(".target "):
+                    arch = re.match(r"\.target (\w+)", line)[1]
+                    break
+        if not kernels or arch is None:
+            raise ToolError(f"{path} is no text that WEFT_KEEP_PTX has left: it names no kernel or no target")
+        return cls(path, kernels, arch)
+
+    def rows(self):
+        return [(name, self.arch) for name in self.kernels]
+
+
+def assemble(ptxas, text):
+    """The numbers of the text's kernels, or what ptxas says of it."""
+    command = [ptxas, "-v", f"--gpu-name={text.arch}", "-o", os.devnull, text.path]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return None, f"ptxas was stopped after {SECONDS} s"
+    said = done.stdout + done.stderr
+    if done.returncode:
+        return None, said.strip()
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+    memory = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", said)
+    if not registers or not memory:
+        return None, "ptxas does not say what the kernel uses:\n" + said.strip()
+    stacks, spills = [int(row[0]) for row in memory], [int(row[1]) + int(row[2]) for row in memory]
+    return (max(registers), max(stacks), max(spills)), None
+
+
+def read_table():
+    """(version of ptxas, {(kernel, arch): numbers})"""
+    if not TABLE.exists():
+        return None, {}
+    first, _, *lines = TABLE.read_text().splitlines()
+    rows = (line.split("\t") for line in lines)
+    return first.removeprefix("# ptxas "), {(name, arch): tuple(map(int, numbers)) for name, arch, *numbers in rows}
+
+
+def write_table(version, rows):
+    lines = [f"# ptxas {version}", "\t".join(("kernel", "arch", *COLUMNS))]
+    lines += ["\t".join((*key, *map(str, numbers))) for key, numbers in sorted(rows.items())]
+    TABLE.write_text("\n".join(lines) + "\n")
+
+
+def greatest(one, other):
+    return tuple(map(max, one, other)) if one else other
+
+
+def worse(before, now):
+    """What has grown, in words."""
+    return ", ".join(f"{what} {a} -> {b}" for what, a, b in zip(COLUMNS, before, now, strict=True) if b > a)
+
+
+def is_chosen(kernel, share):
+    """By name, so that all texts of a row are in or out, whatever else a run compiles."""
+    return zlib.crc32(kernel.encode()) % share == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", help="what WEFT_KEEP_PTX has left")
+    parser.add_argument("--share", type=int, default=1, help="one of so many kernels; default: all")
+    parser.add_argument("--update", action="store_true", help="write the table")
+    options = parser.parse_args()
+    ptxas, version = find_ptxas()
+    texts = [Text.read(path) for folder in options.folders for path in sorted(folder.glob("*.ptx"))]
+    if not texts:
+        raise ToolError(f"there is no text in {', '.join(map(str, options.folders))}")
+    texts = [text for text in texts if any(is_chosen(name, options.share) for name in text.kernels)]
+    large = [text for text in texts if text.path.stat().st_size > LARGEST_TEXT]
+    small = [text for text in texts if text.path.stat().st_size <= LARGEST_TEXT]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        results = list(pool.map(lambda text: assemble(ptxas, text), small))
+
+    failures, found = [], {}
+    for text, (numbers, problem) in zip(small, results, strict=True):
+        if problem:
+            failures.append(f"{', '.join(text.kernels)} ({text.arch}, {text.path.name}): {problem}")
+            continue
+        for row in text.rows():
+            found[row] = greatest(found.get(row), numbers)
+    of_table, table = read_table()
+    new = [row for row in found if row not in table]
+    if options.update:
+        kept = (
+            table
+            if of_table == version and options.share > 1
+            else {row: numbers for row, numbers in table.items() if row[1] not in {arch for _, arch in found}}
+        )
+        write_table(version, {**kept, **found})
+    elif of_table == version:
+        for row in sorted(set(found) & set(table)):
+            if grown := worse(table[row], found[row]):
+                failures.append(f"{row[0]} ({row[1]}) needs more than in {TABLE.name}: {grown}")
+    print(f"ptxas {version} took {len(small) - sum(1 for _, problem in results if problem)} of {len(small)} texts; "
+          f"{len(large)} larger than {LARGEST_TEXT >> 20} MB were left out; {len(found)} rows, {len(new)} of them new"
+          + ("" if of_table in (version, None) else f"; the table is of {of_table} and was not compared"))  # fmt: skip
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    if failures and not options.update:
+        print("help: where this is meant, run with --update", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(f"assemble_kernels.py: {error}")

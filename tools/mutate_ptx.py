@@ -1,0 +1,309 @@
+"""Changes single instructions in the kernels of CUDA devices and runs the tests: which changes does nobody notice?
+
+    python tools/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
+
+The files run once on the emulated device: the texts of their kernels are kept, and which test compiled each. Then, for
+each mutant, one instruction of a text is changed, and the file whose test compiled it runs with that text in place of
+the compiler's (WEFT_TAKE_PTX): first that test, and where it passes, all of the file. A mutant is noticed where a test
+fails: by its numbers, or since the emulated device stops the kernel. A mutant whose instruction no test executes does
+not count: with `trap` in its place the tests pass too.
+
+Two kinds of change are not made. Moves and conversions between registers of one size change names, not numbers. And the
+steps of the loop over the grid, which a launch of few threads never repeats: tests of their own are about these
+(tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
+compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+
+Each run is a process that is forked from one that has imported everything, and takes a second or so.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EQUIVALENT = Path(__file__).with_name("equivalent_ptx_mutants.txt")
+FILES = (
+    "tests/python/test_arithmetic.py tests/python/test_control_flow.py tests/python/test_structs.py"
+    " tests/python/test_vectors.py tests/python/test_kernel_arrays.py tests/python/test_indexing.py"
+    " tests/python/test_functions.py tests/python/test_statements.py tests/python/test_cuda.py tests/python/test_ptx.py"
+    " tests/gradients/test_kernels.py tests/gradients/test_atomics.py tests/gradients/test_tape.py"
+    " tests/gradients/test_hessians.py tests/gradients/test_tangents.py tests/builtins/test_geometry.py"
+)
+SECONDS = 120  # of one run; a change that makes a kernel run for ever is noticed
+LARGEST_TEXT = 100_000  # characters: larger ones are of kernels of thousands of calls
+
+
+# ---- changes ----
+
+INSTRUCTION = re.compile(r"^\s+(?P<guard>@!?%p\d+\s+)?(?P<opcode>[a-z][\w.:]*)\s+(?P<operands>[^;]*);\s*$")
+
+
+def instruction(line):
+    """(guard, opcode, operands) or None."""
+    match = INSTRUCTION.match(line)
+    if not match or match["opcode"].startswith("."):
+        return None
+    return match["guard"] or "", match["opcode"], [word.strip() for word in split(match["operands"])]
+
+
+def split(operands):
+    """By commas outside of brackets and braces."""
+    return re.split(r",(?![^\[{(]*[\]})])", operands)
+
+
+def line_of(guard, opcode, operands):
+    return f"\t{guard}{opcode} \t{', '.join(operands)};"
+
+
+def flipped_guard(guard):
+    return guard.replace("@!", "@") if "@!" in guard else guard.replace("@", "@!")
+
+
+OTHER_OPERATION = {"add": "sub", "sub": "add", "min": "max", "max": "min", "and": "or", "or": "and", "xor": "and"}
+NEXT_COMPARISON = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
+NEXT_COMPARISON |= {"ltu": "leu", "leu": "ltu", "gtu": "geu", "geu": "gtu"}
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+OPPOSITE |= {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt", "equ": "ne", "neu": "eq"}
+NO_COMMUTING = ("sub", "div", "rem", "shl", "shr")
+
+
+def changes(line):
+    """(kind, changed line) for each change of an instruction."""
+    found = instruction(line)
+    if found is None:
+        return
+    guard, opcode, operands = found
+    words = opcode.split(".")
+    name = words[0]
+    if guard:
+        yield "guard", line_of(flipped_guard(guard), opcode, operands)
+    if name in ("bra", "ret", "mov", "cvta", "exit", "trap") or name.startswith("."):
+        return
+    if name in OTHER_OPERATION and len(operands) == 3:
+        yield "operation", line_of(guard, ".".join([OTHER_OPERATION[name], *words[1:]]), operands)
+    if name == "mul" and words[1] in ("rn", "lo"):
+        rest = words[1:] if words[1] == "rn" else words[2:]
+        yield "operation", line_of(guard, ".".join(["add", *rest]), operands)
+    if name in ("fma", "mad") and len(operands) == 4:
+        yield "operands", line_of(guard, opcode, [operands[0], operands[1], operands[3], operands[2]])
+    if name == "setp":
+        for table in (NEXT_COMPARISON, OPPOSITE):
+            if words[1] in table:
+                yield "comparison", line_of(guard, ".".join([name, table[words[1]], *words[2:]]), operands)
+    if name == "selp":
+        yield "operands", line_of(guard, opcode, [operands[0], operands[2], operands[1], operands[3]])
+    if name in NO_COMMUTING and len(operands) == 3 and all(word.startswith("%") for word in operands):
+        yield "operands", line_of(guard, opcode, [operands[0], operands[2], operands[1]])
+    if name in ("abs", "neg", "not") and len(words) > 1:
+        kind = words[-1].replace("s", "b") if words[-1] in ("s32", "s64", "s16") else words[-1]
+        yield "operation", line_of(guard, f"mov.{kind}", operands)
+    if name in ("st", "red"):
+        yield "left out", "\t// left out"
+    if name == "atom" and ".add." in opcode:
+        yield "operation", line_of(guard, opcode.replace(".add.", ".exch.").replace(".rn", ""), operands)
+    if name in ("ld", "st") and "param" not in opcode:
+        size = int(re.search(r"[bfsu](\d+)$", opcode)[1]) // 8
+        for i, word in enumerate(operands):
+            if match := re.fullmatch(r"\[(%rd\d+)(?:\+(-?\d+))?\]", word):
+                moved = [*operands]
+                moved[i] = f"[{match[1]}+{int(match[2] or 0) + size}]"
+                yield "address", line_of(guard, opcode, moved)
+    if name in ("bar", "barrier"):
+        yield "left out", "\t// left out"
+    if name not in ("ld", "st"):
+        for i, word in enumerate(operands[1:], 1):
+            if re.fullmatch(r"-?\d+", word) and not (name == "lop3" and i == len(operands) - 1):
+                yield "constant", line_of(guard, opcode, [*operands[:i], str(int(word) + 1), *operands[i + 1 :]])
+            elif match := re.fullmatch(r"0f([0-9A-F]{8})|0d([0-9A-F]{16})", word):
+                digits = match[1] or match[2]  # half as large again: the highest bit of the fraction
+                bit = 22 if match[1] else 51
+                other = f"{word[:2]}{int(digits, 16) ^ (1 << bit):0{len(digits)}X}"
+                yield "constant", line_of(guard, opcode, [*operands[:i], other, *operands[i + 1 :]])
+
+
+def steps_of_the_grid(lines):
+    """Numbers of the lines that compute how far a thread goes to its next point of the grid, or that go there."""
+    steps, found = set(), set()
+    for number, line in enumerate(lines):
+        if (one := instruction(line)) is None:
+            continue
+        _, opcode, operands = one
+        sources = {name for word in operands[1:] for name in re.findall(r"%\w+(?:\.x)?", word)}
+        if "%nctaid.x" in sources or sources & steps:
+            found.add(number)
+            if not opcode.startswith("add.") or sources <= steps:
+                steps.add(operands[0])
+    return found
+
+
+# ---- texts ----
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str  # of the text
+    kernel: str
+    number: int  # of the line
+    kind: str
+    before: str
+    after: str
+    test: str  # that compiled the text
+
+    def shown(self):
+        return f"{self.kernel} | {' '.join(self.before.split())} | {' '.join(self.after.split())}"
+
+
+def mutants_of(path, test):
+    text = path.read_text()
+    if len(text) > LARGEST_TEXT:
+        return []
+    lines = text.splitlines()
+    left_out = steps_of_the_grid(lines)
+    kernel = lines[0].removeprefix("// ")
+    return [
+        Mutant(path.name, kernel, number, kind, line, changed, test)
+        for number, line in enumerate(lines)
+        if number not in left_out
+        for kind, changed in changes(line)
+    ]
+
+
+def changed_text(path, number, line):
+    lines = path.read_text().splitlines()
+    lines[number] = line
+    return "\n".join(lines) + "\n"
+
+
+# ---- runs ----
+
+
+class Witnesses:
+    """A plugin of pytest: which test was the first to compile each text."""
+
+    def __init__(self, folder):
+        self.folder, self.known, self.tests = folder, set(), {}
+
+    def pytest_runtest_teardown(self, item):
+        for path in self.folder.glob("*.ptx"):
+            if path.name not in self.known:
+                self.known.add(path.name)
+                self.tests[path.name] = item.nodeid
+
+
+def run(tests, settings, plugins=(), then=None):
+    """The exit code of pytest in a forked process, or None where it took too long. `then` runs there at the end."""
+    child = os.fork()
+    if child == 0:
+        os.environ.update(settings)
+        code = 70
+        with tempfile.TemporaryDirectory() as cache, open(os.devnull, "w") as nothing:
+            os.environ["WARP_CACHE_PATH"] = cache
+            os.dup2(nothing.fileno(), 1)
+            os.dup2(nothing.fileno(), 2)
+            import pytest
+
+            code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--device", "cuda:0", *tests], [*plugins]))
+            if then:
+                then()
+        os._exit(code)
+    end = time.monotonic() + (SECONDS if settings.get("WEFT_TAKE_PTX") else 3600)
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def record(files, texts):
+    """{text: test}"""
+    table = texts / "tests.txt"
+    witnesses = Witnesses(texts)
+
+    def write():
+        table.write_text("".join(f"{name}\t{test}\n" for name, test in witnesses.tests.items()))
+
+    code = run(files, {"WEFT_KEEP_PTX": str(texts)}, [witnesses], write)
+    if code != 0:
+        sys.exit(f"mutate_ptx.py: the tests have to pass first; pytest ended with {code}: {' '.join(files)}")
+    return dict(line.split("\t") for line in table.read_text().splitlines())
+
+
+def passes(mutant, line, texts, tests):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, mutant.file).write_text(changed_text(texts / mutant.file, mutant.number, line))
+        return run(tests, {"WEFT_TAKE_PTX": folder}) == 0
+
+
+def judge(mutant, texts):
+    """'noticed', 'not executed' or 'survived'."""
+    file = mutant.test.split("::")[0]
+    if not passes(mutant, mutant.after, texts, [mutant.test]):
+        return "noticed"
+    guard = (instruction(mutant.before) or ("",))[0]
+    if passes(mutant, f"\t{guard if mutant.kind != 'guard' else ''}trap;", texts, [file]):
+        return "not executed"
+    return "survived" if passes(mutant, mutant.after, texts, [file]) else "noticed"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", nargs="+", default=FILES.split())
+    parser.add_argument("--keep", type=Path, help="a folder in which the texts of the first run stay for the next")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ["WARP_CUDA_DRIVER"] = "emulated"
+    import hypothesis  # noqa: F401 - imported once, before the processes are forked
+    import numpy  # noqa: F401
+    import pytest  # noqa: F401
+    import warp  # noqa: F401
+
+    equivalent = {line.rsplit(" | ", 1)[0] for line in EQUIVALENT.read_text().splitlines() if " | " in line}
+    with contextlib.ExitStack() as stack:
+        texts = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        texts.mkdir(exist_ok=True)
+        kept = texts / "tests.txt"
+        if kept.exists():
+            tests = dict(line.split("\t") for line in kept.read_text().splitlines())
+        else:
+            shutil.rmtree(texts)
+            texts.mkdir()
+            tests = record(options.files, texts)
+        rng = random.Random(options.seed)
+        names = sorted(tests)
+        counts, survivors = collections.Counter(), []
+        while counts["noticed"] + counts["survived"] < options.count:
+            name = rng.choice(names)
+            if not (possible := mutants_of(texts / name, tests[name])):
+                continue
+            kind = rng.choice(sorted({mutant.kind for mutant in possible}))
+            mutant = rng.choice([mutant for mutant in possible if mutant.kind == kind])
+            result = "equivalent" if mutant.shown() in equivalent else judge(mutant, texts)
+            counts[result] += 1
+            if result == "survived":
+                survivors.append(mutant)
+            print(f"{result:12} {mutant.kind:10} {mutant.shown()}   [{mutant.test}]", flush=True)
+    executed = counts["noticed"] + counts["survived"]
+    print(f"{counts['noticed']} of {executed} noticed ({100 * counts['noticed'] / executed:.0f} %), "
+          f"{counts['equivalent']} equivalent, {counts['not executed']} not executed")  # fmt: skip
+    for mutant in survivors:
+        print(f"survived: {mutant.shown()}   [{mutant.test}, line {mutant.number + 1}]")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

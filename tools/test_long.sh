@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# `make test-long`: the tests that need minutes or gigabytes, and all kernels that the emulated CUDA device runs through
+# NVIDIA's compiler, for the oldest processor that there is code for and for the one that the tests run on.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+build="${BUILD:-build}"
+failed=()
+
+step() {
+    local name=$1
+    shift
+    echo "== $name"
+    "$@" || failed+=("$name")
+}
+
+step "geometry" python -m pytest -q --large -m large tests/geometry
+for arch in 75 90; do
+    WEFT_EMULATED_ARCH=$arch step "suites on sm_$arch" \
+        python tools/run_tests.py --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
+done
+step "kernels through ptxas" python tools/assemble_kernels.py "$build/test-ptx-75" "$build/test-ptx-90"
+
+if ((${#failed[@]})); then
+    printf 'failed: %s\n' "${failed[@]}" >&2
+    exit 1
+fi
