@@ -39,7 +39,7 @@ ON_CUDA = {
     " sequences rotations operators partial_paths tid augmented class_patterns expressions_of_python"
     " kernel_objects negative_indices none_arrays number_range names_and_constructors slice_steps"
     " shared_functions partial_groups options scattered serial robustness minima_of_generators"
-    " graph_coloring modules type_questions inspection",
+    " graph_coloring graphs cuda_graphs modules type_questions inspection",
     "errors": "error_classes faults",
     "builtins": "table typed atomics fast_math bfloat16 geometry noise utility decompositions random",
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"

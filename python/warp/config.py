@@ -91,7 +91,9 @@ enable_backward: bool = True
 say otherwise. Backward code is compiled when a gradient is first asked for, so True costs nothing."""
 
 verify_cuda: bool = False
-"""Checks the CUDA context after each launch on a CUDA device."""
+"""Waits for each launch, copy and fill on a CUDA device, so that an error of the device comes from the call that caused
+it, and names the kernel and its line. For finding mistakes: nothing is done at the same time any more. A graph cannot
+be captured meanwhile."""
 
 verify_fp: bool = False
 """Looks after each launch, and after each adjoint, for elements that have become NaN or infinite, and raises a
@@ -163,6 +165,7 @@ _RUNTIME = [
     "quiet",
     "serial",
     "verbose",
+    "verify_cuda",
     "verify_fp",
 ]
 

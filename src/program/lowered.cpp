@@ -166,6 +166,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
                "the first function of a module to compile must be its kernel");
     const std::string name = module->functions.front()->name;
+    const Span span = module->functions.front()->span;
     dump_ir("sema", name, *module);
 
     // What the kernel itself does, also where the passes make it its adjoint.
@@ -191,6 +192,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     LoweredKernel lowered{{std::move(types), std::move(effects)}, nullptr, 0.0};
     lowered.shows_gradients |= looks_at_gradients;
     lowered.tid_rank = kernel.tid_rank;
+    if (span) lowered.place = span.place();
     lowered.overwritten = std::move(overwritten);
     lowered.uncontended_parameters = kernel.uncontended_parameters;
     lowered.implicit_parameters = used_implicit_parameters(kernel);

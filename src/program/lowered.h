@@ -59,6 +59,7 @@ struct KernelFacts {
     // Its own code may look at gradients of its arrays: it names them, hands arrays to the user's C++, or keeps_arrays.
     bool shows_gradients = false;
     int tid_rank = 0;
+    std::string place;                                       // where the user wrote it: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used

@@ -5,12 +5,31 @@
 #include "program/recorded_run.h"
 #include "program/settings.h"
 #include "runtime/print.h"
+#include "runtime/verify.h"
+#include "support/error.h"
 
 namespace weft::program {
 
 void flush_prints() {
     if (runtime::has_prints()) host().print(runtime::take_prints());
 }
+
+namespace {
+
+// What goes wrong in it, or before it in its stream, is said here: wp.config.verify_cuda.
+void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
+    try {
+        stream.synchronize();
+    } catch (const UsageError& error) {
+        throw UsageError("launch()",
+                         "kernel '" + kernel.description.name + "'" +
+                             (kernel.place.empty() ? "" : " (" + kernel.place + ")") + " failed on '" +
+                             stream.device().alias + "', or what was put into its stream before: " + error.what(),
+                         error.category);
+    }
+}
+
+}  // namespace
 
 bool runs_without_host(const CompiledKernel& kernel, const Grid& grid) {
     // Shorter launches keep the lock: giving it up and taking it again costs more than others could do meanwhile.
@@ -38,7 +57,10 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
     } else {
         finished = kernel.loaded->launch(arguments, grid, options, stream);
     }
-    if (options.fault || options.not_finite) stream.synchronize();
+    if (runtime::verifies_cuda() && !stream.device().is_cpu)
+        verify(kernel, stream);
+    else if (options.fault || options.not_finite)
+        stream.synchronize();
     flush_prints();
     if (options.fault && fault.claimed) throw_fault(kernel, fault, block);
     if (!finished) host().stop();

@@ -111,7 +111,7 @@ def test_debug_mode_checks_bounds_and_takes_no_release_binaries(configured):
         wp.config.mode = "fast"
 
 
-@pytest.mark.seed("S-INI-007", waits="cuda")
+@pytest.mark.seed("S-INI-007")
 def test_checks_of_cuda_have_no_effect_without_cuda(configured):
     assert wp.config.verify_cuda is False
     configured(verify_cuda=True)

@@ -63,7 +63,7 @@ def test_from_numpy_and_array_with_and_without_a_dtype():
             np.testing.assert_array_equal(a.numpy(), rows.astype(np.float32))
 
 
-@pytest.mark.seed("P-44", waits="cuda")
+@pytest.mark.seed("P-44")
 @pytest.mark.seed("S-INI-005")
 def test_configuration_before_init(tmp_path):
     program = tmp_path / "debug.py"

@@ -12,6 +12,7 @@
 #include "jit/jit.h"
 #include "program/settings.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/verify.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -111,6 +112,8 @@ void set_option(const std::string& name, nb::handle value) {
         if (!value.is_none()) runtime::set_cpu_threads(as_int(value, name, 1, 4096));
     } else if (name == "legacy_scalar_return_types") {
         settings.legacy_scalar_return_types = as_bool(value, name);
+    } else if (name == "verify_cuda") {
+        runtime::set_verify_cuda(!value.is_none() && as_bool(value, name));
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
     } else if (name == "deterministic") {

@@ -62,7 +62,7 @@ void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     launch_strided(kernel, *this, stream, plan, plan.size_bytes() / unit, copy);
 }
 
-void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
+void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
     const std::int64_t bytes = plan.size_bytes();
     if (plan.sides == CopyPlan::Sides::inside) {
         if (!plan.overlapping) return run_plan(plan, stream);
@@ -133,7 +133,7 @@ bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
     return true;
 }
 
-void CudaDevice::fill(const CopyPlan& plan, Stream& stream) {
+void CudaDevice::put_fill(const CopyPlan& plan, Stream& stream) {
     const auto* const element = static_cast<const std::byte*>(plan.from);
     if (is_line(plan, &CopyPlan::Axis::to) && set_line(plan, stream)) return;
     const CudaMemory there(*this, plan.element, /*zeroed=*/false, stream);

@@ -160,9 +160,9 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     check(result, properties_.has_pools ? "cuMemAllocAsync" : "cuMemAlloc");
     void* const data = reinterpret_cast<void*>(made);
     if (zeroed)
-        clear(data, size_bytes, stream);
+        put_clear(data, size_bytes, stream);
     else if (size_bytes > asked)
-        clear(static_cast<std::byte*>(data) + size_bytes - 4, 4, stream);
+        put_clear(static_cast<std::byte*>(data) + size_bytes - 4, 4, stream);
     return data;
 }
 
@@ -187,7 +187,7 @@ void CudaDevice::free(void* data, std::int64_t, Stream& stream) {
     }
 }
 
-void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
+void CudaDevice::put_clear(void* data, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
     check(
         driver().cuMemsetD8Async(device_address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),

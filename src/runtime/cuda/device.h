@@ -71,6 +71,10 @@ public:
 private:
     cuda::CUcontext context();
     void open();
+    void put_copy(const CopyPlan& plan, Stream& stream);
+    void put_fill(const CopyPlan& plan, Stream& stream);
+    void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
+    void verify(Stream& stream, const char* api);
     void run_plan(const CopyPlan& plan, Stream& stream);
     bool set_line(const CopyPlan& plan, Stream& stream);
 
