@@ -11,6 +11,7 @@
 #include "program/settings.h"
 #include "runtime/bytes.h"
 #include "runtime/spatial/handles.h"
+#include "runtime/verify.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -23,6 +24,13 @@ struct Interrupted {};
 constinit thread_local bool asks_for_interrupts = false;
 
 bool is_interrupted() { return asks_for_interrupts && host().interrupted && host().interrupted(); }
+
+std::string extents_text(const CompiledKernel& kernel, const Grid& grid) {
+    std::string extents;
+    for (int axis = 0; axis < std::max(1, kernel.tid_rank); ++axis)
+        extents += (axis ? ", " : "") + std::to_string(grid.dim[axis]);
+    return "dim (" + extents + ")";
+}
 
 class LaunchNode final : public runtime::Node {
 public:
@@ -45,15 +53,10 @@ public:
         if (!kernel_->loaded->launch(block_, grid_, options, stream_)) throw Interrupted{};
         if (!options.fault) return;
         stream_.synchronize();
-        if (fault.claimed) throw_fault(*kernel_, fault, block_.data());
+        if (fault.claimed) program::throw_fault(*kernel_, fault, block_.data());
     }
 
-    std::string details() const override {
-        std::string extents;
-        for (int axis = 0; axis < std::max(1, kernel_->tid_rank); ++axis)
-            extents += (axis ? ", " : "") + std::to_string(grid_.dim[axis]);
-        return "dim (" + extents + ")";
-    }
+    std::string details() const override { return extents_text(*kernel_, grid_); }
 
 private:
     std::shared_ptr<const CompiledKernel> kernel_;
@@ -61,6 +64,39 @@ private:
     std::vector<std::byte> block_;
     Grid grid_;
     runtime::LaunchOptions options_;
+};
+
+// A launch that its device has captured: what it finds comes when the graph has run.
+class CapturedLaunch final : public runtime::Node {
+public:
+    CapturedLaunch(std::shared_ptr<const CompiledKernel> kernel, const std::byte* block, const Grid& grid)
+        : Node(kernel->description.name),
+          kernel_(std::move(kernel)),
+          block_(block, block + kernel_->layout.size_bytes),
+          grid_(grid) {}
+
+    // Puts it into the stream.
+    void capture(runtime::Stream& stream) {
+        const runtime::LaunchOptions options{.fault = may_fail() ? &fault_ : nullptr,
+                                             .serial = kernel_->serial,
+                                             .keeps_order = kernel_->loaded->is_ordered() && settings().deterministic,
+                                             .private_gradients = kernel_->private_gradients};
+        kernel_->loaded->launch(block_, grid_, options, stream);
+    }
+    void run() override {}
+    std::string details() const override { return extents_text(*kernel_, grid_); }
+    bool may_fail() const override { return !kernel_->description.sites.empty(); }
+    void throw_fault() override {
+        if (!fault_.claimed) return;
+        const Fault found = std::exchange(fault_, {});
+        program::throw_fault(*kernel_, found, block_.data());
+    }
+
+private:
+    std::shared_ptr<const CompiledKernel> kernel_;
+    std::vector<std::byte> block_;
+    Grid grid_;
+    Fault fault_{};
 };
 
 void add_addresses(Type type, const std::byte* at, std::vector<const void*>& addresses) {
@@ -84,7 +120,8 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                                          "' is launched in a graph capture, which verify_fp cannot check. help: "
                                          "wp.config.verify_fp = False around the capture");
     }
-    if (kernel.description.cpu().finds_objects && runtime::spatial::Finding::current()) {
+    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
+    if (of_cpu && of_cpu->finds_objects && runtime::spatial::Finding::current()) {
         throw UsageError("Tape.backward()",
                          "kernel '" + name +
                              "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
@@ -93,9 +130,15 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
     std::vector<const void*> addresses;
     for (std::size_t i = 0; i < kernel.parameter_types.size(); ++i)
         add_addresses(kernel.parameter_types[i], block + kernel.layout.offsets[i], addresses);
-    recording.add(std::make_unique<LaunchNode>(std::make_shared<const CompiledKernel>(kernel),
-                                               stream.device().default_stream(), block, grid),
-                  addresses);
+    auto kept = std::make_shared<const CompiledKernel>(kernel);
+    if (recording.runs_nodes()) {
+        recording.add(std::make_unique<LaunchNode>(std::move(kept), stream.device().default_stream(), block, grid),
+                      addresses);
+        return;
+    }
+    auto node = std::make_unique<CapturedLaunch>(std::move(kept), block, grid);
+    node->capture(stream);
+    recording.add(std::move(node), addresses);
 }
 
 void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream& stream) {
@@ -106,7 +149,12 @@ void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream&
                                                  graph->device().alias + "'");
     }
     if (runtime::Recording* const recording = stream.recording()) {
-        recording->add("graph", [graph, &stream = stream.device().default_stream()] { graph->launch(stream); }, {});
+        if (recording->runs_nodes()) {
+            recording->add("graph", [graph, &stream = stream.device().default_stream()] { graph->launch(stream); }, {});
+        } else {
+            graph->launch(stream);
+            recording->memory().hold(graph);
+        }
         return;
     }
     try {
@@ -117,6 +165,8 @@ void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream&
         } const restore{outer};
         const WithoutHost without;
         graph->launch(stream);
+        if (graph->may_fail() || (runtime::verifies_cuda() && !stream.device().is_cpu)) stream.synchronize();
+        graph->throw_fault();
     } catch (const Interrupted&) {
         flush_prints();
         host().stop();

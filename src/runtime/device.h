@@ -54,6 +54,13 @@ private:
     std::atomic<Recording*> recording_{nullptr};
 };
 
+// How a stream is captured.
+struct CaptureOptions {
+    // What other threads may call of a CUDA driver meanwhile: the number of wp.CaptureMode.
+    int mode = 1;
+    bool is_external = false;  // another library has begun the capture, and ends it
+};
+
 // What programs may ask of a GPU.
 struct CudaProperties {
     int arch = 0;  // 86 for 8.6
@@ -62,6 +69,7 @@ struct CudaProperties {
     int max_shared_memory_per_block = 0;  // bytes
     bool is_uva = false;                  // it shares addresses with the host
     bool has_pools = false;               // memory is given and taken in the order of streams
+    bool has_conditions = false;          // in graphs
     bool is_emulated = false;             // src/emulator
     std::string uuid, pci_bus_id;
 };
@@ -85,7 +93,7 @@ public:
 
     // What this thread puts into the stream from now on is recorded and not done. Throws UsageError where the stream is
     // recorded already.
-    virtual void begin_capture(Stream& stream) = 0;
+    virtual void begin_capture(Stream& stream, const CaptureOptions& options = {}) = 0;
     // Throws UsageError where it is not recorded, or by another thread.
     virtual std::shared_ptr<Graph> end_capture(Stream& stream) = 0;
 

@@ -126,11 +126,25 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::string HostGraph::dot(bool verbose) const {
+Graph::Graph(Device& device, std::vector<NodePtr> nodes)
+    : nodes_(std::move(nodes)), device_(device), may_fail_(std::ranges::any_of(nodes_, [](const NodePtr& node) {
+          return node->may_fail() ||
+                 std::ranges::any_of(node->children(), [](const auto& child) { return child.second->may_fail(); });
+      })) {}
+
+void Graph::throw_fault() const {
+    if (!may_fail_) return;
+    for (const NodePtr& node : nodes_) {
+        node->throw_fault();
+        for (const auto& [branch, child] : node->children()) child->throw_fault();
+    }
+}
+
+std::string Graph::dot(bool verbose) const {
     std::string text;
     int count = 0;
-    const std::function<void(const HostGraph&, const std::string&)> write = [&](const HostGraph& graph,
-                                                                                const std::string& indent) {
+    const std::function<void(const Graph&, const std::string&)> write = [&](const Graph& graph,
+                                                                            const std::string& indent) {
         int before = -1;
         for (const NodePtr& node : graph.nodes_) {
             const int number = count++;
@@ -141,12 +155,10 @@ std::string HostGraph::dot(bool verbose) const {
                 text += indent + "node" + std::to_string(before) + " -> node" + std::to_string(number) + ";\n";
             before = number;
             for (const auto& [branch, child] : node->children()) {
-                const auto* const inner = dynamic_cast<const HostGraph*>(child);
-                if (!inner) continue;
                 const int first = count;
                 text += indent + "subgraph cluster" + std::to_string(first) + " {\n";
                 text += indent + "    label=" + quoted(branch) + ";\n";
-                write(*inner, indent + "    ");
+                write(*child, indent + "    ");
                 text += indent + "}\n";
                 if (count > first)
                     text += indent + "node" + std::to_string(number) + " -> node" + std::to_string(first) +
@@ -170,7 +182,7 @@ Stream::~Stream() {
 }
 
 Recording::Recording(Stream& stream)
-    : owner_(std::this_thread::get_id()), number_(++last_number), memory_(std::make_unique<KeptMemory>()) {
+    : memory_(std::make_unique<KeptMemory>()), owner_(std::this_thread::get_id()), number_(++last_number) {
     streams_.push_back(&stream);
     stream.recording_ = this;
     own_recordings().push_back(this);
@@ -186,7 +198,7 @@ void Recording::add(NodePtr node, std::span<const void* const> addresses) {
     nodes_.push_back(std::move(node));
 }
 
-void Recording::add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) {
+void HostRecording::add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) {
     add(std::make_unique<WorkNode>(std::move(name), std::move(work)), std::span(addresses.begin(), addresses.size()));
 }
 
@@ -200,7 +212,7 @@ void Recording::join(Stream& stream) {
 
 void Recording::leave(Stream& stream) { std::erase(streams_, &stream); }
 
-void Recording::begin_branch() {
+void Recording::begin_branch(bool) {
     outer_.push_back({std::exchange(nodes_, {}), std::exchange(memory_, std::make_unique<KeptMemory>())});
 }
 
@@ -211,7 +223,7 @@ std::shared_ptr<Graph> Recording::end_branch() {
     return graph;
 }
 
-std::shared_ptr<Graph> Recording::finish() {
+std::shared_ptr<Graph> HostRecording::finish() {
     WEFT_CHECK(outer_.empty(), "a capture ends within a branch");
     return std::make_shared<HostGraph>(stream().device(), std::move(nodes_), std::move(memory_));
 }
@@ -222,14 +234,16 @@ Recording* find_recording(std::uint64_t number) {
     return nullptr;
 }
 
+void refuse_second_recording(const Stream& stream) {
+    if (!stream.is_recorded()) return;
+    throw UsageError("capture_begin()",
+                     "the stream of '" + stream.device().alias +
+                         "' is being captured already. help: capture_end() first, or capture on a stream of its own");
+}
+
 void begin_recording(Stream& stream) {
-    if (stream.is_recorded()) {
-        throw UsageError(
-            "capture_begin()",
-            "the stream of '" + stream.device().alias +
-                "' is being captured already. help: capture_end() first, or capture on a stream of its own");
-    }
-    new Recording(stream);  // end_recording() deletes it
+    refuse_second_recording(stream);
+    new HostRecording(stream);  // end_recording() deletes it
 }
 
 std::shared_ptr<Graph> end_recording(Stream& stream) {
@@ -245,6 +259,11 @@ std::shared_ptr<Graph> end_recording(Stream& stream) {
     }
     const std::unique_ptr<Recording> recording(found);
     return recording->finish();
+}
+
+void drop_recording(Stream& stream) noexcept {
+    Recording* const found = stream.recording();
+    if (found && &found->stream() == &stream) delete found;
 }
 
 WithoutRecording::WithoutRecording() { ++without_recording; }

@@ -1,7 +1,9 @@
 // Graphs: work that was recorded once, to be done again and again without the host.
 //
-// A device that has graphs of its own records by itself (its streams have no Recording). For work that the host does, a
-// Recording takes what a thread puts into its streams, as nodes in that order, and becomes a HostGraph.
+// While a thread captures a stream, the stream has a Recording, which becomes a Graph. For work that the host does, a
+// HostRecording takes what the thread puts into its streams, as nodes in that order. A device that captures by itself
+// (runtime/cuda/capture.h) gets the work as ever; the nodes of its Recording describe that work, for pictures and for
+// what is to be looked at when it is done.
 //
 // What the nodes read and write stays as long as the graph: memory that everybody else has left goes to the graph
 // (keep_for_graphs). So a node need not know who owns what it touches.
@@ -22,26 +24,9 @@
 
 namespace weft::runtime {
 
-class Graph {
-public:
-    virtual ~Graph() = default;
-    Graph(const Graph&) = delete;
-    Graph& operator=(const Graph&) = delete;
+class Graph;
 
-    Device& device() const { return device_; }
-    // Puts all of its work into the stream. Throws what the work does.
-    virtual void launch(Stream& stream) = 0;
-    // In the language of Graphviz. `verbose`: with what is known of each node beyond its name.
-    virtual std::string dot(bool verbose) const = 0;
-
-protected:
-    explicit Graph(Device& device) : device_(device) {}
-
-private:
-    Device& device_;
-};
-
-// A piece of work that the host does.
+// A piece of work.
 class Node {
 public:
     explicit Node(std::string name) : name_(std::move(name)) {}
@@ -50,10 +35,15 @@ public:
     Node& operator=(const Node&) = delete;
 
     const std::string& name() const { return name_; }
+    // Of a graph that the host runs.
     virtual void run() = 0;
     virtual std::string details() const { return {}; }
     // The graphs that it may run.
     virtual std::vector<std::pair<std::string, const Graph*>> children() const { return {}; }
+    // Of a graph that its device runs: whether its work may find a fault, and, when that is done, the fault as an
+    // exception. Those of its children are asked, too.
+    virtual bool may_fail() const { return false; }
+    virtual void throw_fault() {}
 
 private:
     std::string name_;
@@ -68,6 +58,32 @@ public:
 
 private:
     std::function<void()> work_;
+};
+
+class Graph {
+public:
+    virtual ~Graph() = default;
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+
+    Device& device() const { return device_; }
+    // Puts all of its work into the stream. Throws what the work of a HostGraph does.
+    virtual void launch(Stream& stream) = 0;
+    // In the language of Graphviz. `verbose`: with what is known of each node beyond its name.
+    std::string dot(bool verbose) const;
+    std::size_t size() const { return nodes_.size(); }
+    // Of a graph that its device runs, after its stream has been synchronized.
+    bool may_fail() const { return may_fail_; }
+    void throw_fault() const;
+
+protected:
+    Graph(Device& device, std::vector<NodePtr> nodes);
+
+    const std::vector<NodePtr> nodes_;
+
+private:
+    Device& device_;
+    bool may_fail_;
 };
 
 // The memory that nodes use, while somebody may run them.
@@ -101,47 +117,57 @@ private:
 class HostGraph final : public Graph {
 public:
     HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory)
-        : Graph(device), nodes_(std::move(nodes)), memory_(std::move(memory)) {}
+        : Graph(device, std::move(nodes)), memory_(std::move(memory)) {}
 
     void launch(Stream& stream) override;
-    std::string dot(bool verbose) const override;
-    std::size_t size() const { return nodes_.size(); }
 
 private:
-    std::vector<NodePtr> nodes_;
     std::unique_ptr<KeptMemory> memory_;
 };
 
+// What a condition chooses from: one body that is repeated, or one or two of which one is done.
+enum class ConditionKind { repeat, choose };
+
 class Recording {
 public:
-    // Of the work that this thread puts into the stream.
-    explicit Recording(Stream& stream);
-    ~Recording();
+    virtual ~Recording();
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
+    // Whether the host will run the nodes. Else the device has their work from whoever adds them.
+    virtual bool runs_nodes() const = 0;
     // `addresses`: what the node reads and writes.
     void add(NodePtr node, std::span<const void* const> addresses);
-    void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses);
+    // A node that does `work`: when the graph runs; on a device that captures by itself, at once, into streams that are
+    // captured.
+    virtual void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) = 0;
     KeptMemory& memory() { return *memory_; }
     // Another stream, whose work comes after what has been recorded.
-    void join(Stream& stream);
+    virtual void join(Stream& stream);
     // The stream is gone.
     void leave(Stream& stream);
-    // A graph of the nodes that are added between these two, as a branch of a condition. They nest.
-    void begin_branch();
-    std::shared_ptr<Graph> end_branch();
+
+    // A condition, by element 0 of an array of int32 when the graph runs: begun before its bodies are captured, one
+    // after the other, `on_true` (or the one that is repeated) and `on_false`, each between begin_branch() and
+    // end_branch(); ended in any case, not complete after an exception. They nest. The node that has the bodies is
+    // added by whoever asks for all this.
+    virtual void begin_condition(const Array& condition, ConditionKind kind) = 0;
+    virtual void begin_branch(bool on_true);
+    virtual std::shared_ptr<Graph> end_branch();
+    virtual void end_condition(bool is_complete) = 0;
+
     // Of the nodes so far. The recording is over.
-    std::shared_ptr<Graph> finish();
+    virtual std::shared_ptr<Graph> finish() = 0;
     // Not 0, and no other one's.
     std::uint64_t number() const { return number_; }
     bool is_of_this_thread() const { return owner_ == std::this_thread::get_id(); }
     Stream& stream() const { return *streams_.front(); }
 
-private:
-    std::thread::id owner_;
-    std::uint64_t number_;
-    std::vector<Stream*> streams_;
+protected:
+    // Of the work that this thread puts into the stream.
+    explicit Recording(Stream& stream);
+
+    std::vector<Stream*> streams_;  // the first one is that of the capture
     std::vector<NodePtr> nodes_;
     std::unique_ptr<KeptMemory> memory_;
     struct Branch {
@@ -149,14 +175,35 @@ private:
         std::unique_ptr<KeptMemory> memory;
     };
     std::vector<Branch> outer_;
+
+private:
+    std::thread::id owner_;
+    std::uint64_t number_;
+};
+
+class HostRecording final : public Recording {
+public:
+    explicit HostRecording(Stream& stream) : Recording(stream) {}
+
+    bool runs_nodes() const override { return true; }
+    using Recording::add;
+    void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) override;
+    void begin_condition(const Array&, ConditionKind) override {}
+    void end_condition(bool) override {}
+    std::shared_ptr<Graph> finish() override;
 };
 
 // The one of this thread with the number; null where it is over.
 Recording* find_recording(std::uint64_t number);
 
-// For devices whose work the host does: Device::begin_capture() and end_capture().
+// For Device::begin_capture(): throws UsageError where the stream is recorded.
+void refuse_second_recording(const Stream& stream);
+// For devices whose work the host does: Device::begin_capture().
 void begin_recording(Stream& stream);
+// Device::end_capture().
 std::shared_ptr<Graph> end_recording(Stream& stream);
+// The same where nobody wants the graph, after an exception: throws nothing.
+void drop_recording(Stream& stream) noexcept;
 
 // While it lives, what this thread does is done, and not recorded: a graph runs, or is prepared.
 class WithoutRecording {

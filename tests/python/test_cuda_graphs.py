@@ -1,10 +1,12 @@
 """Captures, conditions and checks of CUDA devices: what the CPU cannot show of them."""
 
+import gc
 import subprocess
 import sys
 import textwrap
 
 import pytest
+import warp as wp
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
@@ -76,3 +78,251 @@ def test_without_verify_cuda_the_error_comes_from_who_waits(run):
             print("waited:", error)
     """)
     assert printed.startswith("launched\nwaited: ") and "CUDA_ERROR_ILLEGAL_ADDRESS" in printed
+
+
+# ---- captures ----
+
+
+@wp.kernel
+def add_one(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] += 1.0
+
+
+@wp.kernel
+def countdown(count: wp.array(dtype=int)):
+    count[0] = count[0] - 1
+
+
+def captured(function, **options):
+    with wp.ScopedCapture(device=DEVICE, **options) as capture:
+        function()
+    return capture.graph
+
+
+@pytest.mark.seed("S-INI-009")
+def test_a_capture_refuses_verify_cuda(monkeypatch):
+    a = wp.zeros(3, device=DEVICE)
+    monkeypatch.setattr(wp.config, "verify_cuda", True)
+    for begin in (lambda: wp.capture_begin(device=DEVICE), lambda: captured(lambda: None)):
+        with pytest.raises(RuntimeError, match=r"capture_begin\(\): wp.config.verify_cuda is on"):
+            begin()
+    assert not wp.get_device(DEVICE).is_capturing
+    with wp.ScopedCapture(device="cpu") as on_cpu:  # which has nothing to check
+        pass
+    assert on_cpu.graph is not None
+    monkeypatch.setattr(wp.config, "verify_cuda", False)
+    graph = captured(lambda: wp.launch(add_one, dim=3, inputs=[a], device=DEVICE))
+    monkeypatch.setattr(wp.config, "verify_cuda", True)  # graphs that are there can be launched, and are waited for
+    wp.capture_launch(graph)
+    assert a.list() == [1.0] * 3
+
+
+@pytest.mark.seed("D-22", "D-24")
+def test_a_handle_is_a_graph_object_on_cuda_as_on_the_cpu():
+    graph = captured(lambda: None)
+    assert isinstance(graph, wp.Graph) and graph.device == DEVICE
+    wp.capture_launch(graph)
+
+
+@pytest.mark.seed("S-GRF-007")
+def test_a_kernel_may_be_compiled_inside_of_a_capture():
+    @wp.kernel(module="unique")
+    def never_seen(a: wp.array(dtype=float)):
+        i = wp.tid()
+        a[i] = a[i] * 3.0 + 0.125
+
+    a = wp.ones(4, dtype=float, device=DEVICE)
+    graph = captured(lambda: wp.launch(never_seen, dim=4, inputs=[a], device=DEVICE))
+    assert a.list() == [1.0] * 4
+    wp.capture_launch(graph)
+    assert a.list() == [3.125] * 4
+
+
+def test_the_graph_is_ordered_with_the_stream_that_it_is_launched_in():
+    a, b = wp.zeros(8, device=DEVICE), wp.zeros(8, device=DEVICE)
+    graph = captured(lambda: wp.copy(b, a))
+    stream = wp.Stream(DEVICE)
+    stream.wait_stream(wp.get_stream(DEVICE))
+    with wp.ScopedStream(stream, sync_exit=True):
+        a.fill_(4.0)
+        wp.capture_launch(graph)
+        a.fill_(5.0)
+        wp.capture_launch(graph, stream=stream)
+        wp.launch(add_one, dim=8, inputs=[b], device=DEVICE)
+    assert b.list() == [6.0] * 8
+
+
+def test_what_a_graph_keeps_is_freed_after_its_last_launch():
+    """In whatever stream it was launched: the emulated device finds memory that is freed too early."""
+    out = wp.zeros(1000, device=DEVICE)
+    stream = wp.Stream(DEVICE)
+    stream.wait_stream(wp.get_stream(DEVICE))
+
+    def work():
+        made = wp.full(1000, 2.0, dtype=float, device=DEVICE)
+        wp.launch(add_one, dim=1000, inputs=[made], device=DEVICE)
+        wp.copy(out, made)
+
+    for _ in range(3):
+        graph = captured(work)
+        wp.capture_launch(graph, stream=stream)
+        del graph
+        gc.collect()
+    wp.synchronize_device(DEVICE)
+    assert set(out.list()) == {3.0}
+
+
+def test_waiting_inside_of_a_capture_is_an_error_and_nothing_more():
+    a, host = wp.zeros(3, device=DEVICE), wp.zeros(3, device="cpu")
+    event = wp.Event(DEVICE)
+    for ask in (
+        wp.synchronize,
+        lambda: wp.synchronize_device(DEVICE),
+        lambda: wp.synchronize_stream(DEVICE),
+        lambda: wp.copy(host, a),
+        lambda: a.to("cpu"),
+        lambda: wp.synchronize_event(wp.get_stream(DEVICE).record_event(event)),
+        lambda: wp.get_stream(DEVICE).record_event().is_complete,
+    ):
+        with wp.ScopedCapture(device=DEVICE) as capture:
+            with pytest.raises(RuntimeError, match=r"a graph is being captured|was recorded in a capture"):
+                ask()
+            wp.launch(add_one, dim=3, inputs=[a], device=DEVICE)
+        a.zero_()
+        wp.capture_launch(capture.graph)
+        assert a.list() == [1.0] * 3
+    before = wp.get_stream(DEVICE).record_event()
+    with wp.ScopedCapture(device=DEVICE):
+        with pytest.raises(RuntimeError, match="recorded outside of the capture"):
+            wp.wait_event(before)
+    inside = []
+    captured(lambda: inside.append(wp.get_stream(DEVICE).record_event()))
+    with pytest.raises(RuntimeError, match="a capture that is over"):
+        wp.wait_event(inside[0])
+
+
+def test_a_stream_that_did_not_come_back_ends_the_capture():
+    a, stream = wp.zeros(3, device=DEVICE), wp.Stream(DEVICE)
+    with pytest.raises(RuntimeError, match="STREAM_CAPTURE_UNJOINED"):
+        with wp.ScopedCapture(device=DEVICE):
+            stream.wait_stream(wp.get_stream(DEVICE))
+            wp.launch(add_one, dim=3, inputs=[a], stream=stream)
+    assert not stream.is_capturing and not wp.get_stream(DEVICE).is_capturing
+    wp.launch(add_one, dim=3, inputs=[a], device=DEVICE)
+    assert a.list() == [1.0] * 3
+
+
+def test_prints_of_loops_and_launches_are_all_kept(capfd):
+    @wp.kernel
+    def says(count: wp.array(dtype=int)):
+        print(count[0])
+
+    count = wp.array([3], dtype=int, device=DEVICE)
+
+    def body():
+        wp.launch(says, dim=1, inputs=[count], device=DEVICE)
+        wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+
+    def work():
+        wp.capture_while(count, body)
+        count.fill_(2)
+
+    graph = captured(work)
+    for expected in ("3 2 1 2 1", "2 1 2 1"):
+        for _ in range(2):
+            wp.capture_launch(graph)
+        wp.synchronize_device(DEVICE)
+        assert capfd.readouterr().out.split() == expected.split()
+
+
+def test_faults_of_graphs_inside_of_bodies_are_raised_once():
+    @wp.kernel(module_options={"mode": "debug"})
+    def reads(a: wp.array(dtype=float), at: wp.array(dtype=int)):
+        a[0] = a[at[0]]
+
+    a, at = wp.array([5.0], dtype=float, device=DEVICE), wp.array([7], dtype=int, device=DEVICE)
+    flag = wp.ones(1, dtype=int, device=DEVICE)
+    inner = captured(lambda: wp.launch(reads, dim=1, inputs=[a, at], device=DEVICE))
+    for graph in (
+        captured(lambda: wp.capture_launch(inner)),
+        captured(lambda: wp.capture_if(flag, inner)),
+        captured(lambda: wp.capture_if(flag, lambda: wp.launch(reads, dim=1, inputs=[a, at], device=DEVICE))),
+    ):
+        at.fill_(7)
+        with pytest.raises(IndexError, match="index 7 is out of bounds"):
+            wp.capture_launch(graph)
+        at.zero_()
+        wp.capture_launch(graph)
+        wp.synchronize_device(DEVICE)
+
+
+# ---- conditions ----
+
+
+def test_conditions_in_conditions():
+    assert wp.is_conditional_graph_supported()
+    outer, inner = wp.array([2], dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    flag, a, b = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(1, device=DEVICE), wp.zeros(1, device=DEVICE)
+
+    def inner_body():
+        wp.launch(add_one, dim=1, inputs=[a], device=DEVICE)
+        wp.launch(countdown, dim=1, inputs=[inner], device=DEVICE)
+
+    def on_false():
+        b.fill_(7.0)
+        flag.fill_(0)
+
+    def body():
+        inner.fill_(3)
+        wp.capture_while(inner, inner_body)
+        wp.capture_if(flag, lambda: wp.launch(add_one, dim=1, inputs=[b], device=DEVICE), on_false)
+        wp.launch(countdown, dim=1, inputs=[outer], device=DEVICE)
+
+    graph = captured(lambda: wp.capture_while(outer, body))
+    wp.capture_launch(graph)
+    assert (a.list(), b.list(), outer.list()) == ([6.0], [7.0], [0])
+    outer.fill_(1)
+    flag.fill_(1)
+    wp.capture_launch(graph)
+    assert (a.list(), b.list()) == ([9.0], [8.0])
+
+
+def test_a_body_that_changes_its_condition_does_not_start_the_other():
+    flag, a = wp.ones(1, dtype=int, device=DEVICE), wp.zeros(1, device=DEVICE)
+    graph = captured(lambda: wp.capture_if(flag, flag.zero_, lambda: a.fill_(1.0)))
+    wp.capture_launch(graph)
+    assert (flag.list(), a.list()) == ([0], [0.0])
+    wp.capture_launch(graph)
+    assert a.list() == [1.0]
+
+
+def test_a_graph_with_conditions_is_no_part_of_another():
+    count, a = wp.array([2], dtype=int, device=DEVICE), wp.zeros(1, device=DEVICE)
+    inner = captured(
+        lambda: wp.capture_while(count, lambda: wp.launch(countdown, dim=1, inputs=[count], device=DEVICE))
+    )
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        with pytest.raises(RuntimeError, match="a graph with conditions cannot be a part of another graph"):
+            wp.capture_launch(inner)
+        wp.launch(add_one, dim=1, inputs=[a], device=DEVICE)
+    wp.capture_launch(capture.graph)
+    wp.capture_launch(inner)
+    assert (a.list(), count.list()) == ([1.0], [0])
+
+
+def test_an_exception_in_a_body_ends_the_capture():
+    count = wp.array([2], dtype=int, device=DEVICE)
+
+    def body():
+        wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        captured(lambda: wp.capture_while(count, body))
+    with pytest.raises(RuntimeError, match="there is no graph: an exception has left the body of a condition"):
+        with wp.ScopedCapture(device=DEVICE):
+            with pytest.raises(ZeroDivisionError):
+                wp.capture_while(count, body)
+    wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+    assert count.list() == [1]

@@ -31,13 +31,13 @@ def countdown(count: wp.array(dtype=int), steps: wp.array(dtype=int)):
     steps[0] = steps[0] + 1
 
 
-def captured(function, device="cpu"):
+def captured(function, device=None):
     with wp.ScopedCapture(device=device) as capture:
         function()
     return capture.graph
 
 
-@pytest.mark.seed("S-GRF-001", "S-GRF-002", "S-GRF-003", "S-GRF-004", "S-GRF-009", "P-51", "P-52", waits="cuda")
+@pytest.mark.seed("S-GRF-001", "S-GRF-002", "S-GRF-003", "S-GRF-004", "S-GRF-009", "P-51", "P-52")
 def test_a_hundred_launches_are_captured_and_not_run():
     a = wp.zeros(1024, dtype=float)
     said = []
@@ -53,7 +53,7 @@ def test_a_hundred_launches_are_captured_and_not_run():
     assert a.numpy().tolist() == [200.0] * 1024
 
 
-@pytest.mark.seed("S-GRF-005", "S-GRF-006", "S-GRF-007", waits="cuda")
+@pytest.mark.seed("S-GRF-005", "S-GRF-006", "S-GRF-007")
 def test_arguments_of_capture(device):
     with wp.ScopedDevice(device):
         a = wp.zeros(3)
@@ -66,7 +66,7 @@ def test_arguments_of_capture(device):
         assert a.numpy().tolist() == [1.0] * 3
 
 
-@pytest.mark.seed("S-GRF-010", waits="cuda")
+@pytest.mark.seed("S-GRF-010")
 def test_copies_and_fills_are_captured_in_order(device):
     with wp.ScopedDevice(device):
         a, b, c = wp.full(4, 7.0, dtype=float), wp.zeros(4), wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)
@@ -152,6 +152,7 @@ def test_memory_lives_as_long_as_the_graph(device):
         assert set(y.list()) == {1.0}
 
 
+@pytest.mark.host_memory("launches with the memory of NumPy", on="cuda")
 def test_foreign_memory_lives_as_long_as_the_graph_and_no_longer():
     class Owned(np.ndarray):
         pass
@@ -355,6 +356,7 @@ def test_what_needs_numbers_at_once_is_an_error(device):
             assert a.list() == [1.0] * 3
 
 
+@pytest.mark.host_memory("has grids and meshes, which are the host's", on="cuda")
 def test_hash_grids_and_meshes_in_a_graph():
     @wp.kernel
     def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), count: wp.array(dtype=int)):
@@ -445,10 +447,10 @@ def test_a_graph_in_a_graph(device):
         assert a.list() == [6.0, 6.0]
 
 
-@pytest.mark.seed("S-GRF-008", waits="cuda")
+@pytest.mark.seed("S-GRF-008")
 def test_mistakes_leave_everything_usable():
     a = wp.zeros(2)
-    with pytest.raises(RuntimeError, match="nothing is being captured on this stream of 'cpu'"):
+    with pytest.raises(RuntimeError, match=f"nothing is being captured on this stream of '{wp.get_device()}'"):
         wp.capture_end()
     wp.capture_begin()
     with pytest.raises(RuntimeError, match="is being captured already"):
@@ -459,7 +461,7 @@ def test_mistakes_leave_everything_usable():
     with pytest.raises(ZeroDivisionError), wp.ScopedCapture() as capture:
         wp.launch(add_one, dim=2, inputs=[a])
         raise ZeroDivisionError
-    assert capture.graph is None and not wp.get_device("cpu").is_capturing
+    assert capture.graph is None and not wp.get_device().is_capturing
     wp.launch(add_one, dim=2, inputs=[a])
     assert a.list() == [2.0, 2.0]
     with pytest.raises(TypeError, match="expected a wp.Graph, got None"):
@@ -478,12 +480,12 @@ def test_a_graph_on_a_stream_of_another_device_is_an_error():
     from protected_device import NAME, add
 
     add()
-    a = wp.zeros(1)
+    here, a = wp.get_device(), wp.zeros(1)
     graph = captured(lambda: wp.launch(add_one, dim=1, inputs=[a]))
-    with pytest.raises(RuntimeError, match=f"captured on 'cpu', the stream is of '{NAME}'"):
+    with pytest.raises(RuntimeError, match=f"captured on '{here}', the stream is of '{NAME}'"):
         wp.capture_launch(graph, stream=wp.Stream(NAME))
     with pytest.raises(RuntimeError, match="the stream is of"):
-        wp.launch(add_one, dim=1, inputs=[a], device="cpu", stream=wp.Stream(NAME))
+        wp.launch(add_one, dim=1, inputs=[a], device=here, stream=wp.Stream(NAME))
     with pytest.raises(TypeError, match="stream is int 3, expected a wp.Stream or None"):
         wp.launch(add_one, dim=1, inputs=[a], stream=3)
 
@@ -508,6 +510,7 @@ def test_faults_and_prints_come_when_the_graph_runs(capfd):
     graph = captured(lambda: wp.launch(says, dim=1, inputs=[a]))
     assert "5" not in capfd.readouterr().out
     wp.capture_launch(graph)
+    wp.synchronize()
     assert capfd.readouterr().out.strip() == "5"
 
 
@@ -539,9 +542,10 @@ def test_two_threads_capture_on_streams_of_their_own():
 
     def work(n):
         x = wp.zeros(64)
-        stream = wp.Stream("cpu")
+        stream = wp.Stream()
         barrier.wait()
-        with wp.ScopedStream(stream):
+        stream.wait_stream(wp.get_stream())
+        with wp.ScopedStream(stream, sync_exit=True):
             for _ in range(20):
                 with wp.ScopedCapture() as capture:
                     for _ in range(n + 1):
@@ -559,7 +563,7 @@ def test_two_threads_capture_on_streams_of_their_own():
 
 def test_streams_fork_and_join_in_a_capture():
     a, b = wp.zeros(4), wp.zeros(4)
-    first, second = wp.Stream("cpu"), wp.Stream("cpu")
+    first, second = wp.Stream(), wp.Stream()
     wp.capture_begin(stream=first)
     wp.launch(add_one, dim=4, inputs=[a], stream=first)
     second.wait_event(first.record_event())
@@ -573,7 +577,7 @@ def test_streams_fork_and_join_in_a_capture():
     assert (a.list(), b.list()) == ([3.0] * 4, [2.0] * 4)
 
 
-@pytest.mark.seed("S-STM-007", waits="cuda")
+@pytest.mark.seed("S-STM-007")
 def test_streams_and_events_of_the_cpu(device):
     with wp.ScopedDevice(device):
         ours, stream = wp.get_stream(), wp.Stream(device)
@@ -592,8 +596,11 @@ def test_streams_and_events_of_the_cpu(device):
         wp.synchronize_event(end)
         wp.synchronize_stream(stream)
         wp.launch(add_one, dim=1000, inputs=[a], stream=stream)
-        wp.copy(a, wp.clone(a), stream=stream)
-        wp.synchronize_stream(device)
+        wp.wait_stream(stream)
+        copy = wp.clone(a)
+        stream.wait_stream(ours)
+        wp.copy(a, copy, stream=stream)
+        wp.synchronize_stream(stream)
         assert set(a.list()) == {2.0}
         wp.set_stream(stream)
         assert wp.get_stream() == stream
@@ -632,6 +639,7 @@ def test_a_long_graph_ends_at_an_interrupt(tmp_path):
 import os, signal, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 import warp as wp
+wp.set_device("cpu")  # nothing stops a GPU
 
 @wp.kernel
 def nothing(a: wp.array(dtype=int)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from warp._weft import Kernel, array, get_device
+from warp._weft import graphs as _graphs
 from warp._weft import usage_error as _usage_error
 
 __all__ = [
@@ -55,8 +56,8 @@ def get_cuda_supported_archs() -> list[int]:
 
 
 def is_conditional_graph_supported() -> bool:
-    """Whether CUDA graphs may have conditional nodes."""
-    return False
+    """Whether CUDA graphs may have conditional nodes: with a CUDA device, and a driver of CUDA 12.4 or later."""
+    return _graphs.has_conditions()
 
 
 def get_suggested_block_size(kernel: Any, device: Any = None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from warp._devices.enums import CaptureMode
-from warp._devices.streams import Stream
+from warp._devices.streams import ScopedStream, Stream
 from warp._weft import Graph, array, get_device
 from warp._weft import graphs as _graphs
 from warp._weft import usage_error as _usage_error
@@ -25,9 +25,7 @@ __all__ = [
 ]
 
 
-def _refuse(external: bool, apic: bool, api: str) -> None:
-    if external:
-        raise _usage_error(f"{api}: external=True is for streams of CUDA that another library captures", RuntimeError)
+def _refuse(apic: bool, api: str) -> None:
     if apic:
         raise _usage_error(f"{api}: apic=True is not there: graphs cannot be stored in files", NotImplementedError)
 
@@ -53,8 +51,8 @@ def capture_begin(
     Raises:
         UsageError (a RuntimeError): the stream is being captured already.
     """
-    _refuse(external, apic, "capture_begin()")
-    _graphs.begin(device, stream)
+    _refuse(apic, "capture_begin()")
+    _graphs.begin(device, stream, int(capture_mode), external)
 
 
 def capture_end(device: Any = None, stream: Stream | None = None) -> Graph:
@@ -81,20 +79,22 @@ class ScopedCapture:
         apic: bool = False,
         capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
     ):
-        _refuse(external, apic, "ScopedCapture()")
+        _refuse(apic, "ScopedCapture()")
         self.device = get_device(device) if stream is None else stream.device
         self.stream = stream
+        self.external, self.capture_mode = external, capture_mode
         self.graph: Graph | None = None
 
     def __enter__(self) -> ScopedCapture:
         self.stream = self.device.stream if self.stream is None else self.stream
-        _graphs.begin(None, self.stream)
+        _graphs.begin(None, self.stream, int(self.capture_mode), self.external)
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        graph = _graphs.end(None, self.stream)
         if kind is None:
-            self.graph = graph
+            self.graph = _graphs.end(None, self.stream)
+        else:
+            _graphs.drop(self.stream)
 
 
 def _expect_graph(graph: Any, api: str) -> None:
@@ -145,16 +145,24 @@ def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
     return lambda: body(**kwargs)
 
 
-def _branch(condition: array, body: Any) -> Graph | None:
-    """What a body does, as a graph."""
-    if body is None or isinstance(body, Graph):
-        return body
-    _graphs.begin_branch(condition)
+def _branches(condition: array, repeats: bool, bodies: list) -> list[Graph | None]:
+    """What the bodies of a condition do, as graphs: first that for a condition which holds."""
+    graphs: list[Graph | None] = []
+    _graphs.begin_condition(condition, repeats)
     try:
-        body()
+        for body, on_true in zip(bodies, (True, False), strict=False):
+            if body is None:
+                graphs.append(None)
+                continue
+            _graphs.begin_branch(condition, on_true)
+            try:
+                body()
+            finally:
+                graph = _graphs.end_branch(condition)
+            graphs.append(graph)
     finally:
-        graph = _graphs.end_branch(condition)
-    return graph
+        _graphs.end_condition(condition, len(graphs) == len(bodies))
+    return graphs
 
 
 def capture_if(
@@ -179,12 +187,13 @@ def capture_if(
     holds = _condition(condition, api)
     bodies = [(on_true, "on_true"), (on_false, "on_false")]
     branches = [None if body is None else _body(body, name, api, kwargs) for body, name in bodies]
-    if _graphs.is_capturing(condition.device, stream):
-        _graphs.add_if(condition, *(_branch(condition, branch) for branch in branches))
-        return
-    chosen = branches[0] if holds() else branches[1]
-    if chosen is not None:
-        chosen()
+    with ScopedStream(stream, sync_enter=False):
+        if _graphs.is_capturing(condition.device, stream):
+            _graphs.add_if(condition, *_branches(condition, False, branches))
+            return
+        chosen = branches[0] if holds() else branches[1]
+        if chosen is not None:
+            chosen()
 
 
 def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream | None = None, **kwargs: Any) -> None:
@@ -201,8 +210,9 @@ def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream |
     """
     holds = _condition(condition, "capture_while()")
     body = _body(while_body, "while_body", "capture_while()", kwargs)
-    if _graphs.is_capturing(condition.device, stream):
-        _graphs.add_while(condition, _branch(condition, body))
-        return
-    while holds():
-        body()
+    with ScopedStream(stream, sync_enter=False):
+        if _graphs.is_capturing(condition.device, stream):
+            _graphs.add_while(condition, *_branches(condition, True, [body]))
+            return
+        while holds():
+            body()

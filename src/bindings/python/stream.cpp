@@ -100,11 +100,11 @@ void bind_graphs(nb::module_& m) {
     nb::module_ graphs = m.def_submodule("graphs");
     graphs.def(
         "begin",
-        [](nb::handle device, nb::handle stream) {
+        [](nb::handle device, nb::handle stream, int mode, bool is_external) {
             PyStream of = stream_argument(stream, device, "capture_begin()");
-            of.device().begin_capture(*of.stream);
+            of.device().begin_capture(*of.stream, {mode, is_external});
         },
-        nb::arg().none(), nb::arg().none());
+        nb::arg().none(), nb::arg().none(), nb::arg("mode") = 1, nb::arg("is_external") = false);
     graphs.def(
         "end",
         [](nb::handle device, nb::handle stream) {
@@ -112,6 +112,11 @@ void bind_graphs(nb::module_& m) {
             return of.device().end_capture(*of.stream);
         },
         nb::arg().none(), nb::arg().none());
+    graphs.def("has_conditions", [] {
+        const std::vector<Device*> all = runtime::cuda_devices();
+        return !all.empty() && all.front()->cuda()->has_conditions;
+    });
+    graphs.def("drop", [](const PyStream& stream) { runtime::drop_recording(*stream.stream); });
     graphs.def(
         "launch",
         [](const std::shared_ptr<runtime::Graph>& graph, nb::handle stream) {
@@ -132,8 +137,17 @@ void bind_graphs(nb::module_& m) {
             return stream_argument(stream, device, "capture")->recording() != nullptr;
         },
         nb::arg().none(), nb::arg().none());
-    graphs.def("begin_branch",
-               [](nb::handle condition) { recording_of(*condition_of(condition).device)->begin_branch(); });
+    graphs.def("begin_condition", [](nb::handle condition, bool repeats) {
+        const runtime::Array& array = condition_of(condition);
+        recording_of(*array.device)
+            ->begin_condition(array, repeats ? runtime::ConditionKind::repeat : runtime::ConditionKind::choose);
+    });
+    graphs.def("end_condition", [](nb::handle condition, bool is_complete) {
+        recording_of(*condition_of(condition).device)->end_condition(is_complete);
+    });
+    graphs.def("begin_branch", [](nb::handle condition, bool on_true) {
+        recording_of(*condition_of(condition).device)->begin_branch(on_true);
+    });
     graphs.def("end_branch",
                [](nb::handle condition) { return recording_of(*condition_of(condition).device)->end_branch(); });
     graphs.def(

@@ -13,6 +13,7 @@
 #include "runtime/cpu/primitives/primitives.h"
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/graph.h"
+#include "support/error.h"
 
 namespace weft::runtime {
 namespace {
@@ -100,7 +101,13 @@ Device& make_cpu_device(std::string alias, const CpuMemory* memory) { return *ne
 
 std::shared_ptr<Stream> CpuDevice::make_stream() { return std::make_shared<CpuStream>(*this); }
 std::shared_ptr<Event> CpuDevice::make_event() { return std::make_shared<CpuEvent>(*this); }
-void CpuDevice::begin_capture(Stream& stream) { begin_recording(stream); }
+void CpuDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
+    if (options.is_external)
+        throw UsageError("capture_begin()",
+                         "external=True is for streams of CUDA that another library captures, and '" + alias +
+                             "' is no CUDA device. help: leave it out");
+    begin_recording(stream);
+}
 std::shared_ptr<Graph> CpuDevice::end_capture(Stream& stream) { return end_recording(stream); }
 
 // ---- doing work ----

@@ -20,7 +20,7 @@ public:
     void synchronize() override { default_stream().synchronize(); }
     std::shared_ptr<Stream> make_stream() override;
     std::shared_ptr<Event> make_event() override;
-    void begin_capture(Stream& stream) override;
+    void begin_capture(Stream& stream, const CaptureOptions& options) override;
     std::shared_ptr<Graph> end_capture(Stream& stream) override;
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;
     void free(void* data, std::int64_t size_bytes, Stream& stream) override;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/primitives/primitives.h"
 #include "support/error.h"
 
@@ -37,6 +38,7 @@ CudaProperties properties_of(int ordinal) {
     made.is_uva = attribute(kUnifiedAddressing, ordinal) != 0;
     made.has_pools = driver().cuMemAllocAsync && driver().cuMemFreeAsync && driver().cuDeviceGetDefaultMemPool &&
                      driver().cuMemPoolSetAttribute && attribute(kMemoryPoolsSupported, ordinal) != 0;
+    made.has_conditions = has_conditions();
     made.is_emulated = driver().is_emulated();
     CUuuid uuid;
     check(driver().cuDeviceGetUuid_v2(&uuid, ordinal), "cuDeviceGetUuid", "cuda:" + std::to_string(ordinal));
@@ -135,21 +137,16 @@ std::shared_ptr<Stream> CudaDevice::make_stream() {
 
 std::shared_ptr<Event> CudaDevice::make_event() { return std::make_shared<CudaEvent>(*this); }
 
-void CudaDevice::begin_capture(Stream&) {
-    throw UsageError("capture_begin()",
-                     "graphs are not there yet on '" + alias + "'. help: capture on the device \"cpu\"",
-                     ErrorCategory::not_implemented);
-}
-
-std::shared_ptr<Graph> CudaDevice::end_capture(Stream&) {
-    throw UsageError("capture_end()", "nothing is captured on '" + alias + "'");
-}
-
 // ---- memory ----
 
 // Atomics of 16 bits change whole words: the last one belongs to the memory, and holds something.
 void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
     const Inside inside(*this);
+    if (CudaRecording* const recording = cuda_recording(stream)) {
+        void* const data = recording->allocate(size_bytes, zeroed, stream);
+        if (data && zeroed) put_clear(data, size_bytes, stream);  // at each launch of the graph
+        return data;
+    }
     CUdeviceptr made = 0;
     const std::int64_t asked = size_bytes;
     size_bytes = (size_bytes + 3) / 4 * 4;
@@ -176,9 +173,12 @@ void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& s
 }
 
 // What fails here has failed before, in a call that could say so; at the end of the process the driver may be gone.
-void CudaDevice::free(void* data, std::int64_t, Stream& stream) {
+void CudaDevice::free(void* data, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this, std::nothrow);
     if (!inside.is_inside()) return;
+    CudaRecording* const recording = cuda_recording(stream);
+    if (recording && recording->take_back(data, size_bytes, stream)) return;
+    const WithoutRecording without;  // it was there before the capture
     if (properties_.has_pools) {
         driver().cuMemFreeAsync(device_address(data), static_cast<CudaStream&>(stream).handle());
     } else {
@@ -202,6 +202,11 @@ void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, 
 }
 
 void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
+    if (stream.recording())
+        throw UsageError("copy()",
+                         "a graph is being captured, and what was launched in it has not run: nothing can be copied "
+                         "from '" +
+                             alias + "' to the host. help: copy after wp.capture_launch()");
     const Inside inside(*this);
     const CUstream handle = static_cast<CudaStream&>(stream).handle();
     check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
@@ -211,17 +216,26 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
 // Of memory that is not pinned the driver has made a copy when it returns.
 void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
+    if (CudaRecording* const recording = cuda_recording(stream))
+        return copy_line(to, recording->keep_bytes(from, size_bytes), size_bytes, stream);
     check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes),
                                         static_cast<CudaStream&>(stream).handle()),
           "cuMemcpyHtoDAsync");
 }
 
+void CudaDevice::wait(Stream& stream) {
+    const Inside inside(*this);
+    check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle()), "cuStreamSynchronize");
+}
+
 void CudaDevice::load(void* to, const void* from, std::int64_t size_bytes) {
+    const WithoutRecording without;
     default_stream().synchronize();
     to_host(to, from, size_bytes, default_stream());
 }
 
 void CudaDevice::store(void* to, const void* from, std::int64_t size_bytes) {
+    const WithoutRecording without;
     from_host(to, from, size_bytes, default_stream());
     default_stream().synchronize();
 }

@@ -24,7 +24,7 @@ public:
     void synchronize() override;
     std::shared_ptr<Stream> make_stream() override;
     std::shared_ptr<Event> make_event() override;
-    void begin_capture(Stream& stream) override;
+    void begin_capture(Stream& stream, const CaptureOptions& options) override;
     std::shared_ptr<Graph> end_capture(Stream& stream) override;
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;
     void free(void* data, std::int64_t size_bytes, Stream& stream) override;
@@ -57,6 +57,7 @@ public:
         bool is_pushed_ = false, is_inside_ = false;
     };
 
+    cuda::CUcontext context();
     bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
     // Throws UsageError where `result` is a failure of `call`.
     void check(cuda::CUresult result, const char* call) const { cuda::check(result, call, alias); }
@@ -68,12 +69,14 @@ public:
     // The same, or UsageError where there is no more memory.
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
+    void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
+    // For the work that is in the stream, and nothing else.
+    void wait(Stream& stream);
+
 private:
-    cuda::CUcontext context();
     void open();
     void put_copy(const CopyPlan& plan, Stream& stream);
     void put_fill(const CopyPlan& plan, Stream& stream);
-    void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
     void verify(Stream& stream, const char* api);
     void run_plan(const CopyPlan& plan, Stream& stream);
     bool set_line(const CopyPlan& plan, Stream& stream);

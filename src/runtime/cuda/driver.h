@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace weft::runtime::cuda {
@@ -15,6 +16,7 @@ using CUjit_option = int;
 using CUmemPool_attribute = int;
 using CUpointer_attribute = int;
 using CUdeviceptr = unsigned long long;
+using cuuint64_t = std::uint64_t;
 using CUcontext = struct DriverContext*;
 using CUmodule = struct DriverModule*;
 using CUfunction = struct DriverFunction*;
@@ -24,6 +26,33 @@ using CUmemoryPool = struct DriverPool*;
 struct CUuuid {
     char bytes[16];
 };
+
+// Captures and graphs.
+using CUgraph = struct DriverGraph*;
+using CUgraphNode = struct DriverGraphNode*;
+using CUgraphExec = struct DriverGraphExec*;
+using CUuserObject = struct DriverUserObject*;
+using CUgraphConditionalHandle = unsigned long long;
+using CUstreamCaptureMode = int;
+using CUstreamCaptureStatus = int;
+using CUhostFn = void (*)(void*);
+struct CUgraphEdgeData;  // is never given
+struct CUgraphNodeParams {
+    int type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        struct {
+            CUgraphConditionalHandle handle;
+            int type;
+            unsigned int size;
+            CUgraph* bodies;  // the driver gives them
+            CUcontext context;
+        } conditional;
+    };
+    long long reserved2;
+};
+static_assert(sizeof(CUgraphNodeParams) == 256);
 
 // Numbers of cuda.h.
 inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
@@ -40,6 +69,11 @@ enum Attribute : int {
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4;
 inline constexpr CUpointer_attribute kPointerDeviceOrdinal = 9;
+inline constexpr CUstreamCaptureMode kCaptureRelaxed = 2;
+inline constexpr CUstreamCaptureStatus kCaptureNone = 0, kCaptureActive = 1;
+inline constexpr int kConditionalNode = 13, kConditionIf = 0, kConditionWhile = 1;
+inline constexpr unsigned kSetDependencies = 1, kNoTiming = 2, kNonBlocking = 1, kNoDestructorSync = 1,
+                          kMoveUserObject = 1;
 
 struct Driver {
 #define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "runtime/cuda/capture.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -56,6 +57,7 @@ CudaLaunch cuda_launch(const Grid& grid) {
 
 CUmodule load_module(const char* ptx, CudaDevice& device) {
     const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
     char log[4096] = "";
     CUjit_option options[] = {kErrorLogBuffer, kErrorLogBufferBytes};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
@@ -101,12 +103,21 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     const CudaDevice::Inside inside(device);
     CudaLaunch launch = cuda_launch(grid);
 
+    CudaRecording* const recording = cuda_recording(stream);
     std::unique_ptr<CudaMemory> reports;
+    BufferPtr kept_reports;  // of a graph
+    Report report{nullptr, options.fault, options.not_finite, grid, formats_};
     if (entry.reports) {
         const std::int64_t bytes =
             static_cast<std::int64_t>(sizeof(CudaReports)) + (entry.prints ? 8 * kCudaPrintWords : 0);
-        reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
-        launch.reports = static_cast<CudaReports*>(reports->data());
+        if (recording) {
+            kept_reports = recording->report_memory(bytes);
+            report.data = kept_reports->data;
+        } else {
+            reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
+            report.data = reports->data();
+        }
+        launch.reports = static_cast<CudaReports*>(report.data);
     }
     std::optional<CudaMemory> block;
     void* address = nullptr;
@@ -127,7 +138,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     device.check(driver().cuLaunchKernel(function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, queue.handle(),
                                          parameters, nullptr),
                  "cuLaunchKernel");
-    if (reports) queue.reports().add({std::move(reports), options.fault, options.not_finite, grid, formats_});
+    if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
+    if (reports) queue.reports().add({std::move(report), std::move(reports)});
     return true;
 }
 
@@ -145,7 +157,9 @@ CudaExecutable::~CudaExecutable() {
     for (std::size_t ordinal = 0; ordinal < modules_.size(); ++ordinal) {
         if (modules_[ordinal] == nullptr) continue;
         const CudaDevice::Inside inside(*gpus()[ordinal], std::nothrow);
-        if (inside.is_inside()) driver().cuModuleUnload(modules_[ordinal]);
+        if (!inside.is_inside()) continue;
+        const RelaxedCapture relaxed;
+        driver().cuModuleUnload(modules_[ordinal]);
     }
 }
 
@@ -160,6 +174,7 @@ CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& devic
     CUmodule& module = modules_[static_cast<std::size_t>(device.ordinal)];
     if (module == nullptr) module = load_module(reinterpret_cast<const char*>(binary().code.data()), device);
     const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
     CUfunction function = nullptr;
     device.check(driver().cuModuleGetFunction(&function, module, symbol.c_str()), "cuModuleGetFunction");
     return function;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/executable.h"
 
 namespace weft::runtime {
@@ -22,6 +23,7 @@ CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
     CUmodule& module = modules[{device.ordinal, kernel.ptx}];
     if (module == nullptr) module = load_module(kernel.ptx, device);
     const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
     device.check(driver().cuModuleGetFunction(&function, module, kernel.name), "cuModuleGetFunction");
     return function;
 }

@@ -64,7 +64,7 @@ std::string converted(const Conversion& conversion, std::int64_t word) {
     }
 }
 
-void fill(Fault& to, const CudaFault& from, const PendingReport& report) {
+void fill(Fault& to, const CudaFault& from, const Report& report) {
     if (from.claimed == 0) return;
     to.claimed = 1;
     to.kind = from.kind;
@@ -86,7 +86,7 @@ void fill(Fault& to, const CudaFault& from, const PendingReport& report) {
 
 // Records of the number of the format, from 1 on, the number of arguments, and these. A record that did not fit is
 // left out, and so are all that came later: a word that nobody wrote is 0.
-void print(const std::vector<std::int64_t>& words, bool is_cut, const PendingReport& report) {
+void print(const std::vector<std::int64_t>& words, bool is_cut, const Report& report) {
     for (std::size_t at = 0; at + 2 <= words.size();) {
         const auto format = static_cast<std::size_t>(words[at]), count = static_cast<std::size_t>(words[at + 1]);
         if (format == 0) break;
@@ -96,6 +96,21 @@ void print(const std::vector<std::int64_t>& words, bool is_cut, const PendingRep
     if (is_cut)
         append_print("(the launch printed more than the " + std::to_string(8 * kCudaPrintWords) +
                      " bytes that are kept of one launch on a CUDA device)\n");
+}
+
+// Gives what there is to those who ask; how many bytes of it are not 0, from the first on.
+std::int64_t read(const Report& report, CudaDevice& device, Stream& stream) {
+    CudaReports found;
+    device.to_host(&found, report.data, sizeof found, stream);
+    if (report.fault) fill(*report.fault, found.fault, report);
+    if (report.not_finite) fill(*report.not_finite, found.not_finite, report);
+    constexpr auto kHead = static_cast<std::int64_t>(sizeof found);
+    if (found.printed == 0) return found.fault.claimed || found.not_finite.claimed ? kHead : 0;
+    std::vector<std::int64_t> words(static_cast<std::size_t>(std::min(found.printed, kCudaPrintWords)));
+    const auto bytes = static_cast<std::int64_t>(8 * words.size());
+    device.to_host(words.data(), static_cast<const std::byte*>(report.data) + kHead, bytes, stream);
+    print(words, found.printed > kCudaPrintWords, report);
+    return kHead + bytes;
 }
 
 }  // namespace
@@ -130,6 +145,12 @@ void PendingReports::add(PendingReport report) {
 void PendingReports::drop() {
     const std::lock_guard lock(mutex_);
     pending_.clear();
+    graphs_.clear();
+}
+
+void PendingReports::add(std::shared_ptr<GraphReports> graph) {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(graphs_, graph) == graphs_.end()) graphs_.push_back(std::move(graph));
 }
 
 // The stream is empty: what comes here has been written.
@@ -137,17 +158,32 @@ void PendingReports::collect(CudaDevice& device, Stream& stream) {
     // Kept to the end: a thread that finds its report gone may look at its Fault.
     const std::lock_guard lock(mutex_);
     const std::vector<PendingReport> done = std::exchange(pending_, {});
-    for (const PendingReport& report : done) {
-        CudaReports read;
-        device.to_host(&read, report.memory->data(), sizeof read, stream);
-        if (report.fault) fill(*report.fault, read.fault, report);
-        if (report.not_finite) fill(*report.not_finite, read.not_finite, report);
-        if (read.printed == 0) continue;
-        std::vector<std::int64_t> words(static_cast<std::size_t>(std::min(read.printed, kCudaPrintWords)));
-        device.to_host(words.data(), static_cast<const std::byte*>(report.memory->data()) + sizeof read,
-                       static_cast<std::int64_t>(8 * words.size()), stream);
-        print(words, read.printed > kCudaPrintWords, report);
+    for (const PendingReport& each : done) read(each.report, device, stream);
+    for (const std::shared_ptr<GraphReports>& graph : std::exchange(graphs_, {})) graph->collect(device, stream);
+}
+
+// ---- of graphs ----
+
+void GraphReports::add(Report report, std::shared_ptr<void> memory) {
+    const std::lock_guard lock(mutex_);
+    reports_.push_back(std::move(report));
+    memory_.push_back(std::move(memory));
+}
+
+void GraphReports::collect(CudaDevice& device, Stream& stream) {
+    const std::lock_guard lock(mutex_);
+    bool any = false;
+    for (const Report& report : reports_) {
+        const std::int64_t said = read(report, device, stream);
+        if (said > 0) device.put_clear(report.data, said, stream);
+        any |= said > 0;
     }
+    if (any) device.wait(stream);
+}
+
+void GraphReports::forget_faults() {
+    const std::lock_guard lock(mutex_);
+    for (Report& report : reports_) report.fault = report.not_finite = nullptr;
 }
 
 }  // namespace weft::runtime

@@ -18,13 +18,36 @@ class CudaMemory;
 // The text that printf makes of a format and its arguments, each 8 bytes.
 std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count);
 
-// Of one launch that is in the stream.
-struct PendingReport {
-    std::unique_ptr<CudaMemory> memory;  // CudaReports, and what was printed
-    Fault* fault;                        // null where nobody asks
+// Of one launch.
+struct Report {
+    void* data;    // CudaReports, and what was printed
+    Fault* fault;  // null where nobody asks
     Fault* not_finite;
     Grid grid;
     std::shared_ptr<const std::vector<std::string>> formats;
+};
+
+// Of one that is in the stream.
+struct PendingReport {
+    Report report;
+    std::unique_ptr<CudaMemory> memory;  // of the report
+};
+
+// Those of the launches of a graph, which is launched again and again: what was read is cleared, and what several
+// launches, or several turns of a loop, have printed meanwhile is read together.
+class GraphReports {
+public:
+    // `memory` is that of the report, and all 0.
+    void add(Report report, std::shared_ptr<void> memory);
+    bool is_empty() const { return reports_.empty(); }
+    void collect(CudaDevice& device, Stream& stream);
+    // The graph is gone, and those who would be told with it.
+    void forget_faults();
+
+private:
+    std::mutex mutex_;
+    std::vector<Report> reports_;
+    std::vector<std::shared_ptr<void>> memory_;
 };
 
 class PendingReports {
@@ -32,6 +55,7 @@ public:
     PendingReports();
     ~PendingReports();
     void add(PendingReport report);
+    void add(std::shared_ptr<GraphReports> graph);
     // Those of launches that are done: fills the Faults, and hands on what was printed.
     void collect(CudaDevice& device, Stream& stream);
     // After an error: nobody will fill them.
@@ -40,6 +64,7 @@ public:
 private:
     std::mutex mutex_;
     std::vector<PendingReport> pending_;
+    std::vector<std::shared_ptr<GraphReports>> graphs_;  // each once
 };
 
 }  // namespace weft::runtime

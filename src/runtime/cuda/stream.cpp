@@ -1,7 +1,9 @@
 #include "runtime/cuda/stream.h"
 
 #include <new>
+#include <utility>
 
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "support/error.h"
 
@@ -18,11 +20,20 @@ CudaStream::~CudaStream() {
     reports_.drop();
     const CUstream made = handle_.load(std::memory_order_acquire);
     const CudaDevice::Inside inside(cuda_, std::nothrow);
-    if (made != nullptr && inside.is_inside()) driver().cuStreamDestroy_v2(made);
+    if (!inside.is_inside()) return;
+    if (made != nullptr) driver().cuStreamDestroy_v2(made);
+    if (aside_ != nullptr) driver().cuStreamDestroy_v2(aside_);
+    if (border_ != nullptr) driver().cuEventDestroy_v2(border_);
+}
+
+CUstream CudaStream::handle() {
+    if (!is_recorded()) return own_handle();
+    CudaRecording* const recording = cuda_recording(*this);
+    return recording ? recording->handle(*this) : aside();
 }
 
 // One that the legacy default stream waits for, and that waits for it: the order that other libraries expect.
-CUstream CudaStream::handle() {
+CUstream CudaStream::own_handle() {
     std::call_once(once_, [&] {
         const CudaDevice::Inside inside(cuda_);
         CUstream made = nullptr;
@@ -32,7 +43,45 @@ CUstream CudaStream::handle() {
     return handle_.load(std::memory_order_acquire);
 }
 
+CUstream CudaStream::handle_outside_if_made() {
+    return is_recorded() ? aside() : handle_.load(std::memory_order_acquire);
+}
+
+CUstream CudaStream::aside() {
+    const std::lock_guard lock(aside_mutex_);
+    const CudaDevice::Inside inside(cuda_);
+    if (aside_ == nullptr) cuda_.check(driver().cuStreamCreate(&aside_, 0), "cuStreamCreate");
+    if (is_behind_) cuda_.check(driver().cuStreamWaitEvent(aside_, border_, 0), "cuStreamWaitEvent");
+    is_behind_ = false;
+    is_aside_used_ = true;
+    return aside_;
+}
+
+void CudaStream::prepare_aside() {
+    const CUstream own = own_handle();
+    const std::lock_guard lock(aside_mutex_);
+    const CudaDevice::Inside inside(cuda_);
+    if (border_ == nullptr) cuda_.check(driver().cuEventCreate(&border_, kNoTiming), "cuEventCreate");
+    cuda_.check(driver().cuEventRecord(border_, own), "cuEventRecord");
+    is_behind_ = true;
+}
+
+void CudaStream::end_aside() noexcept {
+    const std::lock_guard lock(aside_mutex_);
+    if (!std::exchange(is_aside_used_, false)) return;
+    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    if (!inside.is_inside()) return;
+    // Where it cannot be told to wait, it waits here.
+    if (driver().cuEventRecord(border_, aside_) != kSuccess ||
+        driver().cuStreamWaitEvent(handle_.load(std::memory_order_acquire), border_, 0) != kSuccess)
+        driver().cuStreamSynchronize(aside_);
+}
+
 void CudaStream::synchronize() {
+    if (recording())
+        throw UsageError("synchronize()",
+                         "a graph is being captured from a stream of '" + cuda_.alias +
+                             "', and what was launched in it has not run. help: wait after the capture");
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // nothing was put into it
     try {
         const CudaDevice::Inside inside(cuda_);
@@ -59,12 +108,33 @@ CudaEvent::~CudaEvent() {
 
 void CudaEvent::record(Stream& stream) {
     const CudaDevice::Inside inside(device_);
+    Recording* const recording = stream.recording();
+    capture_ = recording ? recording->number() : 0;
     device_.check(driver().cuEventRecord(handle_, static_cast<CudaStream&>(stream).handle()), "cuEventRecord");
     is_recorded_ = true;
 }
 
-// The stream may be another CUDA device's.
+void CudaEvent::require_no_capture(const char* api) const {
+    if (capture_ == 0) return;
+    throw UsageError(api,
+                     "the event was recorded in a capture, where it orders streams and has no time. help: record it "
+                     "in a stream that is not captured");
+}
+
+// The stream may be another CUDA device's. What waits for an event of a capture belongs to the capture from then on.
 void CudaEvent::make_wait(Stream& stream) {
+    if (capture_ != 0) {
+        Recording* const recording = find_recording(capture_);
+        if (!recording)
+            throw UsageError("wait_event()",
+                             "the event was recorded in a capture that is over, or another thread's. "
+                             "help: record it again");
+        recording->join(stream);
+    } else if (is_recorded_ && stream.recording()) {
+        throw UsageError("wait_event()",
+                         "the stream is being captured, and the event was recorded outside of the "
+                         "capture. help: wait before the capture, or record the event in it");
+    }
     auto& waiting = static_cast<CudaDevice&>(stream.device());
     const CudaDevice::Inside inside(waiting);
     waiting.check(driver().cuStreamWaitEvent(static_cast<CudaStream&>(stream).handle(), handle_, 0),
@@ -72,11 +142,13 @@ void CudaEvent::make_wait(Stream& stream) {
 }
 
 void CudaEvent::synchronize() {
+    require_no_capture("synchronize_event()");
     const CudaDevice::Inside inside(device_);
     device_.check(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
 }
 
 bool CudaEvent::is_complete() {
+    require_no_capture("Event.is_complete");
     const CudaDevice::Inside inside(device_);
     const CUresult result = driver().cuEventQuery(handle_);
     if (result == kNotReady) return false;
@@ -85,6 +157,8 @@ bool CudaEvent::is_complete() {
 }
 
 double CudaEvent::ms_since(const Event& earlier) const {
+    require_no_capture("get_event_elapsed_time()");
+    static_cast<const CudaEvent&>(earlier).require_no_capture("get_event_elapsed_time()");
     const CudaDevice::Inside inside(device_);
     const CUevent from = static_cast<const CudaEvent&>(earlier).handle_;
     const auto elapsed = driver().cuEventElapsedTime_v2 ? driver().cuEventElapsedTime_v2 : driver().cuEventElapsedTime;

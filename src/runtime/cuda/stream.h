@@ -17,17 +17,33 @@ public:
     explicit CudaStream(CudaDevice& device);
     ~CudaStream() override;
 
-    // Collects what the launches in it have to say, too.
+    // Collects what the launches in it have to say, too. Throws UsageError where this thread captures it.
     void synchronize() override;
-    // The driver's own; made at the first call.
+    // The driver's stream for the work of this thread: its own, made at the first call; while it is captured, what the
+    // thread that captures is told by the recording, and aside() for all others.
     cuda::CUstream handle();
+    cuda::CUstream own_handle();
     PendingReports& reports() { return reports_; }
+    CudaDevice& cuda_device() const { return cuda_; }
+
+    // While it is captured: a stream for what is no part of the graph. Its work comes after what was in this one before
+    // prepare_aside(), and before what is put into this one after end_aside().
+    cuda::CUstream aside();
+    void prepare_aside();
+    void end_aside() noexcept;
+    // Into which memory is given back; null where there has been no work.
+    cuda::CUstream handle_outside_if_made();
 
 private:
     CudaDevice& cuda_;
     std::once_flag once_;
     std::atomic<cuda::CUstream> handle_{nullptr};
     PendingReports reports_;
+    std::mutex aside_mutex_;
+    cuda::CUstream aside_ = nullptr;
+    cuda::CUevent border_ = nullptr;  // between its work and that of aside_
+    bool is_behind_ = false;          // aside_ has yet to wait for it
+    bool is_aside_used_ = false;
 };
 
 class CudaEvent final : public Event {
@@ -43,6 +59,9 @@ public:
     bool is_recorded() const override { return is_recorded_; }
 
 private:
+    // Throws UsageError where it was last recorded in a capture: it has no time then.
+    void require_no_capture(const char* api) const;
+    std::uint64_t capture_ = 0;  // in which it was recorded last
     CudaDevice& device_;
     cuda::CUevent handle_ = nullptr;
     bool is_recorded_ = false;

@@ -1,8 +1,8 @@
-// What programs ask of the memory of a CUDA device, with the checks around it.
+// What programs ask of the memory of a CUDA device: described where a graph is captured, checked where that is wanted.
 #include "runtime/verify.h"
 
 #include "runtime/copy_plan.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/capture.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -18,17 +18,25 @@ void CudaDevice::verify(Stream& stream, const char* api) {
 }
 
 void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
+    if (plan.sides == CopyPlan::Sides::to_host && stream.recording())
+        refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
     put_copy(plan, stream);
+    if (CudaRecording* const recording = cuda_recording(stream)) {
+        const void* const from = plan.sides == CopyPlan::Sides::inside ? plan.from : nullptr;
+        return recording->describe("copy", {plan.to, from});
+    }
     verify(stream, "copy()");
 }
 
 void CudaDevice::fill(const CopyPlan& plan, Stream& stream) {
     put_fill(plan, stream);
+    if (CudaRecording* const recording = cuda_recording(stream)) return recording->describe("fill", {plan.to});
     verify(stream, "array.fill_()");
 }
 
 void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
     put_clear(data, size_bytes, stream);
+    if (CudaRecording* const recording = cuda_recording(stream)) return recording->describe("fill", {data});
     verify(stream, "array.zero_()");
 }
 

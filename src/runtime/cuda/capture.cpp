@@ -1,0 +1,409 @@
+#include "runtime/cuda/capture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "devlib/cuda/condition.h"
+#include "runtime/cuda/own_kernels.h"
+#include "runtime/cuda_kernels.h"
+#include "runtime/verify.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+// Of a body of a condition: shown, and never launched by itself.
+class DescribedGraph final : public Graph {
+public:
+    DescribedGraph(Device& device, std::vector<NodePtr> nodes) : Graph(device, std::move(nodes)) {}
+    void launch(Stream&) override { throw InternalError("the body of a condition is launched by itself"); }
+};
+
+class ChildNode final : public Node {
+public:
+    explicit ChildNode(const Graph& graph) : Node("graph"), graph_(graph) {}
+    void run() override {}
+    std::vector<std::pair<std::string, const Graph*>> children() const override { return {{"graph", &graph_}}; }
+
+private:
+    const Graph& graph_;
+};
+
+void require_conditions() {
+    if (has_conditions()) return;
+    throw UsageError("capture_if()", "the CUDA driver is too old for conditions in a graph: it is of CUDA " +
+                                         std::to_string(driver().version / 1000) + "." +
+                                         std::to_string(driver().version % 1000 / 10) +
+                                         ", expected 12.4 or later. help: choose outside of the capture");
+}
+
+}  // namespace
+
+bool has_conditions() {
+    const Driver& d = driver();
+    return d.version >= 12040 && d.cuStreamGetCaptureInfo_v3 && d.cuStreamUpdateCaptureDependencies_v2 &&
+           d.cuStreamBeginCaptureToGraph && d.cuGraphAddNode_v2 && d.cuGraphConditionalHandleCreate;
+}
+
+RelaxedCapture::RelaxedCapture() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+RelaxedCapture::~RelaxedCapture() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+
+CudaRecording* cuda_recording(Stream& stream) { return static_cast<CudaRecording*>(stream.recording()); }
+
+// ---- graphs ----
+
+CudaGraph::CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
+                     std::shared_ptr<GraphReports> reports, std::vector<const CudaGraph*> children, bool has_conditions,
+                     CUgraph graph)
+    : Graph(device, std::move(nodes)),
+      cuda_(device),
+      memory_(std::move(memory)),
+      reports_(std::move(reports)),
+      children_(std::move(children)),
+      has_conditions_(has_conditions),
+      graph_(graph) {
+    try {
+        const CudaDevice::Inside inside(cuda_);
+        const RelaxedCapture relaxed;
+        if (!driver().cuGraphInstantiateWithFlags)
+            throw UsageError("capture_end()",
+                             "the CUDA driver is too old for graphs: expected one of CUDA 11.4 or later");
+        cuda_.check(driver().cuEventCreate(&last_launch_, kNoTiming), "cuEventCreate");
+        cuda_.check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cuGraphInstantiateWithFlags");
+    } catch (...) {
+        destroy();
+        throw;
+    }
+}
+
+void CudaGraph::destroy() noexcept {
+    reports_->forget_faults();
+    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    if (!inside.is_inside()) return;
+    const RelaxedCapture relaxed;
+    // The memory is freed in the current stream of this thread.
+    if (was_launched_) {
+        auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
+        if (const CUstream handle = stream.handle_outside_if_made())
+            driver().cuStreamWaitEvent(handle, last_launch_, 0);
+        else
+            driver().cuEventSynchronize(last_launch_);
+    }
+    if (executable_) driver().cuGraphExecDestroy(executable_);
+    driver().cuGraphDestroy(graph_);
+    if (last_launch_) driver().cuEventDestroy_v2(last_launch_);
+}
+
+CudaGraph::~CudaGraph() { destroy(); }
+
+void CudaGraph::begin_launch(CudaStream& stream) const {
+    memory_->count_writes();
+    if (!reports_->is_empty()) stream.reports().add(reports_);
+    for (const CudaGraph* child : children_) child->begin_launch(stream);
+}
+
+void CudaGraph::launch(Stream& stream) {
+    auto& queue = static_cast<CudaStream&>(stream);
+    if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);
+    const CudaDevice::Inside inside(cuda_);
+    const CUstream handle = queue.handle();
+    cuda_.check(driver().cuGraphLaunch(executable_, handle), "cuGraphLaunch");
+    was_launched_ = true;
+    begin_launch(queue);
+    cuda_.check(driver().cuEventRecord(last_launch_, handle), "cuEventRecord");
+}
+
+// ---- recordings ----
+
+CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
+    : Recording(stream), cuda_(stream.cuda_device()), mode_(options.mode) {
+    const CudaDevice::Inside inside(cuda_);
+    const CUstream handle = stream.own_handle();
+    stream.prepare_aside();
+    is_ended_ = true;  // there is nothing to end yet
+    cuda_.check(driver().cuStreamBeginCapture_v2(handle, mode_), "cuStreamBeginCapture");
+    is_ended_ = false;
+}
+
+CudaRecording::~CudaRecording() {
+    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    if (!inside.is_inside()) return;
+    end_bodies();
+    CUgraph graph = nullptr;
+    if (!is_ended_ &&
+        driver().cuStreamEndCapture(static_cast<CudaStream&>(stream()).own_handle(), &graph) == kSuccess && graph)
+        driver().cuGraphDestroy(graph);
+    for (Stream* stream : streams_) static_cast<CudaStream*>(stream)->end_aside();
+    // What was made in it goes with the members: to the stream beside, which is in order.
+    const WithoutRecording without;
+    reports_->forget_faults();
+    for (const Spare& each : spare_) hold(each.data, each.size_bytes);
+    held_.reset();
+    memory_.reset();
+}
+
+void CudaRecording::end_bodies() noexcept {
+    for (; !bodies_.empty(); bodies_.pop_back()) {
+        CUgraph graph = nullptr;  // a part of the outer one
+        driver().cuStreamEndCapture(bodies_.back().handle, &graph);
+        driver().cuStreamDestroy_v2(bodies_.back().handle);
+    }
+}
+
+std::shared_ptr<Graph> CudaRecording::finish() {
+    const CudaDevice::Inside inside(cuda_);
+    auto& origin = static_cast<CudaStream&>(stream());
+    if (!bodies_.empty() && lost_.empty()) lost_ = "the capture ends within the body of a condition";
+    end_bodies();
+    CUgraph graph = nullptr;
+    is_ended_ = true;
+    const CUresult result = driver().cuStreamEndCapture(origin.own_handle(), &graph);
+    if (!lost_.empty() && result == kSuccess) {
+        driver().cuGraphDestroy(graph);
+        throw UsageError("capture_end()", "there is no graph: " + lost_ + ". help: capture again");
+    }
+    cuda_.check(result, "cuStreamEndCapture");
+    for (const Spare& each : spare_) hold(each.data, each.size_bytes);
+    spare_.clear();
+    memory_->hold(held_);
+    // Launches of the graph in any stream find what was copied for it.
+    if (used_aside_) {
+        const CUresult copied = driver().cuStreamSynchronize(origin.aside());
+        if (copied != kSuccess) driver().cuGraphDestroy(graph);
+        cuda_.check(copied, "cuStreamSynchronize");
+    }
+    return std::make_shared<CudaGraph>(cuda_, std::move(nodes_), std::exchange(memory_, std::make_unique<KeptMemory>()),
+                                       std::exchange(reports_, std::make_shared<GraphReports>()), std::move(children_),
+                                       has_conditions_, graph);
+}
+
+CUstream CudaRecording::handle(CudaStream& stream) {
+    for (auto body = bodies_.rbegin(); body != bodies_.rend(); ++body)
+        if (body->stream == &stream) return body->handle;
+    return stream.own_handle();
+}
+
+// The work may consist of pieces that would have nodes by themselves: one for all says more.
+void CudaRecording::add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) {
+    ++describing_;
+    try {
+        work();
+    } catch (...) {
+        --describing_;
+        throw;
+    }
+    --describing_;
+    if (describing_ == 0)
+        add(std::make_unique<WorkNode>(std::move(name), [] {}), std::span(addresses.begin(), addresses.size()));
+    else
+        memory_->add(std::span(addresses.begin(), addresses.size()));
+}
+
+void CudaRecording::describe(const char* name, std::initializer_list<const void*> addresses) {
+    add(name, [] {}, addresses);
+}
+
+void CudaRecording::join(Stream& stream) {
+    if (&stream.device() != &cuda_)
+        throw UsageError("wait_event()", "the event belongs to a capture on '" + cuda_.alias + "', the stream is of '" +
+                                             stream.device().alias + "'. help: a graph stays on one device");
+    if (!stream.is_recorded()) static_cast<CudaStream&>(stream).prepare_aside();
+    Recording::join(stream);
+}
+
+// ---- memory ----
+
+void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
+    // Of what was given back in this stream, the smallest that is enough and no waste.
+    auto best = spare_.end();
+    for (auto each = spare_.begin(); each != spare_.end(); ++each)
+        if (each->stream == &stream && each->size_bytes >= size_bytes && each->size_bytes <= 2 * size_bytes &&
+            (best == spare_.end() || each->size_bytes < best->size_bytes))
+            best = each;
+    if (best != spare_.end()) {
+        void* const data = best->data;
+        spare_.erase(best);
+        return data;
+    }
+    const WithoutRecording without;
+    const RelaxedCapture relaxed;
+    used_aside_ = true;
+    void* const data = cuda_.allocate(size_bytes, zeroed, Recording::stream());
+    if (data) made_[data] = size_bytes;
+    return data;
+}
+
+bool CudaRecording::take_back(void* data, std::int64_t, Stream& stream) {
+    const auto found = made_.find(data);
+    if (found == made_.end()) return false;
+    spare_.push_back({data, found->second, &stream});
+    return true;
+}
+
+BufferPtr CudaRecording::buffer_of(void* data, std::int64_t size_bytes) {
+    auto buffer = std::make_shared<Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = &cuda_;
+    return buffer;
+}
+
+void CudaRecording::hold(void* data, std::int64_t size_bytes) { held_->push_back(buffer_of(data, size_bytes)); }
+
+const void* CudaRecording::keep_bytes(const void* from, std::int64_t size_bytes) {
+    const WithoutRecording without;
+    const RelaxedCapture relaxed;
+    used_aside_ = true;
+    void* const data = cuda_.require_memory(size_bytes, /*zeroed=*/false, stream());
+    hold(data, size_bytes);
+    cuda_.from_host(data, from, size_bytes, stream());
+    return data;
+}
+
+BufferPtr CudaRecording::report_memory(std::int64_t size_bytes) {
+    const WithoutRecording without;
+    const RelaxedCapture relaxed;
+    used_aside_ = true;
+    return buffer_of(cuda_.require_memory(size_bytes, /*zeroed=*/true, stream()), size_bytes);
+}
+
+// ---- graphs in graphs, and conditions ----
+
+CudaRecording::Place CudaRecording::place_in(CUstream handle) const {
+    if (!driver().cuStreamGetCaptureInfo_v3)
+        throw UsageError("capture_launch()",
+                         "the CUDA driver is too old for graphs inside of graphs: expected one of "
+                         "CUDA 12.3 or later");
+    CUstreamCaptureStatus status = kCaptureNone;
+    cuuint64_t id = 0;
+    Place place{};
+    const CUgraphNode* last = nullptr;
+    std::size_t count = 0;
+    cuda_.check(driver().cuStreamGetCaptureInfo_v3(handle, &status, &id, &place.graph, &last, nullptr, &count),
+                "cuStreamGetCaptureInfo");
+    if (status != kCaptureActive)
+        throw UsageError("capture_launch()", "the capture on '" + cuda_.alias +
+                                                 "' was ended by an error before. help: capture_end(), and capture "
+                                                 "again");
+    place.last.assign(last, last + count);
+    return place;
+}
+
+void CudaRecording::add_child(const CudaGraph& graph, CudaStream& stream) {
+    if (graph.has_conditions_)
+        throw UsageError("capture_launch()", "a graph with conditions cannot be a part of another graph on '" +
+                                                 cuda_.alias + "'. help: in its place, call what it was captured from");
+    const CudaDevice::Inside inside(cuda_);
+    const CUstream into = handle(stream);
+    const Place place = place_in(into);
+    CUgraphNode node = nullptr;
+    cuda_.check(
+        driver().cuGraphAddChildGraphNode(&node, place.graph, place.last.data(), place.last.size(), graph.graph_),
+        "cuGraphAddChildGraphNode");
+    cuda_.check(driver().cuStreamUpdateCaptureDependencies_v2(into, &node, nullptr, 1, kSetDependencies),
+                "cuStreamUpdateCaptureDependencies");
+    children_.push_back(&graph);
+    add(std::make_unique<ChildNode>(graph), {});
+}
+
+void CudaRecording::set_condition(const Condition& condition, bool for_all) {
+    const devlib::ConditionPlan plan{static_cast<const std::int32_t*>(condition.address), condition.handles[0],
+                                     for_all ? condition.handles[1] : 0};
+    launch_own({k_condition_ptx, "weft_set_condition"}, cuda_, *condition.stream, 1, 1, &plan);
+}
+
+// Both answers are given before a body may change the array.
+void CudaRecording::begin_condition(const Array& condition, ConditionKind kind) {
+    require_conditions();
+    auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
+    const CudaDevice::Inside inside(cuda_);
+    const Place place = place_in(handle(stream));
+    Condition made{&stream, kind, condition.view.data};
+    for (CUgraphConditionalHandle& handle : made.handles) {
+        cuda_.check(driver().cuGraphConditionalHandleCreate(&handle, place.graph, cuda_.context(), 0, 0),
+                    "cuGraphConditionalHandleCreate");
+        if (kind == ConditionKind::repeat) break;
+    }
+    set_condition(made, /*for_all=*/true);
+    conditions_.push_back(made);
+    has_conditions_ = true;
+}
+
+void CudaRecording::begin_branch(bool on_true) {
+    const CudaDevice::Inside inside(cuda_);
+    const Condition& condition = conditions_.back();
+    const CUstream outer = handle(*condition.stream);
+    const Place place = place_in(outer);
+    CUgraphNodeParams wanted{};
+    wanted.type = kConditionalNode;
+    wanted.conditional = {condition.handles[on_true ? 0 : 1],
+                          condition.kind == ConditionKind::repeat ? kConditionWhile : kConditionIf, 1, nullptr,
+                          cuda_.context()};
+    Body body{condition.stream, nullptr, nullptr, {}};
+    cuda_.check(
+        driver().cuGraphAddNode_v2(&body.node, place.graph, place.last.data(), nullptr, place.last.size(), &wanted),
+        "cuGraphAddNode");
+    cuda_.check(driver().cuStreamUpdateCaptureDependencies_v2(outer, &body.node, nullptr, 1, kSetDependencies),
+                "cuStreamUpdateCaptureDependencies");
+    cuda_.check(driver().cuStreamCreate(&body.handle, kNonBlocking), "cuStreamCreate");
+    const CUresult begun =
+        driver().cuStreamBeginCaptureToGraph(body.handle, wanted.conditional.bodies[0], nullptr, nullptr, 0, mode_);
+    if (begun != kSuccess) driver().cuStreamDestroy_v2(body.handle);
+    cuda_.check(begun, "cuStreamBeginCaptureToGraph");
+    body.described = std::exchange(nodes_, {});
+    bodies_.push_back(std::move(body));
+}
+
+std::shared_ptr<Graph> CudaRecording::end_branch() {
+    const CudaDevice::Inside inside(cuda_);
+    const Condition& condition = conditions_.back();
+    if (bodies_.empty() || bodies_.back().stream != condition.stream)
+        throw InternalError("a branch ends that has not begun");
+    std::exception_ptr problem;
+    try {
+        if (condition.kind == ConditionKind::repeat) set_condition(condition, /*for_all=*/false);
+    } catch (...) {
+        problem = std::current_exception();
+    }
+    Body body = std::move(bodies_.back());
+    bodies_.pop_back();
+    CUgraph graph = nullptr;
+    const CUresult ended = driver().cuStreamEndCapture(body.handle, &graph);
+    driver().cuStreamDestroy_v2(body.handle);
+    auto described = std::make_shared<DescribedGraph>(cuda_, std::exchange(nodes_, std::move(body.described)));
+    if ((problem || ended != kSuccess) && lost_.empty()) lost_ = "the body of a condition could not be captured";
+    if (problem) std::rethrow_exception(problem);
+    cuda_.check(ended, "cuStreamEndCapture");
+    const Place place = place_in(handle(*body.stream));
+    if (place.last != std::vector<CUgraphNode>{body.node}) {
+        lost_ = "another library has put work into the stream while the body of a condition was captured";
+        throw UsageError("capture_if()", lost_ +
+                                             ", which would be done outside of it. help: only Weft's work in bodies "
+                                             "on '" +
+                                             cuda_.alias + "'");
+    }
+    return described;
+}
+
+void CudaRecording::end_condition(bool is_complete) {
+    conditions_.pop_back();
+    if (!is_complete && lost_.empty()) lost_ = "an exception has left the body of a condition";
+}
+
+// ---- the device's part ----
+
+void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
+    refuse_second_recording(stream);
+    if (verifies_cuda())
+        throw UsageError("capture_begin()",
+                         "wp.config.verify_cuda is on, which waits for each launch on '" + alias +
+                             "': nothing is launched in a capture. help: wp.config.verify_cuda = False around it");
+    new CudaRecording(static_cast<CudaStream&>(stream), options);  // end_recording() deletes it
+}
+
+std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) { return end_recording(stream); }
+
+}  // namespace weft::runtime

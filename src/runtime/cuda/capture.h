@@ -1,0 +1,149 @@
+// Captures and graphs of CUDA devices, over the driver's own.
+//
+// While a thread captures a stream, the driver takes what is put into it for nodes of a graph; our nodes describe that
+// work. Three things are kept out of the graph, and go to a stream beside (CudaStream::aside()): what other threads put
+// into the stream, memory, and bytes of the host. Memory that is made in a capture belongs to the graph as soon as
+// nobody else has it, and bytes of the host are copied to the device once, from where each launch of the graph takes
+// them: so the graph allocates nothing and reads no memory of the host.
+//
+// A condition is a kernel that tells the driver what an array says (devlib/cuda/condition.cpp), and a node with a graph
+// for each body. A body is captured through a stream of its own, which stands for the captured one meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "runtime/graph.h"
+
+namespace weft::runtime {
+
+// While it lives, the driver lets this thread do what is no work of a stream, whatever is captured: load code, say.
+class RelaxedCapture {
+public:
+    RelaxedCapture();
+    ~RelaxedCapture();
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+private:
+    cuda::CUstreamCaptureMode mode_ = cuda::kCaptureRelaxed;
+};
+
+class CudaGraph final : public Graph {
+public:
+    // Makes the driver's executable graph. Throws UsageError where the driver refuses; `graph` is the object's in any
+    // case.
+    CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
+              std::shared_ptr<GraphReports> reports, std::vector<const CudaGraph*> children, bool has_conditions,
+              cuda::CUgraph graph);
+    // What it keeps is freed after its last launch.
+    ~CudaGraph() override;
+
+    // Where the stream is captured, it becomes a part of the other graph, which somebody has to keep it alive for.
+    void launch(Stream& stream) override;
+
+private:
+    friend class CudaRecording;
+    void destroy() noexcept;
+    // Its own and its children's, before they are launched.
+    void begin_launch(CudaStream& stream) const;
+
+    CudaDevice& cuda_;
+    std::unique_ptr<KeptMemory> memory_;
+    std::shared_ptr<GraphReports> reports_;
+    std::vector<const CudaGraph*> children_;  // kept alive by the memory
+    bool has_conditions_;
+    cuda::CUgraph graph_;
+    cuda::CUgraphExec executable_ = nullptr;
+    cuda::CUevent last_launch_ = nullptr;
+    bool was_launched_ = false;
+};
+
+class CudaRecording final : public Recording {
+public:
+    // Begins. Throws UsageError where the driver refuses.
+    CudaRecording(CudaStream& stream, const CaptureOptions& options);
+    // A capture that was not finished is lost.
+    ~CudaRecording() override;
+
+    bool runs_nodes() const override { return false; }
+    using Recording::add;
+    void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) override;
+    // A node of work that is in the stream already.
+    void describe(const char* name, std::initializer_list<const void*> addresses);
+    void join(Stream& stream) override;
+    void begin_condition(const Array& condition, ConditionKind kind) override;
+    void begin_branch(bool on_true) override;
+    std::shared_ptr<Graph> end_branch() override;
+    void end_condition(bool is_complete) override;
+    std::shared_ptr<Graph> finish() override;
+
+    // The driver's stream for what this thread puts into one that belongs to the capture.
+    cuda::CUstream handle(CudaStream& stream);
+    // Memory that the graph keeps when nobody else has it any more; null where there is no more.
+    void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream);
+    // True where the memory was made in this capture: another allocate() may get it, and then the graph has it.
+    bool take_back(void* data, std::int64_t size_bytes, Stream& stream);
+    // A copy on the device of bytes of the host, for the graph.
+    const void* keep_bytes(const void* from, std::int64_t size_bytes);
+    // Memory of `size_bytes` bytes, all 0, for what a launch of the graph reports.
+    BufferPtr report_memory(std::int64_t size_bytes);
+    void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
+    void add_child(const CudaGraph& graph, CudaStream& stream);
+
+private:
+    struct Spare {
+        void* data;
+        std::int64_t size_bytes;
+        const Stream* stream;
+    };
+    struct Condition {
+        CudaStream* stream;
+        ConditionKind kind;
+        const void* address;
+        cuda::CUgraphConditionalHandle handles[2] = {};  // holds, does not hold
+    };
+    struct Body {
+        CudaStream* stream;
+        cuda::CUstream handle;           // stands for it
+        cuda::CUgraphNode node;          // of the outer graph
+        std::vector<NodePtr> described;  // of the outer graph, so far
+    };
+    struct Place {
+        cuda::CUgraph graph;
+        std::vector<cuda::CUgraphNode> last;  // after which the next node comes
+    };
+    Place place_in(cuda::CUstream handle) const;
+    void set_condition(const Condition& condition, bool for_all);
+    BufferPtr buffer_of(void* data, std::int64_t size_bytes);
+    void hold(void* data, std::int64_t size_bytes);
+    void end_bodies() noexcept;
+
+    CudaDevice& cuda_;
+    int mode_;
+    bool is_ended_ = false;
+    bool used_aside_ = false;
+    int describing_ = 0;  // inside of work that has a node
+    std::string lost_;    // why nothing can come of the capture
+    bool has_conditions_ = false;
+    std::map<void*, std::int64_t> made_;
+    std::vector<Spare> spare_;
+    std::shared_ptr<std::vector<BufferPtr>> held_ = std::make_shared<std::vector<BufferPtr>>();
+    std::shared_ptr<GraphReports> reports_ = std::make_shared<GraphReports>();
+    std::vector<const CudaGraph*> children_;
+    std::vector<Condition> conditions_;
+    std::vector<Body> bodies_;
+};
+
+// Whether the driver has conditions in graphs.
+bool has_conditions();
+
+// What records the work of this thread for the stream; null where nobody does.
+CudaRecording* cuda_recording(Stream& stream);
+
+}  // namespace weft::runtime
