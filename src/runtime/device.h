@@ -44,13 +44,23 @@ public:
         return any ? recording_here(any) : nullptr;
     }
     // Whether anybody records it.
-    bool is_recorded() const { return recording_.load(std::memory_order_relaxed); }
+    bool is_recorded() const {
+        Recording* const any = recording_.load(std::memory_order_relaxed);
+        return any && (any != shared_mark() || const_cast<Stream*>(this)->find_recording() != nullptr);
+    }
+
+protected:
+    // From now on another library may capture it: then find_recording() has the recording of any thread.
+    void share();
+    virtual Recording* find_recording() { return nullptr; }
 
 private:
     friend class Recording;
-    static Recording* recording_here(Recording* recording);
+    Recording* recording_here(Recording* any) const;
+    static Recording* shared_mark() { return reinterpret_cast<Recording*>(alignof(void*)); }
 
     Device& device_;
+    Recording* idle_ = nullptr;  // in the place of a recording while there is none
     std::atomic<Recording*> recording_{nullptr};
 };
 

@@ -173,12 +173,21 @@ std::string Graph::dot(bool verbose) const {
 
 // ---- recording ----
 
-Recording* Stream::recording_here(Recording* recording) {
-    return without_recording == 0 && recording->is_of_this_thread() ? recording : nullptr;
+Recording* Stream::recording_here(Recording* any) const {
+    if (without_recording != 0) return nullptr;
+    if (any == shared_mark()) return const_cast<Stream*>(this)->find_recording();
+    return any->is_of_this_thread() ? any : nullptr;
+}
+
+void Stream::share() {
+    idle_ = shared_mark();
+    Recording* nobody = nullptr;
+    recording_.compare_exchange_strong(nobody, idle_);
 }
 
 Stream::~Stream() {
-    if (Recording* const recording = recording_) recording->leave(*this);
+    Recording* const recording = recording_;
+    if (recording && recording != shared_mark()) recording->leave(*this);
 }
 
 Recording::Recording(Stream& stream)
@@ -188,9 +197,15 @@ Recording::Recording(Stream& stream)
     own_recordings().push_back(this);
 }
 
+Recording::Recording(Stream& stream, External)
+    : memory_(std::make_unique<KeptMemory>()), is_external_(true), number_(++last_number) {
+    streams_.push_back(&stream);
+}
+
 Recording::~Recording() {
+    if (is_external_) return;
     std::erase(own_recordings(), this);
-    for (Stream* stream : streams_) stream->recording_ = nullptr;
+    for (Stream* stream : streams_) stream->recording_ = stream->idle_;
 }
 
 void Recording::add(NodePtr node, std::span<const void* const> addresses) {
@@ -263,7 +278,7 @@ std::shared_ptr<Graph> end_recording(Stream& stream) {
 
 void drop_recording(Stream& stream) noexcept {
     Recording* const found = stream.recording();
-    if (found && &found->stream() == &stream) delete found;
+    if (found && !found->is_external() && &found->stream() == &stream) delete found;
 }
 
 WithoutRecording::WithoutRecording() { ++without_recording; }

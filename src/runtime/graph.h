@@ -158,6 +158,8 @@ public:
 
     // Of the nodes so far. The recording is over.
     virtual std::shared_ptr<Graph> finish() = 0;
+    // Whether another library has begun the capture, and ends it: then it is that of every thread.
+    bool is_external() const { return is_external_; }
     // Not 0, and no other one's.
     std::uint64_t number() const { return number_; }
     bool is_of_this_thread() const { return owner_ == std::this_thread::get_id(); }
@@ -166,6 +168,9 @@ public:
 protected:
     // Of the work that this thread puts into the stream.
     explicit Recording(Stream& stream);
+    // Of what anybody puts into it: the stream finds the recording by itself.
+    struct External {};
+    Recording(Stream& stream, External);
 
     std::vector<Stream*> streams_;  // the first one is that of the capture
     std::vector<NodePtr> nodes_;
@@ -178,6 +183,7 @@ protected:
 
 private:
     std::thread::id owner_;
+    bool is_external_ = false;
     std::uint64_t number_;
 };
 

@@ -47,19 +47,24 @@ def capture_begin(
     Args:
         device: whose current stream it is; the default device where it is None.
         stream: a stream in place of that.
-        force_module_load, capture_mode: for CUDA devices; kernels of the CPU are compiled when they are captured.
+        force_module_load: has no effect: kernels are compiled when they are captured.
+        external: another library has begun a capture of the stream, of CUDA, and ends it: what it calls its graph has
+            Weft's work too, and keeps what that uses. capture_end() gives None then.
+        capture_mode: on CUDA devices, which calls of the driver by other threads end the capture.
     Raises:
-        UsageError (a RuntimeError): the stream is being captured already.
+        UsageError (a RuntimeError): the stream is being captured already; with external=True, nobody captures it;
+            ``wp.config.verify_cuda`` is on, for a CUDA device.
     """
     _refuse(apic, "capture_begin()")
     _graphs.begin(device, stream, int(capture_mode), external)
 
 
-def capture_end(device: Any = None, stream: Stream | None = None) -> Graph:
-    """Ends a capture, and gives the graph. The arrays that it uses live at least as long.
+def capture_end(device: Any = None, stream: Stream | None = None) -> Graph | None:
+    """Ends a capture, and gives the graph. The arrays that it uses live at least as long. None for a capture of another
+    library.
 
     Raises:
-        UsageError (a RuntimeError): nothing is being captured there.
+        UsageError (a RuntimeError): nothing is being captured there, or the capture was lost by what was done in it.
     """
     return _graphs.end(device, stream)
 

@@ -1,6 +1,7 @@
 // Streams, events and graphs: python/warp/_devices/streams.py and graphs.py have the functions on them.
 #include "bindings/python/stream.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -12,6 +13,7 @@
 #include "bindings/python/device.h"
 #include "bindings/values/types.h"
 #include "program/recorded_run.h"
+#include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
 #include "support/error.h"
 
@@ -33,6 +35,20 @@ PyEvent make_event(nb::handle device, nb::handle cuda_event, bool enable_timing,
         throw UsageError("Event()", "cuda_event is for CUDA devices, and '" + on.alias + "' is none",
                          ErrorCategory::value);
     return {on.make_event(), &on, enable_timing};
+}
+
+PyStream make_stream(nb::handle device, int, nb::handle cuda_stream, const nb::kwargs&) {
+    Device& on = device_from_python(device, "Stream()");
+    if (cuda_stream.is_none()) return {on.make_stream()};
+    if (on.is_cpu)
+        throw UsageError("Stream()", "cuda_stream is for CUDA devices, and '" + on.alias + "' is none",
+                         ErrorCategory::value);
+    std::uint64_t handle = 0;
+    if (!nb::try_cast(cuda_stream, handle))
+        throw UsageError("Stream()",
+                         "cuda_stream is " + describe(cuda_stream.ptr()) + ", expected the handle of a stream, an int",
+                         ErrorCategory::type);
+    return {runtime::foreign_stream(on, handle)};
 }
 
 void require_same(const Device& a, const Device& b, const char* api, const char* what) {
@@ -225,14 +241,21 @@ void bind_streams(nb::module_& m) {
                          "An order of work on a device. What is put into one stream is done one after the other.\n\n"
                          "Args:\n"
                          "    device: the default device where it is None.\n"
-                         "    priority: for CUDA devices.\n\n"
+                         "    priority: for CUDA devices.\n"
+                         "    cuda_stream: the handle of a stream of another library, an int, which lives as long as "
+                         "this object; None for a new one.\n\n"
                          "On the CPU all work is done when the call returns, so that streams have nothing to wait for.")
-        .def(nb::new_([](nb::handle device, int, const nb::kwargs&) {
-                 return PyStream{device_from_python(device, "Stream()").make_stream()};
-             }),
-             nb::arg("device") = nb::none(), nb::arg("priority") = 0, nb::arg("options"))
+        .def(nb::new_(&make_stream), nb::arg("device") = nb::none(), nb::arg("priority") = 0,
+             nb::arg("cuda_stream") = nb::none(), nb::arg("options"))
         .def_prop_ro(
             "device", [](const PyStream& self) { return device_to_python(self.device()); }, "Whose work.")
+        .def_prop_ro(
+            "cuda_stream",
+            [](const PyStream& self) -> std::optional<std::uint64_t> {
+                if (self.device().is_cpu) return std::nullopt;
+                return runtime::stream_for_others(*self.stream);
+            },
+            "Its handle for other libraries, which may put work into it and capture it; None on the CPU.")
         .def_prop_ro(
             "is_capturing", [](const PyStream& self) { return self.stream->is_recorded(); },
             "Whether a graph is being captured from it.")

@@ -128,7 +128,24 @@ CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
     is_ended_ = false;
 }
 
+CudaRecording::CudaRecording(CudaStream& stream, CUgraph graph)
+    : Recording(stream, External{}),
+      cuda_(stream.cuda_device()),
+      mode_(CaptureOptions{}.mode),
+      is_ended_(true),
+      external_(std::make_shared<ExternalUse>(cuda_)) {
+    reports_ = external_->reports;
+    ExternalUse::retain(external_, graph);
+}
+
 CudaRecording::~CudaRecording() {
+    if (external_) {
+        for (const Spare& each : spare_) hold(each.data, each.size_bytes);
+        external_->nodes = std::move(nodes_);
+        external_->memory = std::move(memory_);
+        external_->held = std::move(held_);
+        return;
+    }
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     end_bodies();
@@ -154,6 +171,7 @@ void CudaRecording::end_bodies() noexcept {
 }
 
 std::shared_ptr<Graph> CudaRecording::finish() {
+    WEFT_CHECK(!external_, "another library's capture is finished");
     const CudaDevice::Inside inside(cuda_);
     auto& origin = static_cast<CudaStream&>(stream());
     if (!bodies_.empty() && lost_.empty()) lost_ = "the capture ends within the body of a condition";
@@ -230,15 +248,28 @@ void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stre
     }
     const WithoutRecording without;
     const RelaxedCapture relaxed;
-    used_aside_ = true;
     void* const data = cuda_.allocate(size_bytes, zeroed, Recording::stream());
     if (data) made_[data] = size_bytes;
+    settle();
     return data;
 }
 
-bool CudaRecording::take_back(void* data, std::int64_t, Stream& stream) {
+// Launches of the graph, in any stream, find what was done beside: at the end of the capture it is waited for. Of that
+// of another library nobody says the end.
+void CudaRecording::settle() {
+    used_aside_ = true;
+    if (!external_) return;
+    const RelaxedCapture relaxed;
+    cuda_.check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream()).aside()), "cuStreamSynchronize");
+}
+
+bool CudaRecording::take_back(void* data, std::int64_t size_bytes, Stream& stream) {
     const auto found = made_.find(data);
-    if (found == made_.end()) return false;
+    if (found == made_.end()) {
+        // Nothing tells when the work is done that was in the stream before.
+        if (external_) hold(data, size_bytes);
+        return external_ != nullptr;
+    }
     spare_.push_back({data, found->second, &stream});
     return true;
 }
@@ -256,18 +287,19 @@ void CudaRecording::hold(void* data, std::int64_t size_bytes) { held_->push_back
 const void* CudaRecording::keep_bytes(const void* from, std::int64_t size_bytes) {
     const WithoutRecording without;
     const RelaxedCapture relaxed;
-    used_aside_ = true;
     void* const data = cuda_.require_memory(size_bytes, /*zeroed=*/false, stream());
     hold(data, size_bytes);
     cuda_.from_host(data, from, size_bytes, stream());
+    settle();
     return data;
 }
 
 BufferPtr CudaRecording::report_memory(std::int64_t size_bytes) {
     const WithoutRecording without;
     const RelaxedCapture relaxed;
-    used_aside_ = true;
-    return buffer_of(cuda_.require_memory(size_bytes, /*zeroed=*/true, stream()), size_bytes);
+    BufferPtr made = buffer_of(cuda_.require_memory(size_bytes, /*zeroed=*/true, stream()), size_bytes);
+    settle();
+    return made;
 }
 
 // ---- graphs in graphs, and conditions ----
@@ -393,17 +425,95 @@ void CudaRecording::end_condition(bool is_complete) {
     if (!is_complete && lost_.empty()) lost_ = "an exception has left the body of a condition";
 }
 
+// ---- captures of other libraries ----
+
+namespace {
+
+// Never freed: the driver may let go of graphs when the process ends.
+struct ExternalUses {
+    std::mutex mutex;
+    std::vector<std::weak_ptr<ExternalUse>> all;
+    std::vector<std::shared_ptr<ExternalUse>> unused;
+    std::atomic<bool> has_any{false};
+};
+ExternalUses& external_uses() {
+    static ExternalUses& made = *new ExternalUses;
+    return made;
+}
+
+}  // namespace
+
+void ExternalUse::retain(const std::shared_ptr<ExternalUse>& use, CUgraph graph) {
+    const Driver& d = driver();
+    if (!d.cuUserObjectCreate || !d.cuGraphRetainUserObject)
+        throw UsageError(
+            "launch()",
+            "the CUDA driver is too old to be captured by other libraries: expected one of CUDA 11.3 or later");
+    const auto let_go = [](void* pointer) {
+        auto* const kept = static_cast<std::shared_ptr<ExternalUse>*>(pointer);
+        const std::lock_guard lock(external_uses().mutex);
+        external_uses().unused.push_back(std::move(*kept));
+        delete kept;
+    };
+    auto kept = std::make_unique<std::shared_ptr<ExternalUse>>(use);
+    CUuserObject object = nullptr;
+    use->device_.check(d.cuUserObjectCreate(&object, kept.get(), let_go, 1, kNoDestructorSync), "cuUserObjectCreate");
+    kept.release();  // NOLINT(bugprone-unused-return-value): the object has it
+    const CUresult result = d.cuGraphRetainUserObject(graph, object, 1, kMoveUserObject);
+    if (result != kSuccess) d.cuUserObjectRelease(object, 1);
+    use->device_.check(result, "cuGraphRetainUserObject");
+    const std::lock_guard lock(external_uses().mutex);
+    external_uses().all.push_back(use);
+    external_uses().has_any = true;
+}
+
+void ExternalUse::free_unused() {
+    if (!external_uses().has_any) return;
+    std::vector<std::shared_ptr<ExternalUse>> unused;
+    {
+        const std::lock_guard lock(external_uses().mutex);
+        unused.swap(external_uses().unused);
+    }
+}
+
+void ExternalUse::collect(CudaDevice& device, Stream& stream) {
+    if (!external_uses().has_any) return;
+    std::vector<std::shared_ptr<ExternalUse>> there;
+    {
+        const std::lock_guard lock(external_uses().mutex);
+        std::erase_if(external_uses().all, [](const std::weak_ptr<ExternalUse>& each) { return each.expired(); });
+        for (const std::weak_ptr<ExternalUse>& each : external_uses().all)
+            if (std::shared_ptr<ExternalUse> use = each.lock(); use && &use->device_ == &device)
+                there.push_back(std::move(use));
+    }
+    for (const std::shared_ptr<ExternalUse>& use : there) use->reports->collect(device, stream);
+    for (const std::shared_ptr<ExternalUse>& use : there)
+        for (const NodePtr& node : use->nodes) {
+            node->throw_fault();
+            for (const auto& [branch, child] : node->children()) child->throw_fault();
+        }
+}
+
 // ---- the device's part ----
 
 void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
-    refuse_second_recording(stream);
+    ExternalUse::free_unused();
+    auto& queue = static_cast<CudaStream&>(stream);
+    if (!options.is_external) refuse_second_recording(stream);
     if (verifies_cuda())
         throw UsageError("capture_begin()",
                          "wp.config.verify_cuda is on, which waits for each launch on '" + alias +
                              "': nothing is launched in a capture. help: wp.config.verify_cuda = False around it");
-    new CudaRecording(static_cast<CudaStream&>(stream), options);  // end_recording() deletes it
+    if (options.is_external) return queue.begin_external();
+    new CudaRecording(queue, options);  // end_recording() deletes it
 }
 
-std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) { return end_recording(stream); }
+// Of another library's capture there is no graph of ours.
+std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) {
+    const Recording* const recording = stream.recording();
+    if (!recording || !recording->is_external()) return end_recording(stream);
+    static_cast<CudaStream&>(stream).end_external();
+    return nullptr;
+}
 
 }  // namespace weft::runtime

@@ -64,10 +64,33 @@ private:
     bool was_launched_ = false;
 };
 
+// What Weft's work in a graph of another library uses: kept by an object that the driver lets go with the graph. It
+// does that where nothing may be freed; so the next who waits for a stream frees it.
+class ExternalUse {
+public:
+    explicit ExternalUse(CudaDevice& device) : device_(device) {}
+    // Makes the graph keep it. Throws UsageError where the driver refuses.
+    static void retain(const std::shared_ptr<ExternalUse>& use, cuda::CUgraph graph);
+    // Frees what graphs that are gone have used.
+    static void free_unused();
+    // What the launches of such graphs have to say. Throws the first fault.
+    static void collect(CudaDevice& device, Stream& stream);
+
+    std::vector<NodePtr> nodes;
+    std::unique_ptr<KeptMemory> memory;
+    std::shared_ptr<GraphReports> reports = std::make_shared<GraphReports>();
+    std::shared_ptr<std::vector<BufferPtr>> held;
+
+private:
+    CudaDevice& device_;
+};
+
 class CudaRecording final : public Recording {
 public:
     // Begins. Throws UsageError where the driver refuses.
     CudaRecording(CudaStream& stream, const CaptureOptions& options);
+    // Of a capture that another library has begun, into its graph.
+    CudaRecording(CudaStream& stream, cuda::CUgraph graph);
     // A capture that was not finished is lost.
     ~CudaRecording() override;
 
@@ -122,6 +145,7 @@ private:
     void set_condition(const Condition& condition, bool for_all);
     BufferPtr buffer_of(void* data, std::int64_t size_bytes);
     void hold(void* data, std::int64_t size_bytes);
+    void settle();
     void end_bodies() noexcept;
 
     CudaDevice& cuda_;
@@ -138,6 +162,7 @@ private:
     std::vector<const CudaGraph*> children_;
     std::vector<Condition> conditions_;
     std::vector<Body> bodies_;
+    std::shared_ptr<ExternalUse> external_;  // null where the capture is ours
 };
 
 // Whether the driver has conditions in graphs.

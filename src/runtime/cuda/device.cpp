@@ -135,6 +135,13 @@ std::shared_ptr<Stream> CudaDevice::make_stream() {
     return made;
 }
 
+std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
+    auto made = std::make_shared<CudaStream>(*this, foreign);
+    const std::lock_guard lock(mutex_);
+    streams_.push_back(made);
+    return made;
+}
+
 std::shared_ptr<Event> CudaDevice::make_event() { return std::make_shared<CudaEvent>(*this); }
 
 // ---- memory ----

@@ -70,6 +70,8 @@ public:
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
     void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
+    // A stream of another library.
+    std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
     // For the work that is in the stream, and nothing else.
     void wait(Stream& stream);
 

@@ -14,6 +14,14 @@ Device* cuda_device_of(const void* memory) {
     return result == kSuccess ? gpus()[static_cast<std::size_t>(ordinal)] : nullptr;
 }
 
+std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream) {
+    return static_cast<CudaDevice&>(device).adopt_stream(reinterpret_cast<CUstream>(stream));
+}
+
+std::uint64_t stream_for_others(Stream& stream) {
+    return reinterpret_cast<std::uint64_t>(static_cast<CudaStream&>(stream).share_handle());
+}
+
 void wait_for_cuda_stream(Device& device, std::uint64_t stream) {
     auto& gpu = static_cast<CudaDevice&>(device);
     const CudaDevice::Inside inside(gpu);

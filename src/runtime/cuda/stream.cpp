@@ -15,13 +15,21 @@ using namespace cuda;
 
 CudaStream::CudaStream(CudaDevice& device) : Stream(device), cuda_(device) {}
 
+// 0 names the legacy default stream.
+CudaStream::CudaStream(CudaDevice& device, CUstream foreign)
+    : Stream(device), cuda_(device), is_foreign_(true), handle_(foreign ? foreign : reinterpret_cast<CUstream>(1)) {
+    std::call_once(once_, [] {});
+    share();
+}
+
 // Nobody waits for it any more; what its launches say is lost with it.
 CudaStream::~CudaStream() {
     reports_.drop();
+    external_.reset();
     const CUstream made = handle_.load(std::memory_order_acquire);
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
-    if (made != nullptr) driver().cuStreamDestroy_v2(made);
+    if (made != nullptr && !is_foreign_) driver().cuStreamDestroy_v2(made);
     if (aside_ != nullptr) driver().cuStreamDestroy_v2(aside_);
     if (border_ != nullptr) driver().cuEventDestroy_v2(border_);
 }
@@ -30,6 +38,48 @@ CUstream CudaStream::handle() {
     if (!is_recorded()) return own_handle();
     CudaRecording* const recording = cuda_recording(*this);
     return recording ? recording->handle(*this) : aside();
+}
+
+CUstream CudaStream::share_handle() {
+    const CUstream shared = own_handle();
+    share();
+    return shared;
+}
+
+Recording* CudaStream::find_recording() {
+    const CUstream own = handle_.load(std::memory_order_acquire);
+    if (own == nullptr) return nullptr;
+    const std::lock_guard lock(external_mutex_);
+    const CudaDevice::Inside inside(cuda_);
+    CUstreamCaptureStatus status = kCaptureNone;
+    CUgraph graph = nullptr;
+    cuuint64_t id = 0;
+    if (driver().cuStreamGetCaptureInfo_v3)
+        cuda_.check(driver().cuStreamGetCaptureInfo_v3(own, &status, &id, &graph, nullptr, nullptr, nullptr),
+                    "cuStreamGetCaptureInfo");
+    if (status != kCaptureActive) {
+        external_.reset();
+    } else if (!external_ || external_id_ != id) {
+        external_.reset();
+        external_ = std::make_unique<CudaRecording>(*this, graph);
+        external_id_ = id;
+    }
+    return external_.get();
+}
+
+void CudaStream::begin_external() {
+    share_handle();
+    const Recording* const found = recording();
+    if (!found)
+        throw UsageError("capture_begin()", "external=True, and nobody captures this stream of '" + cuda_.alias +
+                                                "'. help: begin the capture in the other library first, or leave "
+                                                "external out");
+    if (!found->is_external()) refuse_second_recording(*this);
+}
+
+void CudaStream::end_external() {
+    const std::lock_guard lock(external_mutex_);
+    external_.reset();
 }
 
 // One that the legacy default stream waits for, and that waits for it: the order that other libraries expect.
@@ -87,6 +137,8 @@ void CudaStream::synchronize() {
         const CudaDevice::Inside inside(cuda_);
         cuda_.check(driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
         reports_.collect(cuda_, *this);
+        ExternalUse::free_unused();
+        ExternalUse::collect(cuda_, *this);
     } catch (...) {
         // Who asked for them is told by this error, and gone afterwards.
         reports_.drop();
@@ -109,13 +161,14 @@ CudaEvent::~CudaEvent() {
 void CudaEvent::record(Stream& stream) {
     const CudaDevice::Inside inside(device_);
     Recording* const recording = stream.recording();
-    capture_ = recording ? recording->number() : 0;
+    is_external_ = recording && recording->is_external();
+    capture_ = recording && !is_external_ ? recording->number() : 0;
     device_.check(driver().cuEventRecord(handle_, static_cast<CudaStream&>(stream).handle()), "cuEventRecord");
     is_recorded_ = true;
 }
 
 void CudaEvent::require_no_capture(const char* api) const {
-    if (capture_ == 0) return;
+    if (capture_ == 0 && !is_external_) return;
     throw UsageError(api,
                      "the event was recorded in a capture, where it orders streams and has no time. help: record it "
                      "in a stream that is not captured");
@@ -123,7 +176,9 @@ void CudaEvent::require_no_capture(const char* api) const {
 
 // The stream may be another CUDA device's. What waits for an event of a capture belongs to the capture from then on.
 void CudaEvent::make_wait(Stream& stream) {
-    if (capture_ != 0) {
+    if (is_external_) {
+        static_cast<CudaStream&>(stream).share();  // the driver knows to which capture it belongs
+    } else if (capture_ != 0) {
         Recording* const recording = find_recording(capture_);
         if (!recording)
             throw UsageError("wait_event()",

@@ -11,10 +11,13 @@
 namespace weft::runtime {
 
 class CudaDevice;
+class CudaRecording;
 
 class CudaStream final : public Stream {
 public:
     explicit CudaStream(CudaDevice& device);
+    // A stream of another library, which lives longer than this object.
+    CudaStream(CudaDevice& device, cuda::CUstream foreign);
     ~CudaStream() override;
 
     // Collects what the launches in it have to say, too. Throws UsageError where this thread captures it.
@@ -31,11 +34,24 @@ public:
     cuda::CUstream aside();
     void prepare_aside();
     void end_aside() noexcept;
+    // Another library may put work into it from now on, and capture it.
+    cuda::CUstream share_handle();
+    // Between these two the capture of another library is expected. Throws UsageError where there is none.
+    void begin_external();
+    void end_external();
     // Into which memory is given back; null where there has been no work.
     cuda::CUstream handle_outside_if_made();
 
 private:
+    friend class CudaEvent;
+    // That of another library's capture.
+    Recording* find_recording() override;
+
     CudaDevice& cuda_;
+    const bool is_foreign_ = false;
+    std::mutex external_mutex_;
+    std::unique_ptr<CudaRecording> external_;  // while its capture, `external_id_` to the driver, goes on
+    std::uint64_t external_id_ = 0;
     std::once_flag once_;
     std::atomic<cuda::CUstream> handle_{nullptr};
     PendingReports reports_;
@@ -61,6 +77,7 @@ public:
 private:
     // Throws UsageError where it was last recorded in a capture: it has no time then.
     void require_no_capture(const char* api) const;
+    bool is_external_ = false;   // it was recorded in a capture of another library
     std::uint64_t capture_ = 0;  // in which it was recorded last
     CudaDevice& device_;
     cuda::CUevent handle_ = nullptr;
