@@ -186,6 +186,7 @@ void Stream::share() {
 }
 
 Stream::~Stream() {
+    drop_recording(*this);  // its capture, which nobody can end
     Recording* const recording = recording_;
     if (recording && recording != shared_mark()) recording->leave(*this);
 }

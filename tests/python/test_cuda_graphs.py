@@ -527,3 +527,86 @@ def test_captures_that_belong_to_somebody_else(other):
     a = wp.zeros(3, device=DEVICE)
     wp.launch(add_one, dim=3, inputs=[a], device=DEVICE)
     assert a.list() == [1.0] * 3
+
+
+# ---- calls of the driver that fail ----
+
+# What gives something back, or is needed for that: where it fails, that may be lost.
+GIVES_BACK = {
+    *("cuGraphDestroy", "cuGraphExecDestroy", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemFreeAsync"),
+    *("cuModuleUnload", "cuCtxPopCurrent_v2", "cuCtxGetCurrent", "cuCtxPushCurrent_v2"),
+}
+KINDS = ("graphs", "executables", "streams", "events", "allocations")
+
+
+def test_every_call_of_the_driver_may_fail(other):
+    @wp.kernel
+    def says(count: wp.array(dtype=int)):
+        print(count[0])
+
+    out, count = wp.zeros(64, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    child = captured(lambda: wp.launch(add_one, dim=64, inputs=[out], device=DEVICE))
+
+    def body():
+        wp.launch(add_one, dim=64, inputs=[out], device=DEVICE)
+        wp.launch(says, dim=1, inputs=[count], device=DEVICE)
+        wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+
+    def work():
+        out.assign(np.arange(64))
+        made = wp.clone(out)
+        wp.capture_launch(child)
+        side = wp.Stream(DEVICE)
+        side.wait_stream(wp.get_stream(DEVICE))
+        wp.launch(add_one, dim=64, inputs=[made], stream=side)
+        wp.wait_stream(side)
+        wp.copy(out, made)
+        wp.utils.array_scan(made, made)
+        wp.capture_if(count, lambda: wp.capture_while(count, body), out.zero_)
+
+    def scenario(times=1):
+        with wp.ScopedDevice(DEVICE):
+            count.fill_(2)
+            graph = captured(work)
+            for _ in range(times):
+                wp.capture_launch(graph)
+            wp.synchronize_device(DEVICE)
+            return out.list()
+
+    def alive():
+        gc.collect()
+        for _ in range(2):
+            wp.synchronize_device(DEVICE)
+        return {kind: other.driver.weftEmulatedAlive(kind.encode()) for kind in KINDS}
+
+    expected = [i + 3.0 for i in range(64)]
+    assert scenario() == expected
+    before = alive()
+    other.driver.weftEmulatedCalls(None)
+    assert scenario() == expected
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", wp._weft.__file__.rsplit("/", 1)[0] + "/weft-emulated-cuda.so"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    functions = sorted(line.split()[-1] for line in names.splitlines() if line.split()[-1].startswith("cu"))
+    calls = {name: other.driver.weftEmulatedCalls(name.encode()) for name in functions}
+    assert calls["cuStreamBeginCaptureToGraph"] == 3 and calls["cuGraphLaunch"] == 1 and calls["cuLaunchKernel"] > 6
+    for name in functions:
+        for call in {1, 2, 3, calls[name] // 2, calls[name]} - {0}:
+            if call > calls[name]:
+                continue
+            other.driver.weftEmulatedFail(name.encode(), ctypes.c_uint64(call), 999)
+            try:
+                scenario()
+            except Exception as error:
+                assert isinstance(error, RuntimeError), f"{name}: {error!r}"
+                assert "CUDA_ERROR_UNKNOWN" in str(error) or "there is no graph" in str(error), f"{name}: {error}"
+                del error
+            other.driver.weftEmulatedFail(b"", ctypes.c_uint64(0), 0)
+            assert not wp.get_stream(DEVICE).is_capturing, name
+            assert scenario() == expected, f"after call {call} of {name} has failed"
+            if name not in GIVES_BACK:
+                assert alive() == before, f"after call {call} of {name} has failed"
+            before = alive()

@@ -144,6 +144,7 @@ CudaRecording::~CudaRecording() {
         external_->nodes = std::move(nodes_);
         external_->memory = std::move(memory_);
         external_->held = std::move(held_);
+        external_->gone = std::move(gone_);
         return;
     }
     const CudaDevice::Inside inside(cuda_, std::nothrow);
@@ -154,12 +155,18 @@ CudaRecording::~CudaRecording() {
         driver().cuStreamEndCapture(static_cast<CudaStream&>(stream()).own_handle(), &graph) == kSuccess && graph)
         driver().cuGraphDestroy(graph);
     for (Stream* stream : streams_) static_cast<CudaStream*>(stream)->end_aside();
+    for (const CUstream stream : gone_) driver().cuStreamDestroy_v2(stream);
     // What was made in it goes with the members: to the stream beside, which is in order.
     const WithoutRecording without;
     reports_->forget_faults();
     for (const Spare& each : spare_) hold(each.data, each.size_bytes);
     held_.reset();
     memory_.reset();
+}
+
+void CudaRecording::keep_stream(CUstream own, CUstream aside) {
+    gone_.push_back(own);
+    if (aside) gone_.push_back(aside);
 }
 
 void CudaRecording::end_bodies() noexcept {
@@ -177,8 +184,11 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     if (!bodies_.empty() && lost_.empty()) lost_ = "the capture ends within the body of a condition";
     end_bodies();
     CUgraph graph = nullptr;
-    is_ended_ = true;
     const CUresult result = driver().cuStreamEndCapture(origin.own_handle(), &graph);
+    // Nearly all failures end it, too.
+    CUstreamCaptureStatus status = kCaptureNone;
+    is_ended_ = result == kSuccess ||
+                (driver().cuStreamIsCapturing(origin.own_handle(), &status) == kSuccess && status == kCaptureNone);
     if (!lost_.empty() && result == kSuccess) {
         driver().cuGraphDestroy(graph);
         throw UsageError("capture_end()", "there is no graph: " + lost_ + ". help: capture again");
@@ -442,6 +452,12 @@ ExternalUses& external_uses() {
 }
 
 }  // namespace
+
+ExternalUse::~ExternalUse() {
+    const CudaDevice::Inside inside(device_, std::nothrow);
+    if (!inside.is_inside()) return;
+    for (const CUstream stream : gone) driver().cuStreamDestroy_v2(stream);
+}
 
 void ExternalUse::retain(const std::shared_ptr<ExternalUse>& use, CUgraph graph) {
     const Driver& d = driver();

@@ -69,6 +69,10 @@ private:
 class ExternalUse {
 public:
     explicit ExternalUse(CudaDevice& device) : device_(device) {}
+    ~ExternalUse();
+    ExternalUse(const ExternalUse&) = delete;
+    ExternalUse& operator=(const ExternalUse&) = delete;
+
     // Makes the graph keep it. Throws UsageError where the driver refuses.
     static void retain(const std::shared_ptr<ExternalUse>& use, cuda::CUgraph graph);
     // Frees what graphs that are gone have used.
@@ -80,6 +84,7 @@ public:
     std::unique_ptr<KeptMemory> memory;
     std::shared_ptr<GraphReports> reports = std::make_shared<GraphReports>();
     std::shared_ptr<std::vector<BufferPtr>> held;
+    std::vector<cuda::CUstream> gone;  // as in CudaRecording
 
 private:
     CudaDevice& device_;
@@ -118,6 +123,8 @@ public:
     BufferPtr report_memory(std::int64_t size_bytes);
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
     void add_child(const CudaGraph& graph, CudaStream& stream);
+    // Of a stream that is gone: destroyed after the capture.
+    void keep_stream(cuda::CUstream own, cuda::CUstream aside);
 
 private:
     struct Spare {
@@ -162,6 +169,7 @@ private:
     std::vector<const CudaGraph*> children_;
     std::vector<Condition> conditions_;
     std::vector<Body> bodies_;
+    std::vector<cuda::CUstream> gone_;       // streams
     std::shared_ptr<ExternalUse> external_;  // null where the capture is ours
 };
 

@@ -151,7 +151,7 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     const Inside inside(*this);
     if (CudaRecording* const recording = cuda_recording(stream)) {
         void* const data = recording->allocate(size_bytes, zeroed, stream);
-        if (data && zeroed) put_clear(data, size_bytes, stream);  // at each launch of the graph
+        if (data && zeroed) clear_or_free(data, size_bytes, stream);  // at each launch of the graph
         return data;
     }
     CUdeviceptr made = 0;
@@ -163,11 +163,17 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     if (result == kOutOfMemory) return nullptr;
     check(result, properties_.has_pools ? "cuMemAllocAsync" : "cuMemAlloc");
     void* const data = reinterpret_cast<void*>(made);
-    if (zeroed)
-        put_clear(data, size_bytes, stream);
-    else if (size_bytes > asked)
-        put_clear(static_cast<std::byte*>(data) + size_bytes - 4, 4, stream);
+    if (zeroed || size_bytes > asked) clear_or_free(data, size_bytes, stream, zeroed ? 0 : size_bytes - 4);
     return data;
+}
+
+void CudaDevice::clear_or_free(void* data, std::int64_t size_bytes, Stream& stream, std::int64_t from) {
+    try {
+        put_clear(static_cast<std::byte*>(data) + from, size_bytes - from, stream);
+    } catch (...) {
+        free(data, size_bytes, stream);
+        throw;
+    }
 }
 
 void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream) {

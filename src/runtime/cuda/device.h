@@ -79,6 +79,8 @@ private:
     void open();
     void put_copy(const CopyPlan& plan, Stream& stream);
     void put_fill(const CopyPlan& plan, Stream& stream);
+    // Memory that was just made, from the byte `from` on; where that fails, it is given back.
+    void clear_or_free(void* data, std::int64_t size_bytes, Stream& stream, std::int64_t from = 0);
     void verify(Stream& stream, const char* api);
     void run_plan(const CopyPlan& plan, Stream& stream);
     bool set_line(const CopyPlan& plan, Stream& stream);

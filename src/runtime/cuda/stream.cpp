@@ -26,7 +26,12 @@ CudaStream::CudaStream(CudaDevice& device, CUstream foreign)
 CudaStream::~CudaStream() {
     reports_.drop();
     external_.reset();
-    const CUstream made = handle_.load(std::memory_order_acquire);
+    drop_recording(*this);  // its capture, which nobody can end
+    CUstream made = handle_.load(std::memory_order_acquire);
+    // A stream that is gone would end the capture of another one that it has joined.
+    if (CudaRecording* const joined = made && !is_foreign_ ? cuda_recording(*this) : nullptr) {
+        joined->keep_stream(std::exchange(made, nullptr), std::exchange(aside_, nullptr));
+    }
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     if (made != nullptr && !is_foreign_) driver().cuStreamDestroy_v2(made);
