@@ -82,6 +82,7 @@ PROGRAMS = tuple(
     ]
     + [
         Program("bodies", BENCH / "throughput" / "bodies.py", (WEFT, PEER)),
+        Program("pieces", BENCH / "throughput" / "pieces.py", (WEFT,)),
         Program("whole", BENCH / "throughput" / "whole.py", (WEFT, NUMPY)),
         Program("trivial", BENCH / "compile" / "trivial.py", (WEFT, PEER, NUMBA)),
         Program("medium", BENCH / "compile" / "medium.py", (WEFT, PEER)),

@@ -125,15 +125,17 @@ def changes(line):
             if re.fullmatch(r"-?\d+", word) and not (name == "lop3" and i == len(operands) - 1):
                 yield "constant", line_of(guard, opcode, [*operands[:i], str(int(word) + 1), *operands[i + 1 :]])
             elif match := re.fullmatch(r"0f([0-9A-F]{8})|0d([0-9A-F]{16})", word):
-                digits = match[1] or match[2]  # half as large again: the highest bit of the fraction
-                bit = 22 if match[1] else 51
-                other = f"{word[:2]}{int(digits, 16) ^ (1 << bit):0{len(digits)}X}"
+                # Half as large again, by the highest bit of the fraction; one in place of zero.
+                digits, one = match[1] or match[2], (0x3F800000 if match[1] else 0x3FF0000000000000)
+                changed = int(digits, 16) ^ (1 << (22 if match[1] else 51)) if int(digits, 16) else one
+                other = f"{word[:2]}{changed:0{len(digits)}X}"
                 yield "constant", line_of(guard, opcode, [*operands[:i], other, *operands[i + 1 :]])
 
 
 def steps_of_the_grid(lines):
-    """Numbers of the lines that compute how far a thread goes to its next point of the grid, or that go there."""
-    steps, found = set(), set()
+    """Numbers of the lines that compute how far a thread goes to its next point of the grid, that go there, or that ask
+    then whether there is one."""
+    steps, points, found = set(), set(), set()
     for number, line in enumerate(lines):
         if (one := instruction(line)) is None:
             continue
@@ -141,8 +143,10 @@ def steps_of_the_grid(lines):
         sources = {name for word in operands[1:] for name in re.findall(r"%\w+(?:\.x)?", word)}
         if "%nctaid.x" in sources or sources & steps:
             found.add(number)
-            if not opcode.startswith("add.") or sources <= steps:
-                steps.add(operands[0])
+            is_at_next = opcode.startswith("add.") and not sources <= steps
+            (points if is_at_next else steps).add(operands[0])
+        elif opcode.startswith("setp.") and sources & points:
+            found.add(number)
     return found
 
 

@@ -41,6 +41,8 @@ public:
         write(entry.has_atomics);
         write(entry.finds_objects);
         write(entry.ordered);
+        write(entry.joins);
+        write(entry.own_arrays);
         write(entry.cost_exclusive);
     }
     void write(const CudaEntry& entry) {
@@ -94,6 +96,8 @@ public:
         read(entry.has_atomics);
         read(entry.finds_objects);
         read(entry.ordered);
+        read(entry.joins);
+        read(entry.own_arrays);
         read(entry.cost_exclusive);
     }
     void read(CudaEntry& entry) {

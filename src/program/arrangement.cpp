@@ -22,10 +22,7 @@ Extent extent(const ArrayView& view, const ArrayPlace& place) {
     return {reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(high + place.element_bytes)};
 }
 
-namespace {
-
-// Whether different indices may reach one element, as where an array is broadcast: axis by axis, from the shortest
-// stride on, a step has to lead past all that the axes before reach.
+// Axis by axis, from the shortest stride on, a step has to lead past all that the axes before reach.
 bool shows_twice(const ArrayView& view, const ArrayPlace& place) {
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
     std::size_t count = 0;
@@ -44,6 +41,8 @@ bool shows_twice(const ArrayView& view, const ArrayPlace& place) {
     }
     return false;
 }
+
+namespace {
 
 bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
     for (const ArrayPlace& place : kernel.arrays) {

@@ -38,6 +38,9 @@ inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block)
     return false;
 }
 
+// Whether different indices may reach one element, as where an array is broadcast.
+bool shows_twice(const ArrayView& view, const ArrayPlace& place);
+
 // The memory that one array argument touches.
 struct Extent {
     const std::byte* begin = nullptr;

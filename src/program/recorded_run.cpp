@@ -7,6 +7,7 @@
 
 #include "program/fault.h"
 #include "program/host.h"
+#include "program/joined_launches.h"
 #include "program/run.h"
 #include "program/settings.h"
 #include "runtime/bytes.h"
@@ -56,9 +57,36 @@ public:
         if (fault.claimed) program::throw_fault(*kernel_, fault, block_.data());
     }
 
+    bool joins(std::span<const runtime::NodePtr> before) const override {
+        const std::vector<FixedLaunch> launches = launches_of(before);
+        return launches.size() == before.size() && !options_.keeps_order && stream_.device().is_host_memory &&
+               may_join(fixed(), launches);
+    }
+
+    void run_joined(std::span<const runtime::NodePtr> all) override {
+        const std::vector<FixedLaunch> launches = launches_of(all);
+        std::vector<runtime::Joined> joined;
+        for (const FixedLaunch& one : launches) joined.push_back({one.kernel->loaded, one.block});
+        runtime::LaunchOptions options;
+        if (asks_for_interrupts) options.interrupted = host().interrupted;
+        if (!kernel_->loaded->launch_joined(joined, joined_piece(launches), grid_, options)) throw Interrupted{};
+    }
+
     std::string details() const override { return extents_text(*kernel_, grid_); }
 
 private:
+    FixedLaunch fixed() const { return {kernel_.get(), block_.data(), &grid_}; }
+    // Shorter where some node is no launch on this device.
+    std::vector<FixedLaunch> launches_of(std::span<const runtime::NodePtr> nodes) const {
+        std::vector<FixedLaunch> launches;
+        for (const runtime::NodePtr& node : nodes) {
+            const auto* const launch = dynamic_cast<const LaunchNode*>(node.get());
+            if (launch && &launch->stream_ == &stream_ && !launch->options_.keeps_order)
+                launches.push_back(launch->fixed());
+        }
+        return launches;
+    }
+
     std::shared_ptr<const CompiledKernel> kernel_;
     runtime::Stream& stream_;  // the default one, which lives for ever
     std::vector<std::byte> block_;

@@ -10,6 +10,10 @@ void LoadedKernel::call(const std::byte*, Fault&) const {
     throw InternalError("kernel " + description_.name + " does not run on the host, which calls it");
 }
 
+bool LoadedKernel::launch_joined(std::span<const Joined>, std::int64_t, const Grid&, const LaunchOptions&) const {
+    throw InternalError("launches of kernel " + description_.name + " are not joined on its device");
+}
+
 std::shared_ptr<const Executable> load(Binary binary) {
     switch (binary.target.kind) {
         case Target::Kind::cpu:

@@ -47,6 +47,14 @@ struct LaunchOptions {
     bool (*interrupted)() = nullptr;
 };
 
+class LoadedKernel;
+
+// One of several launches over one grid that run as one.
+struct Joined {
+    const LoadedKernel* kernel;
+    const std::byte* arguments;
+};
+
 class LoadedKernel {
 public:
     const KernelEntry& description() const { return description_; }
@@ -62,6 +70,12 @@ public:
     // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const = 0;
+
+    // The launches of `all`, in their order, of which this is the first: all of them over the first `piece` threads of
+    // the grid, then all over the next, so that what one writes is in the cache for the next. Precondition: nobody can
+    // tell (KernelEntry, CpuEntry::joins), and they are of this device. False where it was interrupted.
+    virtual bool launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
+                               const LaunchOptions& options) const;
 
     // One thread in memory of the host, on the caller's own, done when the call returns. Throws InternalError where the
     // device's code does not run there.

@@ -107,10 +107,40 @@ bool keep_for_graphs(Buffer& buffer) {
 
 // ---- graphs ----
 
+HostGraph::HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory)
+    : Graph(device, std::move(nodes)), memory_(std::move(memory)) {
+    constexpr std::size_t kMost = 64;  // each is compared with all of its group
+    for (std::size_t i = 0, first = 0; i < nodes_.size(); ++i) {
+        const std::span before(nodes_.data() + first, i - first);
+        if (!before.empty() && before.size() < kMost && nodes_[i]->joins(before)) {
+            ++joined_.back();
+        } else {
+            joined_.push_back(1);
+            first = i;
+        }
+    }
+}
+
+bool HostGraph::joins_the_one_before(std::size_t node) const {
+    std::size_t first = 0;
+    for (const std::size_t count : joined_) {
+        if (node < first + count) return node > first;
+        first += count;
+    }
+    return false;
+}
+
 void HostGraph::launch(Stream&) {
     const WithoutRecording without;
     memory_->count_writes();
-    for (const NodePtr& node : nodes_) node->run();
+    const NodePtr* node = nodes_.data();
+    for (const std::size_t count : joined_) {
+        if (count == 1)
+            (*node)->run();
+        else
+            (*node)->run_joined({node, count});
+        node += count;
+    }
 }
 
 namespace {
@@ -146,10 +176,12 @@ std::string Graph::dot(bool verbose) const {
     const std::function<void(const Graph&, const std::string&)> write = [&](const Graph& graph,
                                                                             const std::string& indent) {
         int before = -1;
-        for (const NodePtr& node : graph.nodes_) {
+        for (std::size_t i = 0; i < graph.nodes_.size(); ++i) {
+            const NodePtr& node = graph.nodes_[i];
             const int number = count++;
             std::string label = node->name();
             if (const std::string more = node->details(); verbose && !more.empty()) label += "\n" + more;
+            if (verbose && graph.joins_the_one_before(i)) label += "\npiece by piece with the one before";
             text += indent + "node" + std::to_string(number) + " [label=" + quoted(label) + "];\n";
             if (before >= 0)
                 text += indent + "node" + std::to_string(before) + " -> node" + std::to_string(number) + ";\n";

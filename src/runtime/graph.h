@@ -37,6 +37,10 @@ public:
     const std::string& name() const { return name_; }
     // Of a graph that the host runs.
     virtual void run() = 0;
+    // Whether it may run as one with the nodes before it, which do so with each other; then the first of all is asked
+    // to run them.
+    virtual bool joins(std::span<const std::unique_ptr<Node>> /*before*/) const { return false; }
+    virtual void run_joined(std::span<const std::unique_ptr<Node>> /*all*/) {}
     virtual std::string details() const { return {}; }
     // The graphs that it may run.
     virtual std::vector<std::pair<std::string, const Graph*>> children() const { return {}; }
@@ -82,6 +86,9 @@ protected:
     const std::vector<NodePtr> nodes_;
 
 private:
+    // Whether the node with this number runs piece by piece with the one before it.
+    virtual bool joins_the_one_before(std::size_t /*node*/) const { return false; }
+
     Device& device_;
     bool may_fail_;
 };
@@ -116,12 +123,14 @@ private:
 
 class HostGraph final : public Graph {
 public:
-    HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory)
-        : Graph(device, std::move(nodes)), memory_(std::move(memory)) {}
+    HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory);
 
     void launch(Stream& stream) override;
 
 private:
+    bool joins_the_one_before(std::size_t node) const override;
+
+    std::vector<std::size_t> joined_;  // how many nodes run as one, from the first on
     std::unique_ptr<KeptMemory> memory_;
 };
 

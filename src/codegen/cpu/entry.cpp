@@ -85,6 +85,8 @@ void CpuEmitter::describe(CpuEntry& entry) const {
     entry.cost_exclusive = cost_exclusive_;
     entry.has_atomics = has_atomics_ || callees_.have_atomics;
     entry.finds_objects = finds_objects_ || callees_.find_objects;
+    entry.joins = plan_.own.has_value() && !entry.has_atomics;
+    if (entry.joins) entry.own_arrays.assign(plan_.own->begin(), plan_.own->end());
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
 }
 

@@ -120,6 +120,41 @@ bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, c
     return run(entry_, arguments.data(), grid, options);
 }
 
+namespace {
+
+// Several launches as one entry.
+struct JoinedEntry {
+    struct Part {
+        KernelEntryPoint entry;
+        const std::byte* arguments;
+    };
+    std::vector<Part> parts;
+    std::int64_t piece;
+
+    static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
+        const auto& [parts, piece] = *static_cast<const JoinedEntry*>(self);
+        for (std::int64_t at = begin; at < end; at += piece)
+            for (const Part& part : parts) part.entry(part.arguments, context, at, std::min(at + piece, end));
+    }
+};
+
+}  // namespace
+
+bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
+                              const LaunchOptions& options) const {
+    JoinedEntry joined{{}, piece};
+    double cost = 0.0;
+    for (const auto& [kernel, arguments] : all) {
+        joined.parts.push_back({static_cast<const CpuKernel*>(kernel)->entry_, arguments});
+        cost += kernel->description().cpu().cost;
+    }
+    LaunchContext context;
+    std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
+    const int rank = description().tid_rank;
+    const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
+    return parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, options.interrupted, piece);
+}
+
 // What most launches are not. Of its own, so that these need no place for it on the stack.
 bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                              Stream& stream) const {

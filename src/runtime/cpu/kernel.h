@@ -19,6 +19,8 @@ public:
     KernelEntryPoint entry() const { return entry_; }
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
+    bool launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
+                       const LaunchOptions& options) const override;
     void call(const std::byte* arguments, Fault& fault) const override;
 
 private:

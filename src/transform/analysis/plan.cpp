@@ -5,6 +5,7 @@
 #include "ir/typing.h"
 #include "ir/walk.h"
 #include "transform/analysis/order.h"
+#include "transform/analysis/own_elements.h"
 #include "transform/analysis/privatised.h"
 #include "transform/analysis/read_only.h"
 
@@ -29,6 +30,7 @@ public:
             plan_.uniformity = find_uniformity(function_);
         plan_.arithmetic = find_arithmetic(function_);
         plan_.depends_on_order = depends_on_order(function_, options_.noalias);
+        if (function_.is_kernel && !options_.checked) plan_.own = own_elements(function_);
         if (function_.is_kernel && options_.noalias) plan_.read_only = read_only_memories(function_);
         find_memories();
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });

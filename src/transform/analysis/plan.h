@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,6 +55,7 @@ struct KernelPlan {
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
     std::map<Memory, ir::Op> privatised;  // privatised_memories(), where these are promised to be alone
     std::set<Memory> uncontended;         // memories that no other worker touches
+    std::optional<std::vector<int>> own;  // own_elements(), of a kernel, without `checked`
     std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
     Reach reach;                          // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
