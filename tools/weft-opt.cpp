@@ -155,6 +155,9 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else if (pass == "order") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::follow_grid_order(*function, /*sorts=*/true);
+        } else if (pass == "runs") {
+            for (const auto& function : module->functions)
+                if (function->is_kernel) transform::loop_over_runs(*function);
         } else if (pass == "finite") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::note_finite_writes(*function);
@@ -178,11 +181,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
-            throw UsageError("weft-opt",
-                             "there is no pass '" + pass +
-                                 "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
-                                 "uncontended:overlap, returned, adjoint, gradients, jvp, order, finite, storage and "
-                                 "uniformity");
+            throw UsageError(
+                "weft-opt",
+                "there is no pass '" + pass +
+                    "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
+                    "uncontended:overlap, returned, adjoint, gradients, jvp, order, runs, finite, storage and "
+                    "uniformity");
         }
         ir::verify(*module);
     }

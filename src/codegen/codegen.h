@@ -46,6 +46,9 @@ struct TargetInfo : Target {
     // Whether the processor's own gathers and scatters beat single accesses.
     bool fast_gathers = false, fast_scatters = false;
 };
+// Whether lanes of a CPU go through memory and loops apart at little cost: by gathers, and masks in registers of their
+// own.
+bool has_quick_lanes(const TargetInfo& target);
 
 struct Lowered {
     std::unique_ptr<llvm::Module> module;

@@ -131,6 +131,9 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.keeps_returned = variant.keeps_returned;
     lowering.finite = variant.finite;
     lowering.grid_order = variant.grid_order;
+    const bool in_lanes = code_options.lanes > 1 ||
+                          (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
+    lowering.runs = in_lanes && !variant.debug && !variant.serial && variant.gpu == 0;
     // On a GPU calls are inlined: reports need what the launch gives the entry.
     lowering.shares = code_options.lanes <= 1 && !variant.nulls && !is_gpu;
     lowering.gradients = derivation.gradients;

@@ -132,6 +132,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     pipeline.distinct = options.distinct;
     pipeline.finite = options.finite;
     pipeline.grid_order = options.grid_order;
+    pipeline.runs = options.runs;
     pipeline.checks_parts = options.debug;
     pipeline.shares = options.shares;
     return pipeline;

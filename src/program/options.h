@@ -23,6 +23,7 @@ struct LoweringOptions {
     bool keeps_returned = false;  // keep what atomics give, for the adjoint
     bool finite = false;          // note who writes what is not finite
     bool grid_order = false;      // threads in the order of a hash grid (grid_order.h)
+    bool runs = false;            // transform::PipelineOptions::runs
     bool shares = false;          // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;

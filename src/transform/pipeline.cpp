@@ -22,7 +22,8 @@ public:
         shares_ =
             options_.shares && !derives_ && !options_.keeps_returned && !options_.finite && !options_.checks_parts;
         prepare() && inline_and_simplify() && keep_returned_values() && differentiate() && tangents() &&
-            split_uncontended(Uncontended::all) && follow_order() && note_finite() && store_large_values();
+            split_uncontended(Uncontended::all) && follow_order() && find_runs() && note_finite() &&
+            store_large_values();
     }
 
 private:
@@ -124,6 +125,14 @@ private:
     bool follow_order() {
         const auto follow = [&](ir::Function& kernel) { follow_grid_order(kernel, /*sorts=*/!derives_); };
         return !options_.grid_order || (pass_on_kernels("order", follow) && simplify_all());
+    }
+
+    // Adjoints keep what their loops carry, so that these stay as they are.
+    bool find_runs() {
+        if (!options_.runs || options_.adjoint) return true;
+        bool any = false;
+        return pass_on_kernels("runs", [&](ir::Function& kernel) { any |= loop_over_runs(kernel); }) &&
+               (!any || simplify_all());
     }
 
     bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }

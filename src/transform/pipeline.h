@@ -14,6 +14,7 @@
 //     adjoint() gradients   gradients that users wrote reach arrays                 adjoint/functions.h
 //     share_gradients() jvp         it carries tangents                                     jvp/jvp.h         jvp()
 //     order       threads take coordinates in the order of a hash grid                      follow_grid_order()
+//     runs        loops over what a query gives go over runs of it                         loop_over_runs()
 //     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
 //     storage     large vectors that are indexed at run time lie in memory keep_large_values_in_memory()
 //
@@ -69,6 +70,10 @@ void note_finite_writes(ir::Function& kernel);
 // only. What another order changes: order_shows() (analysis/threads.h). Only kernels with one coordinate change.
 void follow_grid_order(ir::Function& kernel, bool sorts);
 
+// Makes loops over the items of a hash grid's query loops over the query's rows of cells, and in these over the items
+// of a row. True where there was one. Simplified code of lanes is quicker for it; one lane alone may be slower.
+bool loop_over_runs(ir::Function& kernel);
+
 // The rank of a launch is the number of its dimensions without extents of 1 at the end: rows of one thread would use
 // one lane. 0: as many as tid() has names. fitted_rank() is that of the code for a kernel with so many names.
 int fitted_rank(int names, int launch_rank);
@@ -88,6 +93,7 @@ struct PipelineOptions {
     bool noalias = true;        // arrays that are written overlap no others
     bool distinct = true;       // different indices are different elements, in all arrays
     bool grid_order = false;    // follow_grid_order()
+    bool runs = false;          // loop_over_runs(); not in adjoints
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
     bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives

@@ -7,6 +7,8 @@
 #include "codegen/cpu/cost.h"
 #include "codegen/math.h"
 #include "ir/walk.h"
+#include "transform/analysis/memory.h"
+#include "types/objects.h"
 
 namespace weft::codegen {
 
@@ -130,6 +132,24 @@ bool calls_traversals(const ir::Function& kernel) {
     return found;
 }
 
+// Whether the loops are over rows of a hash grid's cells (transform/runs.cpp), and change no memory.
+bool reads_rows_of_grids(const ir::Function& kernel) {
+    const auto is_of_grid = [](const ir::Value* bound) {
+        const Operation* load = bound->definition;
+        if (!load || load->op != Op::load) return false;
+        const Operation* object = transform::object_reached(load->operands[0]);
+        return object && object->ints[0] == static_cast<std::int64_t>(ObjectKind::hash_grid);
+    };
+    bool found = false, only_reads = true;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op != Op::for_ || !is_of_grid(operation.operands[0]) || !is_of_grid(operation.operands[1]))
+            return;
+        found = true;
+        only_reads &= !ir::has_effects(operation);
+    });
+    return found && only_reads;
+}
+
 }  // namespace
 
 // A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
@@ -137,9 +157,11 @@ bool calls_traversals(const ir::Function& kernel) {
 // of f64, four for chains of functions. A packet full of rays (devlib/spatial/packet.h) for traversals, which take most
 // of the time. One lane where threads read here and there in loops of different lengths and do little else: a gather is
 // as many loads as there are lanes, and lanes that are done wait for the others. One lane in kernels so large that
-// lanes would take seconds to compile, or that they call functions; few of these would gain by them.
+// lanes would take seconds to compile, or that they call functions; few of these would gain by them. But eight lanes
+// that read and go through rows of a hash grid's cells, each its own, are quicker than one where gathers are: the rows
+// are about as long as each other, and with more lanes each waits for the longest of more.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows) {
-    constexpr int kFewest = 4, kNextToNothing = 8, kPacket = 16;
+    constexpr int kFewest = 4, kNextToNothing = 8, kPacket = 16, kInRows = 8;
     const ir::Function& kernel = *plan.function;
     const auto one = [](const char* reason) { return LaneChoice{1, reason}; };
     if (!plan.uniformity.runs_in_lanes)
@@ -152,8 +174,10 @@ LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& mac
     }
     const bool wide = computes_in_f64(kernel, plan.uniformity);
     const int lanes = std::max(kFewest, machine.vector_bits / (wide ? 64 : 32));
-    if (estimate_cost(plan, lanes) > estimate_scalar_cost(plan))
+    if (estimate_cost(plan, lanes) > estimate_scalar_cost(plan)) {
+        if (machine.fast_gathers && machine.mask_registers && reads_rows_of_grids(kernel)) return {kInRows};
         return one("runs one thread at a time: lanes would gather, and wait for each other, for longer than they save");
+    }
     if (calls_traversals(kernel)) return {std::max(kPacket, lanes)};
     if (is_chain_of_functions(kernel)) return {std::max(kFewest, machine.vector_bits / 32) * 2};
     if (has_short_serial_loop(kernel)) return {2 * lanes};

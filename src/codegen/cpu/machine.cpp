@@ -41,4 +41,9 @@ CpuMachine::CpuMachine(const TargetInfo& target) {
     }
 }
 
+bool has_quick_lanes(const TargetInfo& target) {
+    const CpuMachine machine(target);
+    return machine.fast_gathers && machine.mask_registers;
+}
+
 }  // namespace weft::codegen

@@ -34,6 +34,18 @@ const ir::Operation* object_behind(const ir::Value* array) {
     return address && address->op == ir::Op::object ? address : nullptr;
 }
 
+const Operation* object_reached(const Value* array) {
+    for (;;) {
+        if (const Operation* object = object_behind(array)) return object;
+        const Operation* made = ir::root_of(array)->definition;
+        if (made && made->op == Op::load) made = ir::root_of(made->operands[0])->definition;
+        if (!made || made->op != Op::array_at) return nullptr;
+        const Operation* address = made->operands[0]->definition;
+        if (!address || address->op != Op::load) return nullptr;
+        array = address->operands[0];
+    }
+}
+
 bool hides_arrays(const ir::Function& kernel) {
     return std::any_of(kernel.parameters().begin(), kernel.parameters().end(), [](const Value* parameter) {
         return !parameter->type.is_array() && ir::holds_array(parameter->type);

@@ -26,6 +26,9 @@ Memory memory_of(const ir::Function& kernel, const ir::Value* array);
 // gradient.
 const ir::Operation* object_behind(const ir::Value* array);
 
+// The same, also by the address of another one that is in it (the groups of a hash grid).
+const ir::Operation* object_reached(const ir::Value* array);
+
 // Whether some parameter is a struct with arrays: a launch that compares the memory of its arguments does not look
 // there.
 bool hides_arrays(const ir::Function& kernel);

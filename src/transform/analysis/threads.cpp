@@ -21,20 +21,6 @@ using ir::Value;
 
 namespace {
 
-// The object whose descriptor an array shows or leads to, also by the address of another one (the groups of a hash
-// grid); null where there is none.
-const Operation* object_reached(const Value* array) {
-    for (;;) {
-        if (const Operation* object = object_behind(array)) return object;
-        const Operation* made = ir::root_of(array)->definition;
-        if (made && made->op == Op::load) made = ir::root_of(made->operands[0])->definition;
-        if (!made || made->op != Op::array_at) return nullptr;
-        const Operation* address = made->operands[0]->definition;
-        if (!address || address->op != Op::load) return nullptr;
-        array = address->operands[0];
-    }
-}
-
 // How the threads of a kernel access one array.
 struct Accesses {
     bool reads = false, stores = false;

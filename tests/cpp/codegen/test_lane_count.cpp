@@ -132,6 +132,50 @@ std::string after_a_test(const std::string& condition) {
            "  %v19 = mul %v18, %f2\n  store %y[%i], %v19\n  } else {\n  }\n";
 }
 
+TEST(LaneCount, eight_go_through_rows_of_a_grid_where_gathers_and_masks_are_quick) {
+    const auto kernel = [](const std::string& in_loop) {
+        return R"(struct @HashGridDescriptor = "HashGridDescriptor" "of the runtime" { starts: array<i32, 1>, points: array<i32, 1>,
+ groups: array<i32, 1>, inverse_width: f64, grouped: u64, dims: vec3<i32>, count: i32 }
+kernel @k(%grid: u64, %x: array<vec3<f32>, 1>, %cell: array<i32, 1>, %y: array<vec3<f32>, 1>) tid 1 {
+  %i = tid 0
+  %zero = constant 0 : i32
+  %one = constant 1 : i32
+  %o = object %grid[3]
+  %all = array_at %o, %one : array<struct @HashGridDescriptor, 1>
+  %lists = member %all[0]
+  %starts = load %lists[%zero]
+  %own = load %cell[%i]
+  %next = add %own, %one
+  %from = load %starts[%own]
+  %to = load %starts[%next]
+  %start = load %x[%i]
+  %sum = for %k = %from to %to step %one carry (%s = %start) {
+    %n = load %cell[%k]
+    %near = load %x[%n]
+    %t = add %s, %near
+)" + in_loop + R"(
+    yield %t
+  }
+  store %y[%i], %sum
+  return
+}
+)";
+    };
+    TargetInfo target;
+    target.triple = "x86_64-unknown-linux-gnu";
+    target.vector_bits = 512;
+    target.fast_gathers = true;
+    EXPECT_EQ(choice_of(kernel(""), target, false).lanes, 1) << "masks are vectors";
+    EXPECT_FALSE(has_quick_lanes(target));
+    target.features = "+avx512f,+avx512vl,+avx512bw,+avx512dq";
+    EXPECT_TRUE(has_quick_lanes(target));
+    EXPECT_EQ(choice_of(kernel(""), target, false).lanes, 8);
+    EXPECT_EQ(choice_of(kernel("    store %y[%n], %t"), target, false).lanes, 1) << "threads write into each other";
+    target.fast_gathers = false;
+    EXPECT_EQ(choice_of(kernel(""), target, false).lanes, 1);
+    EXPECT_FALSE(has_quick_lanes(target));
+}
+
 TEST(LaneCount, a_thread_goes_one_way_where_floats_decide_and_lanes_go_both) {
     EXPECT_EQ(lanes(after_a_test("cmp.lt %a, %small")), (std::vector<int>{1, 1, 1}));
     EXPECT_EQ(lanes(after_a_test("cmp.lt %q, %n")), kOneRegister) << "integers mostly send neighbours the same way";
