@@ -44,25 +44,37 @@ struct Grid {
     std::int64_t cells() const { return dims[0] * dims[1] * dims[2]; }
 };
 
-// The choice among clones is made before the thread sanitizer has started.
+// By features: clones for an architecture are for one maker's processors. The choice among them is made before the
+// thread sanitizer has started.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define WEFT_FOR_PROCESSORS __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define WEFT_FOR_PROCESSORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WEFT_FOR_PROCESSORS
 #endif
 
-// Along one axis, for each number of a piece: the cell, counted around the end.
+// Along one axis, for each number of a piece: the cell, counted around the end. A product with 1 / dim is off by less
+// than 1 from the quotient, so that `rest` is off by one dim at most.
 WEFT_FOR_PROCESSORS
 void count_cells(const double* places, const double* moved, std::int64_t count, double inverse_width, double dim,
                  double* cells) {
+    const double per_dim = 1.0 / dim;
     for (std::int64_t i = 0; i < count; ++i) {
         double at = std::floor(places[i] * inverse_width);
         at = at > -kFarthest ? at : -kFarthest;  // a NaN too
         at = (at < kFarthest ? at : kFarthest) + moved[i];
-        double rest = at - std::floor(at / dim) * dim;
+        double rest = at - std::floor(at * per_dim) * dim;
         rest = rest < 0.0 ? rest + dim : rest;
         cells[i] = rest >= dim ? rest - dim : rest;
     }
+}
+
+// The cells in the order of the grid.
+WEFT_FOR_PROCESSORS
+void number_cells(const double (&found)[3][kPiece], std::int64_t count, double row, double plane,
+                  std::uint32_t* cells) {
+    for (std::int64_t i = 0; i < count; ++i)
+        cells[i] = static_cast<std::uint32_t>(
+            static_cast<std::int32_t>(found[2][i] * plane + found[1][i] * row + found[0][i]));
 }
 
 template <typename T>
@@ -95,9 +107,7 @@ void find_cells(const Grid& grid, const Array& points, const Array* groups, std:
             count_cells(places[axis], moved[axis], count, grid.inverse_width, static_cast<double>(grid.dims[axis]),
                         found[axis]);
         const double row = static_cast<double>(grid.dims[0]), plane = row * static_cast<double>(grid.dims[1]);
-        for (std::int64_t i = 0; i < count; ++i)
-            cells[first - begin + i] =
-                static_cast<std::uint32_t>(found[2][i] * plane + found[1][i] * row + found[0][i]);
+        number_cells(found, count, row, plane, cells + (first - begin));
     }
 }
 
