@@ -104,6 +104,10 @@ verify_autograd_array_access: bool = False
 """Accepted for programs of earlier releases: gradients are right where arrays are overwritten, nothing is to be looked
 for."""
 
+enable_mempools_at_init: bool = True
+"""Whether CUDA devices that have a memory pool take memory from it when they are first used; ``wp.set_mempool_enabled``
+changes it afterwards."""
+
 host_compiler: str | None = None
 """Name or path of the clang that compiles the C++ of ``@wp.func_native``; None is $WEFT_CLANG, else one from PATH.
 Nothing else needs a compiler."""
@@ -129,7 +133,6 @@ enable_graph_capture_module_load_by_default: bool = True
 enable_mathdx_fft: bool = True
 enable_mathdx_gemm: bool = True
 enable_mathdx_solver: bool = True
-enable_mempools_at_init: bool = True
 enable_tiles_in_stack_memory: bool = True
 enable_vector_component_overwrites: bool = False
 host_path: str | None = None
@@ -150,6 +153,7 @@ _OPTIONS = tuple(name for name in __annotations__ if name != "version")
 _RUNTIME = [
     "cache_kernels",
     "cpu_threads",
+    "enable_mempools_at_init",
     "fast_math",
     "gradient_log_bytes",
     "gradient_loop_bytes",

@@ -5,20 +5,15 @@
 
 #include "runtime/copy_plan.h"
 #include "runtime/graph.h"
+#include "runtime/out_of_memory.h"
+#include "runtime/pinned.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 namespace {
 
 void* take_or_throw(std::int64_t size_bytes, bool zeroed, Device& device) {
-    void* const data = device.allocate(size_bytes, zeroed, current_stream(device));
-    if (!data) {
-        throw UsageError("array memory",
-                         "cannot allocate " + std::to_string(size_bytes) + " bytes on '" + device.alias +
-                             "': the system has no more memory",
-                         ErrorCategory::memory);
-    }
-    return data;
+    return take_memory(device, size_bytes, zeroed, current_stream(device), "array memory");
 }
 
 BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
@@ -26,6 +21,17 @@ BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
     buffer->data = data;
     buffer->size_bytes = size_bytes;
     buffer->device = &device;
+    return buffer;
+}
+
+// Of the host, where a GPU is to reach it. Null: neither is.
+BufferPtr pinned_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
+    if (!Pinning::is_on() || &device != &host_device()) return nullptr;
+    void* const data = allocate_pinned(size_bytes);
+    if (!data) return nullptr;
+    BufferPtr buffer = make_buffer(data, size_bytes, device);
+    buffer->release = [data] { free_pinned(data); };
+    if (zeroed) device.clear(data, size_bytes, current_stream(device));
     return buffer;
 }
 
@@ -116,11 +122,13 @@ Buffer::~Buffer() {
 
 BufferPtr allocate(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    if (BufferPtr pinned = pinned_buffer(size_bytes, false, device)) return pinned;
     return make_buffer(take_or_throw(size_bytes, false, device), size_bytes, device);
 }
 
 BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    if (BufferPtr pinned = pinned_buffer(size_bytes, true, device)) return pinned;
     return make_buffer(take_or_throw(size_bytes, true, device), size_bytes, device);
 }
 
@@ -436,12 +444,30 @@ void require_writable(const Array& array, std::string_view api) {
                      ErrorCategory::value);
 }
 
+namespace {
+
+// Between two devices, neither of which is the host: through lines, where there are gaps.
+bool copy_between(const Array& destination, const Array& source) {
+    const auto copy_line = [](const Array& to, const Array& from) {
+        return to.device->copy_from(to.view.data, *from.device, from.view.data, from.size_bytes(),
+                                    current_stream(*to.device));
+    };
+    const Array from = contiguous(source);
+    if (destination.is_contiguous()) return copy_line(destination, from);
+    const Array line = empty(destination.dtype, destination.shape(), *destination.device);
+    if (!copy_line(line, from)) return false;
+    transfer(destination, line);
+    return true;
+}
+
+}  // namespace
+
 void transfer(const Array& destination, const Array& source) {
     if (destination.size() == 0) return;
     require_writable(destination, "copy()");
     const bool same_device = destination.device == source.device;
     if (!same_device && !destination.device->is_host_memory && !source.device->is_host_memory) {
-        transfer(destination, clone(source, host_device()));
+        if (!copy_between(destination, source)) transfer(destination, clone(source, host_device()));
         return;
     }
     CopyPlan plan = plan_copy(destination, source);

@@ -21,6 +21,7 @@ namespace weft::runtime {
 class Device;
 class Event;
 class Graph;
+class Pool;
 class Primitives;
 class Recording;
 struct CopyPlan;
@@ -113,11 +114,21 @@ public:
     // After the work that is in the stream. `size_bytes` as it was given to allocate().
     virtual void free(void* data, std::int64_t size_bytes, Stream& stream) = 0;
 
+    // Gives back what it keeps of free memory, when its work is done.
+    virtual void make_room() {}
+    virtual Pool* pool() { return nullptr; }  // null for a CPU
+
     // One side of a copy is this device's; the other may be memory of the host, which is read or written when the call
     // returns.
     virtual void copy(const CopyPlan& plan, Stream& stream) = 0;
     // The source is one element in the host's memory, which may be gone when the call returns.
     virtual void fill(const CopyPlan& plan, Stream& stream) = 0;
+    // Bytes in a line from the memory of another device, after what is in that one's current stream, which goes on when
+    // they are copied. False where only the host knows how.
+    virtual bool copy_from(void* /*to*/, Device& /*other*/, const void* /*from*/, std::int64_t /*size_bytes*/,
+                           Stream& /*stream*/) {
+        return false;
+    }
     virtual void clear(void* data, std::int64_t size_bytes, Stream& stream) = 0;
 
     // Bytes to the host and from it, after the work that is in the default stream; done when the call returns.

@@ -1,6 +1,7 @@
-"""What programs ask about CUDA: drivers, memory pools, access between devices. This build has the CPU only.
+"""What programs ask about CUDA: drivers, memory pools, access between devices.
 
-A question is answered; a setting that would need a CUDA device is an error, one that asks for nothing is accepted.
+Of the CPU a question is answered; a setting that would need a CUDA device is an error, one that asks for nothing is
+accepted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 from warp._weft import Kernel, array, get_device
 from warp._weft import graphs as _graphs
+from warp._weft import memory as _memory
 from warp._weft import usage_error as _usage_error
 
 __all__ = [
@@ -78,7 +80,9 @@ def can_access(device: Any, resource: Any) -> bool:
         UsageError: there is no such device, or ``resource`` is no array.
     """
     here = get_device(device)
-    if isinstance(resource, array) or hasattr(resource, "device"):
+    if isinstance(resource, array):
+        return _memory.may_touch(here, resource)
+    if hasattr(resource, "device"):
         return here.can_access(resource.device)
     raise _usage_error(f"can_access(): expected a wp.array, got {resource!r}", TypeError)
 
@@ -86,8 +90,11 @@ def can_access(device: Any, resource: Any) -> bool:
 # ---- memory pools ----
 
 
-def _refuse(api: str, what: str) -> Exception:
-    return _usage_error(f"{api}: {what}, and the CPU is none", ValueError)
+def _cuda_device(device: Any, api: str, what: str) -> Any:
+    found = get_device(device)
+    if not found.is_cuda:
+        raise _usage_error(f"{api}: {what}, and the CPU is none", ValueError)
+    return found
 
 
 _POOLS = "memory pools are of CUDA devices"
@@ -106,87 +113,134 @@ def is_mempool_enabled(device: Any) -> bool:
 
 
 def set_mempool_enabled(device: Any, enable: bool) -> None:
-    """Makes a CUDA device allocate from a memory pool or not; False is accepted for the CPU."""
-    get_device(device)
-    if enable:
-        raise _refuse("set_mempool_enabled()", _POOLS)
+    """Makes a CUDA device allocate from its memory pool or not; arrays that there are keep their memory.
+
+    Without the pool each allocation is one of the driver's own, and waits for the device. False is accepted for the
+    CPU.
+
+    Raises:
+        UsageError: a ValueError for the CPU, a RuntimeError where the device has no pool.
+    """
+    if not enable and not get_device(device).is_cuda:
+        return
+    _memory.set_pool_enabled(_cuda_device(device, "set_mempool_enabled()", _POOLS), bool(enable))
 
 
 def get_mempool_release_threshold(device: Any = None) -> int:
     """Bytes that the memory pool of a CUDA device keeps when they are free."""
-    get_device(device)
-    raise _refuse("get_mempool_release_threshold()", _POOLS)
+    return _memory.release_threshold(_cuda_device(device, "get_mempool_release_threshold()", _POOLS))
 
 
 def set_mempool_release_threshold(device: Any, threshold: float) -> None:
-    """Sets how many bytes the memory pool of a CUDA device keeps when they are free."""
-    get_device(device)
-    raise _refuse("set_mempool_release_threshold()", _POOLS)
+    """Sets how many bytes the memory pool of a CUDA device keeps when they are free.
+
+    What is free beyond that goes back to the driver when somebody waits for the device. Weft's devices begin with a
+    pool that keeps all.
+
+    Args:
+        device: a CUDA device or its name.
+        threshold: bytes; a number from 0 to 1 is a part of the device's memory.
+    Raises:
+        UsageError: a ValueError for the CPU and for a negative number, a RuntimeError where the device has no pool.
+    """
+    api = "set_mempool_release_threshold()"
+    found = _cuda_device(device, api, _POOLS)
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):
+        raise _usage_error(f"{api}: threshold is {threshold!r}, expected a number of bytes", TypeError)
+    if not 0 <= threshold < 2**64:
+        raise _usage_error(
+            f"{api}: threshold is {threshold!r}, expected bytes from 0 on, or a part up to 1", ValueError
+        )
+    _memory.set_release_threshold(found, int(threshold * found.total_memory if threshold <= 1 else threshold))
 
 
 def get_mempool_used_mem_current(device: Any = None) -> int:
     """Bytes in use of the memory pool of a CUDA device."""
-    get_device(device)
-    raise _refuse("get_mempool_used_mem_current()", _POOLS)
+    return _memory.used(_cuda_device(device, "get_mempool_used_mem_current()", _POOLS))
 
 
 def get_mempool_used_mem_high(device: Any = None) -> int:
     """The most bytes that were in use of the memory pool of a CUDA device."""
-    get_device(device)
-    raise _refuse("get_mempool_used_mem_high()", _POOLS)
+    return _memory.most_used(_cuda_device(device, "get_mempool_used_mem_high()", _POOLS))
+
+
+# ---- access between devices ----
+
+
+def _set_access(of_pool: bool, target: Any, peer: Any, enable: bool, api: str, what: str) -> None:
+    devices = [get_device(target), get_device(peer)]
+    if not enable and not all(device.is_cuda for device in devices):
+        return
+    for device in devices:
+        _cuda_device(device, api, what)
+    _memory.set_open(of_pool, *devices, bool(enable))
 
 
 def is_mempool_access_supported(target_device: Any, peer_device: Any) -> bool:
-    """Whether one CUDA device can reach the memory pool of another."""
-    get_device(target_device), get_device(peer_device)
-    return False
+    """Whether kernels on ``peer_device`` could touch the memory pool of ``target_device``."""
+    return _memory.can_open(True, get_device(target_device), get_device(peer_device))
 
 
 def is_mempool_access_enabled(target_device: Any, peer_device: Any) -> bool:
-    """Whether one CUDA device reaches the memory pool of another."""
-    return is_mempool_access_supported(target_device, peer_device)
+    """Whether kernels on ``peer_device`` may touch the memory pool of ``target_device``."""
+    return _memory.is_open(True, get_device(target_device), get_device(peer_device))
 
 
 def set_mempool_access_enabled(target_device: Any, peer_device: Any, enable: bool) -> None:
-    """Lets a CUDA device reach the memory pool of another or not; False is accepted for the CPU."""
-    get_device(target_device), get_device(peer_device)
-    if enable:
-        raise _refuse("set_mempool_access_enabled()", _POOL_ACCESS)
+    """Lets kernels on ``peer_device`` touch the memory pool of ``target_device`` or not; False is accepted for the CPU.
+
+    Arrays of a device that is not open to the launch's device are an error of the launch. ``wp.copy()`` needs no
+    access.
+
+    Raises:
+        UsageError: a ValueError for the CPU, a RuntimeError where the machine does not allow it.
+    """
+    api = "set_mempool_access_enabled()"
+    _set_access(True, target_device, peer_device, enable, api, _POOL_ACCESS)
 
 
 def is_peer_access_supported(target_device: Any, peer_device: Any) -> bool:
-    """Whether one CUDA device can reach the memory of another directly."""
-    get_device(target_device), get_device(peer_device)
-    return False
+    """Whether kernels on ``peer_device`` could touch the memory of ``target_device`` that is not from a pool."""
+    return _memory.can_open(False, get_device(target_device), get_device(peer_device))
 
 
 def is_peer_access_enabled(target_device: Any, peer_device: Any) -> bool:
-    """Whether one CUDA device reaches the memory of another directly."""
-    return is_peer_access_supported(target_device, peer_device)
+    """Whether kernels on ``peer_device`` may touch the memory of ``target_device`` that is not from a pool."""
+    return _memory.is_open(False, get_device(target_device), get_device(peer_device))
 
 
 def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) -> None:
-    """Lets a CUDA device reach the memory of another directly or not; False is accepted for the CPU."""
-    get_device(target_device), get_device(peer_device)
-    if enable:
-        raise _refuse("set_peer_access_enabled()", _PEERS)
+    """Lets kernels on ``peer_device`` touch the memory of ``target_device`` that is not from a pool, or not.
+
+    It is for the memory of other libraries, and for arrays that were made while the pool was off;
+    ``wp.set_mempool_access_enabled()`` is for pools. False is accepted for the CPU.
+
+    Raises:
+        UsageError: a ValueError for the CPU, a RuntimeError where the machine does not allow it.
+    """
+    _set_access(False, target_device, peer_device, enable, "set_peer_access_enabled()", _PEERS)
+
+
+# ---- settings for a block ----
 
 
 class ScopedMempool:
-    """Whether a CUDA device allocates from a memory pool inside a ``with`` block; False is accepted for the CPU."""
+    """Whether a CUDA device allocates from its memory pool inside a ``with`` block; False is accepted for the CPU."""
 
     def __init__(self, device: Any, enable: bool):
         self.device = get_device(device)
         self.enable = enable
 
     def __enter__(self) -> None:
+        self.saved_setting = is_mempool_enabled(self.device)
         set_mempool_enabled(self.device, self.enable)
 
     def __exit__(self, *error) -> None:
-        pass
+        set_mempool_enabled(self.device, self.saved_setting)
 
 
 class _ScopedAccess:
+    _is_set: Any = None
     _set: Any = None
 
     def __init__(self, target_device: Any, peer_device: Any, enable: bool):
@@ -195,21 +249,25 @@ class _ScopedAccess:
         self.enable = enable
 
     def __enter__(self) -> None:
+        self.saved_setting = type(self)._is_set(self.target_device, self.peer_device)
         type(self)._set(self.target_device, self.peer_device, self.enable)
 
     def __exit__(self, *error) -> None:
-        pass
+        if self.target_device != self.peer_device:
+            type(self)._set(self.target_device, self.peer_device, self.saved_setting)
 
 
 class ScopedMempoolAccess(_ScopedAccess):
-    """Whether a CUDA device reaches another's memory pool inside a ``with`` block; False is accepted for the CPU."""
+    """Whether kernels on ``peer_device`` may touch the memory pool of ``target_device`` inside a ``with`` block."""
 
+    _is_set = staticmethod(is_mempool_access_enabled)
     _set = staticmethod(set_mempool_access_enabled)
 
 
 class ScopedPeerAccess(_ScopedAccess):
-    """Whether a CUDA device reaches another's memory inside a ``with`` block; False is accepted for the CPU."""
+    """Whether kernels on ``peer_device`` may touch the memory of ``target_device`` inside a ``with`` block."""
 
+    _is_set = staticmethod(is_peer_access_enabled)
     _set = staticmethod(set_peer_access_enabled)
 
 

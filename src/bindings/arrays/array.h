@@ -26,7 +26,7 @@ struct PyArray : program::Variable {
     explicit PyArray(runtime::Array array) : Variable{std::move(array)} {}
 
     bool is_annotation = false;
-    bool pinned = false;  // what was asked for; on the CPU there is no difference
+    bool pinned = false;  // what was asked for; without a GPU there is no difference
     nb::object dtype;     // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
 
     // The array of its gradient, null where it has none. It is made when somebody asks for it, who may then do anything
@@ -59,5 +59,6 @@ nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
 void bind_arrays(nb::module_& m);
 void bind_array_primitives(nb::module_& m);
 void bind_devices(nb::module_& m);
+void bind_memory(nb::module_& m);
 
 }  // namespace weft::bindings

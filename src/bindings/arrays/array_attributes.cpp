@@ -2,6 +2,8 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "runtime/pinned.h"
+#include "runtime/pool.h"
 
 namespace weft::bindings {
 namespace {
@@ -166,9 +168,15 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* get_memory_kind(PyObject* self, void*) {
-    return read(self, "array.memory_kind", [](PyArray&) {
+    return read(self, "array.memory_kind", [](PyArray& array) {
         static PyObject* enums = nullptr;
-        return nb::object(function_of("warp._devices.enums", enums, "MemoryKind").attr("HOST")).release().ptr();
+        const runtime::Array& of = array.array;
+        const char* kind = "HOST";
+        if (of.device->cuda())
+            kind = runtime::is_pooled(of) ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
+        else if (runtime::is_pinned(of.address()))
+            kind = "PINNED";
+        return nb::object(function_of("warp._devices.enums", enums, "MemoryKind").attr(kind)).release().ptr();
     });
 }
 
@@ -201,10 +209,10 @@ PyGetSetDef array_attributes[] = {
     {"capacity", get_capacity, nullptr, "Bytes of the memory that this array is a view of.", nullptr},
     {"ptr", get_ptr, nullptr, "Address of the first element; None for an empty array.", nullptr},
     {"device", get_device, nullptr, "The Device whose memory it is.", nullptr},
-    {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, the memory of the CPU.", nullptr},
+    {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE or CUDA_MEMPOOL.", nullptr},
     {"pinned", get_pinned, nullptr,
-     "Whether pinned memory was asked for. It only matters for copies to CUDA devices; without one it is ordinary "
-     "memory.",
+     "Whether pinned memory of the CPU was asked for, which CUDA devices copy from and to while Python goes on; "
+     "without such a device it is ordinary memory.",
      nullptr},
     {"is_contiguous", get_is_contiguous, nullptr, "Whether the elements lie in C order without gaps.", nullptr},
     {"T", get_transposed, nullptr, "View with the dimensions reversed.", nullptr},

@@ -4,6 +4,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/python/device.h"
+#include "runtime/pinned.h"
 
 namespace weft::bindings {
 namespace {
@@ -146,6 +147,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
         throw UsageError(kApi, "'deleter' frees the memory at 'ptr', which is not given", ErrorCategory::value);
     }
     Array array;
+    const runtime::Pinning pinning(options.pinned);
     if (has_data) {
         array = array_from_data(given[kData], dtype, std::move(shape), flag(given[kCopy], true), *options.device, kApi);
     } else if (has_pointer) {

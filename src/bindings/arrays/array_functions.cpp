@@ -12,6 +12,7 @@
 #include "bindings/gradients/recording.h"
 #include "bindings/python/device.h"
 #include "bindings/python/stream.h"
+#include "runtime/pinned.h"
 
 namespace weft::bindings {
 namespace {
@@ -76,6 +77,7 @@ Array new_strided(Type dtype, const Shape& shape, PyObject* strides, bool zeroed
     array.device = options.device;
     std::ranges::copy(shape, array.view.shape);
     std::ranges::copy(steps, array.view.strides);
+    const runtime::Pinning pinning(options.pinned);
     array.buffer =
         zeroed ? runtime::allocate_zeroed(bytes, *options.device) : runtime::allocate(bytes, *options.device);
     array.view.data = array.buffer->data;
@@ -84,12 +86,14 @@ Array new_strided(Type dtype, const Shape& shape, PyObject* strides, bool zeroed
 
 PyObject* new_empty(Type dtype, const Shape& shape, const Options& options, const char* api) {
     runtime::checked_size(shape, dtype.size_bytes(), api);
+    const runtime::Pinning pinning(options.pinned);
     return finish(runtime::empty(dtype, shape, *options.device), options);
 }
 
 PyObject* new_zeros(Type dtype, const Shape& shape, const Options& options, const char* api) {
     std::int64_t count = runtime::checked_size(shape, dtype.size_bytes(), api);
     Array array;
+    const runtime::Pinning pinning(options.pinned);
     without_gil(count * dtype.size_bytes(), [&] { array = runtime::zeros(dtype, shape, *options.device); });
     return finish(std::move(array), options);
 }
@@ -311,6 +315,7 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
             Py_RETURN_NONE;
         }
         PyArray& to = array_argument(given[kDestination], api, "dest");
+        const runtime::Asynchronous asynchronous;
         source = same_bytes(source, to.array.dtype, api);
         copy_elements(to, value_of(source.ptr()), number(given[kToOffset], "dest_offset"),
                       number(given[kFromOffset], "src_offset"), number(given[kCopyCount], "count"), api);
@@ -368,18 +373,20 @@ const char* creation_doc(const char* own_parameters, const char* text) {
 }
 
 PyMethodDef functions[] = {
-    entry("empty", &empty,
-          creation_doc(
-              "empty($module, shape=None, dtype=float",
-              "An array whose elements are not set.\n\n"
-              "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
-              "    dtype: type of the elements.\n    device: where the memory lies.\n"
-              "    requires_grad: makes an array of gradients, of zeros.\n"
-              "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
-              "    pinned: of use for copies to CUDA devices only; without one the memory is ordinary.\n"
-              "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
-              "    ndim: accepted; the shape says it.\n\n"
-              "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory.")),
+    entry(
+        "empty", &empty,
+        creation_doc(
+            "empty($module, shape=None, dtype=float",
+            "An array whose elements are not set.\n\n"
+            "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
+            "    dtype: type of the elements.\n    device: where the memory lies.\n"
+            "    requires_grad: makes an array of gradients, of zeros.\n"
+            "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
+            "    pinned: memory of the CPU that a CUDA device copies from and to while Python goes on; without such a "
+            "device it is ordinary memory.\n"
+            "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
+            "    ndim: accepted; the shape says it.\n\n"
+            "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory.")),
     entry("zeros", &zeros,
           creation_doc("zeros($module, shape=None, dtype=float",
                        "An array of zeros. The arguments are those of empty().")),

@@ -9,6 +9,7 @@
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
+#include "runtime/pinned.h"
 
 namespace weft::bindings {
 
@@ -201,6 +202,7 @@ PyObject* contiguous(PyObject* self, PyObject*) {
         PyArray& array = memory_of(self, "array.contiguous()");
         if (array.array.is_contiguous()) return self_again(self);
         Options options{array.array.device, array.requires_grad, array.pinned};
+        const runtime::Pinning pinning(options.pinned);
         nb::object result =
             nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), *array.array.device), options));
         copy_elements(value_of(result.ptr()), array, 0, 0, 0, "array.contiguous()");
@@ -216,6 +218,7 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
         runtime::Device& device = device_from_python(given[0], signature.api());
         if (&device == array.array.device) return self_again(self);
         const Options options{&device, flag(given[1], array.requires_grad), array.pinned};
+        const runtime::Pinning pinning(options.pinned);
         nb::object result = nb::steal(finish(runtime::empty(array.array.dtype, array.array.shape(), device), options));
         copy_elements(value_of(result.ptr()), array, 0, 0, 0, signature.api());
         return result.release().ptr();
@@ -230,6 +233,7 @@ PyObject* astype(PyObject* self, PyObject* dtype) {
         PyArray& array = memory_of(self, kApi);
         Type type = require_dtype(dtype, kApi);
         Options options{array.array.device, array.requires_grad && is_float(type), array.pinned};
+        const runtime::Pinning pinning(options.pinned);
         nb::object result =
             nb::steal(finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options));
         if (active_tape() && options.requires_grad) {  // the same again, by a kernel, which has an adjoint

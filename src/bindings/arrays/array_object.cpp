@@ -359,7 +359,7 @@ void set_gradient(PyArray& array, PyObject* gradient, const char* api) {
 
 PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* type) {
     PyObject* result = make_array(std::move(array), type);
-    value_of(result).pinned = options.pinned;
+    value_of(result).pinned = options.pinned && options.device->is_cpu;
     if (!options.requires_grad && !options.retain_grad) return result;
     nb::object owned = nb::steal(result);
     if (options.requires_grad) allocate_gradient(value_of(result));

@@ -9,6 +9,7 @@
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
+#include "runtime/pool.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -44,7 +45,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
             throw_wrong_array(kernel, parameter, index, *given);
         }
-        if (array.device != &device) {
+        if (array.device != &device && !runtime::may_touch(device, array)) {
             throw UsageError("launch()", subject(kernel, parameter, index) + " is " + parameter.type.python_name() +
                                              " on '" + array.device->alias + "', the launch is on '" + device.alias +
                                              "'. help: " + parameter.name + ".to('" + device.alias + "')");
@@ -95,7 +96,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
 void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
                         runtime::Device& device, std::vector<runtime::Array>& holders) {
     for (PyArray* array : arrays_in(value)) {
-        if (array->array.device != &device) {
+        if (array->array.device != &device && !runtime::may_touch(device, array->array)) {
             throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
                                              array->array.device->alias + "', the launch is on '" + device.alias + "'");
         }

@@ -17,6 +17,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_errors(m);
     weft::bindings::bind_types(m);
     weft::bindings::bind_devices(m);
+    weft::bindings::bind_memory(m);
     weft::bindings::bind_streams(m);
     weft::bindings::bind_arrays(m);
     weft::bindings::bind_array_primitives(m);

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -13,6 +14,9 @@
 #include "program/run.h"
 #include "runtime/cpu/device.h"
 #include "runtime/graph.h"
+#include "runtime/out_of_memory.h"
+#include "runtime/pinned.h"
+#include "runtime/pool.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -20,21 +24,37 @@ namespace {
 
 using runtime::Device;
 
-// Memory outside of arrays. Pinned memory is for transfers to CUDA devices: here it is host memory as any other.
-struct HostAllocator {
+// Memory outside of arrays. Pinned memory is for transfers to CUDA devices: without one it is as any other.
+struct Allocator {
     static constexpr std::align_val_t kAlignment{64};
 
     Device* device;
-    bool is_pinned;
+    bool is_pinned;  // the host's memory, which a CUDA device reaches
 
     std::uintptr_t allocate(std::size_t size) const {
-        return reinterpret_cast<std::uintptr_t>(::operator new(size, kAlignment));
+        const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(size, 1));
+        void* data = nullptr;
+        if (device->cuda())
+            data = runtime::take_memory(*device, bytes, /*zeroed=*/false, runtime::current_stream(*device),
+                                        "allocator.allocate()");
+        else if (is_pinned)
+            data = runtime::allocate_pinned(bytes);
+        if (data == nullptr) data = ::operator new(size, kAlignment);
+        return reinterpret_cast<std::uintptr_t>(data);
     }
     void deallocate(std::uintptr_t address, std::size_t size) const {
-        ::operator delete(reinterpret_cast<void*>(address), size, kAlignment);
+        void* const data = reinterpret_cast<void*>(address);
+        if (device->cuda())
+            device->free(data, static_cast<std::int64_t>(size), runtime::current_stream(*device));
+        else if (is_pinned && runtime::is_pinned(address))
+            runtime::free_pinned(data);
+        else
+            ::operator delete(data, size, kAlignment);
     }
     nb::object memory_kind() const {
-        return nb::module_::import_("warp._devices.enums").attr("MemoryKind").attr(is_pinned ? "PINNED" : "HOST");
+        const char* kind = is_pinned ? "PINNED" : "HOST";
+        if (device->cuda()) kind = device->pool()->is_enabled() ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
+        return nb::module_::import_("warp._devices.enums").attr("MemoryKind").attr(kind);
     }
 };
 
@@ -54,13 +74,14 @@ void bind_cuda_properties(nb::class_<Device>& device) {
              Flag{"is_uva", "Whether a CUDA device shares addresses with the host.", &CudaProperties::is_uva},
              Flag{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool.",
                   &CudaProperties::has_pools},
-             Flag{"is_mempool_enabled", "Whether a CUDA device allocates from a memory pool.",
-                  &CudaProperties::has_pools},
              Flag{"is_emulated", "Whether this is the emulated CUDA device, which runs on the CPU.",
                   &CudaProperties::is_emulated},
          })
         device.def_prop_ro(
             name, [value](const Device& self) { return self.cuda() != nullptr && self.cuda()->*value; }, meaning);
+    device.def_prop_ro(
+        "is_mempool_enabled", [](Device& self) { return self.pool() != nullptr && self.pool()->is_enabled(); },
+        "Whether a CUDA device allocates from a memory pool.");
     for (auto [name, meaning] : {
              Property{"is_primary", "Whether a CUDA device is its primary context."},
              Property{"has_context", "Whether a CUDA device has a context."},
@@ -133,12 +154,13 @@ nb::object device_to_python(runtime::Device& device) {
 }
 
 void bind_devices(nb::module_& m) {
-    nb::class_<HostAllocator>(m, "HostAllocator", "Where the memory of the CPU's arrays comes from.")
-        .def("allocate", &HostAllocator::allocate, nb::arg("size_in_bytes"),
+    nb::class_<Allocator>(m, "Allocator", "Where the memory of a device's arrays comes from.")
+        .def("allocate", &Allocator::allocate, nb::arg("size_in_bytes"),
              "The address of that many bytes, at a multiple of 64; they are freed by deallocate().")
-        .def("deallocate", &HostAllocator::deallocate, nb::arg("ptr"), nb::arg("size_in_bytes"),
+        .def("deallocate", &Allocator::deallocate, nb::arg("ptr"), nb::arg("size_in_bytes"),
              "Frees what allocate() gave.")
-        .def_prop_ro("memory_kind", &HostAllocator::memory_kind, "A wp.MemoryKind: HOST or PINNED.");
+        .def_prop_ro("memory_kind", &Allocator::memory_kind,
+                     "A wp.MemoryKind: HOST or PINNED; of a CUDA device CUDA_DEVICE or CUDA_MEMPOOL.");
 
     nb::class_<Device> device(m, "Device",
                               "A processor that owns arrays and runs kernels. Compares equal to its name.");
@@ -169,10 +191,13 @@ void bind_devices(nb::module_& m) {
         .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that nobody uses at the moment.")
         .def(
             "can_access",
-            [](Device& self, nb::handle other) { return &device_from_python(other, "Device.can_access()") == &self; },
+            [](Device& self, nb::handle other) {
+                Device& owner = device_from_python(other, "Device.can_access()");
+                return &owner == &self || runtime::is_open(runtime::MemoryOf::plain, owner, self);
+            },
             nb::arg("other"), "Whether kernels of this device can read and write the memory of another.")
         .def(
-            "get_allocator", [](Device& self, bool pinned) { return HostAllocator{&self, pinned}; },
+            "get_allocator", [](Device& self, bool pinned) { return Allocator{&self, pinned && self.is_cpu}; },
             nb::arg("pinned") = false, "What the memory of arrays on this device comes from.")
         .def("__eq__", &equals, nb::arg("other").none())
         .def(

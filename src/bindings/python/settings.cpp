@@ -12,6 +12,7 @@
 #include "jit/jit.h"
 #include "program/settings.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/pool.h"
 #include "runtime/verify.h"
 #include "support/error.h"
 
@@ -120,6 +121,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.deterministic = as_bool(value, name);
     } else if (name == "serial") {
         settings.serial = as_bool(value, name);
+    } else if (name == "enable_mempools_at_init") {
+        runtime::set_pools_at_init(as_bool(value, name));
     } else if (name == "host_compiler") {
         settings.host_compiler = value.is_none() ? std::string() : as_path(value, name, "the name or path of a clang");
     } else {

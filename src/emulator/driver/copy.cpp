@@ -14,13 +14,23 @@ struct Place {
     uint64_t address = 0;
 };
 
-// Whether bytes are copied now, or an argument is judged of work that a graph will do: then the graph may have memory
-// that is not there yet.
-enum class When { Now, InGraph };
+// Who touches memory, and whether now, or an argument is judged of work that a graph will do: then the graph may have
+// memory that is not there yet.
+struct When {
+    int device;  // that copies; kBoth: each device its part
+    bool in_graph = false;
+};
+constexpr int kBoth = -1;
 
 Place on_device(CUdeviceptr address, uint64_t bytes, When when) {
     Allocation* found = AddressSpace::instance().find(address);
-    require(found && (!found->freed || when == When::InGraph) && bytes <= found->size &&
+    if (found && when.device != kBoth && !AddressSpace::instance().can_reach(*found, when.device)) {
+        note_refusal("no peer access: device " + std::to_string(when.device) + " copies or fills memory of device " +
+                     std::to_string(found->device) + ", which is not open to it: " + found->describe() +
+                     "; cuMemcpyPeerAsync needs no access");
+        fail(CUDA_ERROR_INVALID_VALUE);
+    }
+    require(found && (!found->freed || when.in_graph) && bytes <= found->size &&
             address - found->address <= found->size - bytes);
     return {found->data + (address - found->address), found, address};
 }
@@ -60,17 +70,17 @@ enum class Wait {
 };
 
 // In its turn. What a copy may not touch any more fails as a kernel's access would.
-void run_copy(Context& context, const Find& find, uint64_t bytes) {
+void run_copy(Context& context, int device, const Find& find, uint64_t bytes) {
     try {
         const std::shared_lock running(AddressSpace::instance().running);
-        for (const auto& [to, from] : find(When::Now)) {
+        for (const auto& [to, from] : find({device})) {
             std::memmove(to.data, from.data, bytes);
             copy_marks(to, from, bytes);
         }
     } catch (const Failure&) {
         note_fault(context, CUDA_ERROR_ILLEGAL_ADDRESS,
                    "use after free: a copy of " + std::to_string(bytes) +
-                       " bytes in a stream came to memory that had been freed before its turn");
+                       " bytes in a stream came to memory that had been freed before its turn, or closed to it");
     }
 }
 
@@ -84,12 +94,13 @@ std::pair<Context*, bool> owner_of(CUstream stream) {
 
 // Rows of `bytes` bytes. The arguments are judged at once. Numbers of the host that are not pinned are read at once,
 // unless a graph will read them; others, and those of pinned memory, when the copy's turn has come.
-void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find) {
+void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find, bool both = false) {
     const auto [context, is_captured] = owner_of(stream);
+    const int device = both ? kBoth : context->device;
     std::vector<Pair> now;
     if (bytes > 0) {
         const std::shared_lock running(AddressSpace::instance().running);
-        now = find(is_captured ? When::InGraph : When::Now);
+        now = find({device, is_captured});
     }
     if (now.empty()) {
         submit(stream, CU_GRAPH_NODE_TYPE_EMPTY, nullptr);
@@ -98,9 +109,9 @@ void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find) {
     const Place to = now.front().first, from = now.front().second;
     if (!is_captured && now.size() == 1 && is_pageable(from) && to.allocation) {
         const auto staged = std::make_shared<std::vector<std::byte>>(from.data, from.data + bytes);
-        submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [context = context, find, staged, bytes] {
+        submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [context = context, device, find, staged, bytes] {
             run_copy(
-                *context,
+                *context, device,
                 [&](When when) {
                     std::vector<Pair> pairs = find(when);
                     pairs.front().second.data = staged->data();
@@ -111,7 +122,7 @@ void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find) {
         return;
     }
     const TaskPtr task = submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY,
-                                [context = context, find, bytes] { run_copy(*context, find, bytes); });
+                                [context = context, device, find, bytes] { run_copy(*context, device, find, bytes); });
     const bool touches_host = !to.allocation || !from.allocation;
     if (is_pageable(to) || is_pageable(from) || (wait == Wait::Yes && touches_host)) Tasks::instance().finish(task);
 }
@@ -124,9 +135,10 @@ void copy_to_host(void* to, CUdeviceptr from, size_t bytes, CUstream stream, Wai
     copy(stream, bytes, wait,
          [=](When when) { return std::vector{Pair{on_host(to, bytes), on_device(from, bytes, when)}}; });
 }
-void copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    copy(stream, bytes, Wait::No,
-         [=](When when) { return std::vector{Pair{on_device(to, bytes, when), on_device(from, bytes, when)}}; });
+void copy_on_device(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, bool both = false) {
+    copy(
+        stream, bytes, Wait::No,
+        [=](When when) { return std::vector{Pair{on_device(to, bytes, when), on_device(from, bytes, when)}}; }, both);
 }
 void copy_anywhere(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, Wait wait) {
     copy(stream, bytes, wait,
@@ -171,13 +183,13 @@ void fill(CUdeviceptr address, size_t pitch, T value, size_t width, size_t heigh
     const auto [context, is_captured] = owner_of(stream);
     {
         const std::shared_lock running(AddressSpace::instance().running);
-        on_device(address, (height - 1) * pitch + bytes, is_captured ? When::InGraph : When::Now);
+        on_device(address, (height - 1) * pitch + bytes, {context->device, is_captured});
     }
     submit(stream, CU_GRAPH_NODE_TYPE_MEMSET, [=, context = context] {
         try {
             const std::shared_lock running(AddressSpace::instance().running);
             for (size_t row = 0; row < height; ++row) {
-                const Place place = on_device(address + row * pitch, bytes, When::Now);
+                const Place place = on_device(address + row * pitch, bytes, {context->device});
                 for (size_t i = 0; i < width; ++i) std::memcpy(place.data + i * sizeof(T), &value, sizeof(T));
                 mark_written(*place.allocation, place.address, bytes);
             }
@@ -240,7 +252,7 @@ CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CU
     return in_context([&] {
         require_contexts(to_context, from_context);
         Tasks::instance().finish_all(nullptr);
-        copy_on_device(to, from, bytes, nullptr);
+        copy_on_device(to, from, bytes, nullptr, /*both=*/true);
         Tasks::instance().finish_all(nullptr);
     });
 }
@@ -248,7 +260,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
                            CUstream stream) {
     return in_context([&] {
         require_contexts(to_context, from_context);
-        copy_on_device(to, from, bytes, stream);
+        copy_on_device(to, from, bytes, stream, /*both=*/true);
     });
 }
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copied) {

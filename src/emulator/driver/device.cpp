@@ -232,6 +232,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
         require(flags == 0);
         require(peer->device != context.device, CUDA_ERROR_INVALID_DEVICE);
         require(context.peers.insert(peer).second, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+        AddressSpace::instance().set_open(false, peer->device, context.device, true);
     });
 }
 
@@ -239,6 +240,7 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer) {
     return locked([&](State&) {
         Context& context = current_context();
         require(context.peers.erase(known_context(peer)), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+        AddressSpace::instance().set_open(false, peer->device, context.device, false);
     });
 }
 

@@ -52,7 +52,9 @@ void release(CUdeviceptr address) {
 
 // Memory of a graph: there from the node that allocates it to the one that frees it.
 void allocate_in_graph(Stream& stream, Pool& pool, CUdeviceptr* address, size_t bytes) {
-    const CUdeviceptr made = *address = allocate(pool.device, bytes);
+    const Allocation* const given = space().allocate_pooled(pool.device, bytes);
+    require(given, CUDA_ERROR_OUT_OF_MEMORY);
+    const CUdeviceptr made = *address = given->address;
     space().set_there(made, false);
     State::instance().of_graphs.insert(made);
     GraphNode* node = add_node(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, [made] { space().set_there(made, true); });
@@ -81,11 +83,12 @@ bool try_to_allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool asked, CUs
         return true;
     }
     require_no_implicit_capture(found);
-    const Allocation* made = space().allocate(pool.device, bytes, Kind::Device);
+    const Allocation* made = space().allocate_pooled(pool.device, bytes);
     if (!made) return false;
     *address = made->address;
     pool.used += bytes;
     pool.most = std::max(pool.most, pool.used);
+    pool.most_reserved = std::max(pool.most_reserved, pool.reserved());
     state.pooled[made->address] = {&pool, bytes};
     return true;
 }
@@ -123,12 +126,18 @@ bool is_host(const Allocation& allocation) {
 
 }  // namespace
 
+void trim_pools() {
+    const std::lock_guard lock(State::instance().mutex);
+    for (const Device& device : State::instance().devices) device.pool.trim(device.pool.threshold);
+}
+
 extern "C" {
 
 CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
     return locked([&](State&) {
         const Context& context = current_context();
-        if (free_bytes) *free_bytes = space().total() - space().used(context.device);
+        const uint64_t taken = space().used(context.device) + space().held(context.device);
+        if (free_bytes) *free_bytes = space().total() - std::min(taken, space().total());
         if (total) *total = space().total();
     });
 }
@@ -171,6 +180,8 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
                 free_in_graph(found, address);
                 return;
             }
+            // of a graph's memory this is the end of what the graph left
+            require(State::instance().pooled.contains(address) || State::instance().of_graphs.contains(address));
             require(is_live(address) && State::instance().going.insert(address).second);
         }
         submit(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, [=] { release(address); });
@@ -213,7 +224,10 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
             found.threshold = *static_cast<uint64_t*>(value);
         } else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) {
             require(*static_cast<uint64_t*>(value) == 0);
-            found.most = found.used;
+            if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+                found.most = found.used;
+            else
+                found.most_reserved = found.reserved();
         } else {
             // reuse policies change nothing here: addresses are not used again
             require(attribute >= 1 && attribute <= 3);
@@ -231,10 +245,14 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
                 number = found.threshold;
                 break;
             case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+                number = found.reserved();
+                break;
             case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
                 number = found.used;
                 break;
             case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+                number = found.most_reserved;
+                break;
             case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
                 number = found.most;
                 break;
@@ -245,8 +263,8 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
     });
 }
 
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-    return locked([&](State&) { known_pool(pool); });
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t kept) {
+    return locked([&](State&) { known_pool(pool).trim(kept); });
 }
 
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
@@ -260,6 +278,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, si
             require(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
                     (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE && device != found.device));
             found.is_open_to[device] = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            if (device != found.device) space().set_open(true, found.device, device, found.is_open_to[device]);
         }
     });
 }

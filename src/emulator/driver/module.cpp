@@ -135,6 +135,7 @@ struct LaunchPlan {
         launch.threads[2] = config.blockDimZ;
         launch.dynamic_shared = config.sharedMemBytes;
         launch.parameters = parameters;
+        launch.device = context.device;
         launch.number = AddressSpace::instance().next_launch();
         launch.seed = launch.number * uint64_t(0x9e3779b97f4a7c15);
         if (const std::optional<Report> report = run_launch(launch)) note_fault(context, *report);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -52,13 +53,15 @@ void State::destroy(Context& context) {
     context.orphans.clear();
     context.modules.clear();
     for (Context* other : contexts) other->peers.erase(&context);
+    context.peers.clear();
     contexts.erase(&context);
     bool last = true;
     for (const Context* other : contexts) last &= other->device != context.device;
     if (!last) return;
     Pool& pool = devices[context.device].pool;
     std::erase_if(pooled, [&](const auto& one) { return one.second.pool == &pool; });
-    pool.used = pool.most = 0;
+    pool.used = pool.most = pool.most_reserved = 0;
+    std::ranges::fill(pool.is_open_to, false);
     going.clear();
     AddressSpace::instance().release_all(context.device);
 }
@@ -133,6 +136,7 @@ CUresult result_of(FaultKind kind) {
         case FaultKind::OutOfBounds:
         case FaultKind::UseAfterFree:
         case FaultKind::HostAddress:
+        case FaultKind::PeerAccess:
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         case FaultKind::Misaligned:
             return CUDA_ERROR_MISALIGNED_ADDRESS;
@@ -164,11 +168,25 @@ void note_fault(Context& context, CUresult result, const std::string& text) {
 
 void note_fault(Context& context, const Report& report) { note_fault(context, result_of(report.kind), report.text); }
 
+namespace {
+
+std::string& refusal() {
+    thread_local std::string text;
+    return text;
+}
+
+}  // namespace
+
+void note_refusal(const std::string& text) { refusal() = text; }
+void forget_refusal() {
+    if (!refusal().empty()) refusal().clear();
+}
+
 extern "C" const char* weftEmulatedLastFault() {
     thread_local std::string text;
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
-    text = state.last_fault;
+    text = refusal().empty() ? state.last_fault : refusal();
     return text.c_str();
 }
 

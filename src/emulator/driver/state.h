@@ -57,7 +57,11 @@ struct Module {
 
 struct Pool {
     int device = 0;
-    uint64_t threshold = 0, used = 0, most = 0;
+    uint64_t threshold = 0, used = 0, most = 0, most_reserved = 0;
+
+    uint64_t reserved() const { return used + AddressSpace::instance().held(device); }
+    // What is free beyond the threshold, or beyond `kept`, goes back to the device.
+    void trim(uint64_t kept) const { AddressSpace::instance().trim_held(device, kept - std::min(kept, used)); }
     bool is_open_to[AddressSpace::kDevices] = {};
 };
 
@@ -134,9 +138,14 @@ Context& current_context();
 // Puts work into a stream; it refers to nothing of its caller. Null where the stream is captured: then it has become a
 // node of the graph.
 TaskPtr submit(CUstream stream, int node_type, std::function<void()> work);
+// After somebody has waited: pools keep what their thresholds say.
+void trim_pools();
 // What a kernel or a copy did wrong when its turn came.
 void note_fault(Context& context, CUresult result, const std::string& text);
 void note_fault(Context& context, const Report& report);
+// Why a call fails that does no harm, in words: for the thread that asks next.
+void note_refusal(const std::string& text);
+void forget_refusal();
 // Whether this call of a function has to fail (failures.h), and with what.
 CUresult wanted_failure(const char* function);
 
@@ -144,6 +153,7 @@ CUresult wanted_failure(const char* function);
 template <class F>
 CUresult entry(F body, bool needs_initialisation = true, const char* function = __builtin_FUNCTION()) {
     try {
+        if (needs_initialisation) forget_refusal();
         if (needs_initialisation) require(State::instance().is_usable(), CUDA_ERROR_NOT_INITIALIZED);
         if (const CUresult wanted = wanted_failure(function); wanted != CUDA_SUCCESS) return wanted;
         body();

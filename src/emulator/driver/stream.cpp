@@ -109,6 +109,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
     return entry([&] {
         const TaskPtr last = last_task(handle);
         Tasks::instance().finish(last);
+        trim_pools();
         write_printed();
         require_no_fault();
     });
@@ -227,6 +228,7 @@ CUresult cuEventSynchronize(CUevent event) {
             record = state.event(event)->record;
         }
         Tasks::instance().finish(record);
+        trim_pools();
         write_printed();
         require_no_fault();
     });
@@ -248,6 +250,7 @@ CUresult cuCtxSynchronize() {
             require_nothing_captured(current_context());
         }
         Tasks::instance().finish_all(context);
+        trim_pools();
         write_printed();
         require_no_fault();
     });

@@ -23,6 +23,7 @@ struct Launch {
     std::vector<std::byte> parameters;
     uint64_t seed = 0;
     uint32_t number = 0;                // for the shadow
+    int device = 0;                     // where it runs
     std::atomic<uint64_t> executed{0};  // instructions of warps
     uint64_t most_instructions = 0;     // of one warp; 0: no limit
     std::atomic<bool> stopped{false};

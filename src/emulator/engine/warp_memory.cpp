@@ -46,6 +46,15 @@ void Warp::fail_access(int lane, uint64_t address, uint32_t bytes, Access access
                     text + ", " + std::to_string(address - found->address) + " bytes into " + found->describe() +
                         ", which was freed");
     }
+    const int device = block_.launch().device;
+    if (found && !space.can_reach(*found, device)) {
+        const std::string owner = std::to_string(found->device), here = std::to_string(device);
+        throw Fault(FaultKind::PeerAccess, lane,
+                    text + " by a kernel on device " + here + ", in " + found->describe() + " on device " + owner +
+                        ", which is not open to it: " +
+                        (found->is_pooled ? "memory of a pool, which needs cuMemPoolSetAccess"
+                                          : "plain memory, which needs cuCtxEnablePeerAccess"));
+    }
     if (found) {
         throw Fault(FaultKind::OutOfBounds, lane,
                     text + ", " +
@@ -174,7 +183,11 @@ Allocation* Warp::reach_all(ptx::Space space, const uint64_t* addresses, uint32_
     }
     Allocation* found = &block_.shared();
     if (space != ptx::Space::Shared) {
-        if (!recent_ || least - recent_->address >= recent_->size) recent_ = AddressSpace::instance().find(least);
+        if (!recent_ || least - recent_->address >= recent_->size) {
+            Allocation* const other = AddressSpace::instance().find(least);
+            if (!other || !AddressSpace::instance().can_reach(*other, block_.launch().device)) return nullptr;
+            recent_ = other;
+        }
         found = recent_;
     }
     if (!found || least < found->address || found->size < bytes || most - found->address > found->size - bytes ||
@@ -220,7 +233,8 @@ std::byte* Warp::reach(ptx::Space space, int lane, uint64_t address, uint32_t by
     // mostly all lanes and the next instructions use one allocation
     if (!recent_ || address - recent_->address >= recent_->size) {
         Allocation* found = AddressSpace::instance().find(address);
-        if (!found) fail_access(lane, address, bytes, access, nullptr);
+        if (!found || !AddressSpace::instance().can_reach(*found, block_.launch().device))
+            fail_access(lane, address, bytes, access, found);
         recent_ = found;
     }
     return check(*recent_, lane, address, bytes, access, value);

@@ -78,8 +78,29 @@ uint64_t AddressSpace::place(uint64_t size) {
 
 Allocation* AddressSpace::allocate(int device, uint64_t size, Allocation::Kind kind, bool zeroed) {
     const std::lock_guard lock(mutex_);
+    return allocate_locked(device, size, kind, zeroed);
+}
+
+Allocation* AddressSpace::allocate_pooled(int device, uint64_t size) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t before = held_[device];
+    held_[device] = before - std::min(before, size);
+    Allocation* const made = allocate_locked(device, size, Allocation::Kind::Device, /*zeroed=*/false);
+    if (made)
+        made->is_pooled = true;
+    else
+        held_[device] = before;
+    return made;
+}
+
+void AddressSpace::trim_held(int device, uint64_t most) {
+    const std::lock_guard lock(mutex_);
+    held_[device] = std::min<uint64_t>(held_[device], most);
+}
+
+Allocation* AddressSpace::allocate_locked(int device, uint64_t size, Allocation::Kind kind, bool zeroed) {
     const uint64_t stored = std::max<uint64_t>(size, 1);
-    if (size > total_ || used_[device] > total_ - size) return nullptr;
+    if (size > total_ || used_[device] + held_[device] > total_ - size) return nullptr;
     const uint64_t address = place(stored);
     if (!address) return nullptr;
     auto made = std::make_unique<Allocation>();
@@ -174,6 +195,7 @@ bool AddressSpace::release(uint64_t address, Allocation::Kind kind, int device) 
         free_storage(allocation);
     } else {
         used_[allocation.device] -= allocation.size;
+        if (allocation.is_pooled) held_[allocation.device] += allocation.size;
         retire(std::move(found->second));
     }
     live_.erase(found);
@@ -200,6 +222,11 @@ void AddressSpace::release_all(int device) {
         }
     }
     for (const auto& [address, kind] : all) release(address, kind);
+    held_[device] = 0;
+    for (int other = 0; other < kDevices; ++other) {
+        for (const bool of_pool : {false, true}) set_open(of_pool, device, other, false);
+        set_open(false, other, device, false);
+    }
 }
 
 size_t AddressSpace::count(Allocation::Kind kind) const {

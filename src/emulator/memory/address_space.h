@@ -32,7 +32,8 @@ struct Allocation {
     ShadowWord* words = nullptr;        // for each four bytes; nullptr: races are not looked for
     std::atomic<bool> complete{false};  // all bytes were written
     std::atomic<bool> freed{false};
-    std::string name;  // of a variable
+    bool is_pooled = false;  // a pool gave it
+    std::string name;        // of a variable
 
     uint64_t end() const { return address + size; }
     // "an allocation of 4096 bytes at 0x…"
@@ -45,6 +46,8 @@ public:
 
     // Memory of a device. nullptr: not enough, of the device or of the host. With `zeroed` it counts as written.
     Allocation* allocate(int device, uint64_t size, Allocation::Kind kind, bool zeroed = false);
+    // The same for a pool, from what it holds first.
+    Allocation* allocate_pooled(int device, uint64_t size);
     // Memory of the host that kernels may use, at its own address.
     Allocation* add_host(void* memory, uint64_t size, Allocation::Kind kind, int device);
 
@@ -66,6 +69,20 @@ public:
     std::string describe_near(uint64_t address) const;
 
     uint64_t used(int device) const { return used_[device].load(std::memory_order_relaxed); }
+    // What the device's pool has been given back and holds: nobody else gets it.
+    uint64_t held(int device) const { return held_[device].load(std::memory_order_relaxed); }
+    // At most so much, from now on.
+    void trim_held(int device, uint64_t most);
+
+    // Whether kernels and copies of a device may touch an allocation: its own, memory of the host, and what was opened
+    // to it.
+    bool can_reach(const Allocation& allocation, int from) const {
+        return allocation.device == from || allocation.kind == Allocation::Kind::Pinned ||
+               allocation.kind == Allocation::Kind::Registered ||
+               open_[allocation.is_pooled][allocation.device][from].load(std::memory_order_relaxed);
+    }
+    // Opens the memory of a device, its pool's or all other, to another device; or closes it.
+    void set_open(bool of_pool, int device, int to, bool is_open) { open_[of_pool][device][to] = is_open; }
     size_t count(Allocation::Kind kind) const;
     uint64_t total() const { return total_; }
     void set_total(uint64_t bytes) { total_ = bytes; }
@@ -86,6 +103,7 @@ private:
 
     AddressSpace();
     Allocation* find_host(uint64_t address) const;
+    Allocation* allocate_locked(int device, uint64_t size, Allocation::Kind kind, bool zeroed);
     bool reserve(uint64_t size);
     uint64_t place(uint64_t size);
     void set_granules(const Allocation& allocation, Allocation* value);
@@ -99,7 +117,8 @@ private:
     std::map<uint64_t, Allocation*> host_;
     mutable std::shared_mutex host_mutex_;
     std::deque<std::unique_ptr<Allocation>> retired_;
-    std::atomic<uint64_t> used_[kDevices] = {};
+    std::atomic<uint64_t> used_[kDevices] = {}, held_[kDevices] = {};
+    std::atomic<bool> open_[2][kDevices][kDevices] = {};  // plain memory, pools': of a device, to a device
     uint32_t launch_ = 0;
     std::atomic<bool> race_checks_{true};
 };

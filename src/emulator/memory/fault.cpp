@@ -12,6 +12,8 @@ const char* name_of(FaultKind kind) {
             return "use after free";
         case FaultKind::HostAddress:
             return "host address";
+        case FaultKind::PeerAccess:
+            return "no peer access";
         case FaultKind::Misaligned:
             return "misaligned address";
         case FaultKind::WrongSpace:

@@ -10,6 +10,7 @@ enum class FaultKind : uint8_t {
     OutOfBounds,  // beside an allocation, or nowhere near one
     UseAfterFree,
     HostAddress,  // memory of the host that was not registered
+    PeerAccess,   // memory of another device that is not open to this one
     Misaligned,
     WrongSpace,       // a store to constants, an address of another space
     Uninitialised,    // a read of what was never written

@@ -13,6 +13,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda_kernels.h"
+#include "runtime/pinned.h"
 
 namespace weft::runtime {
 
@@ -88,6 +89,10 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
             run_copy(on_host);
         }
         from_host(there ? there->data() : plan.to, line ? line.get() : plan.from, bytes, stream);
+        // The driver has read memory that is not pinned.
+        if (!line && !Asynchronous::is_on() && !stream.recording() &&
+            is_pinned(reinterpret_cast<std::uintptr_t>(plan.from)))
+            stream.synchronize();
         if (!there) return;
         on_device.from = there->data();
         make_line(on_device, &CopyPlan::Axis::from);
@@ -98,6 +103,8 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
         make_line(on_device, &CopyPlan::Axis::to);
         run_plan(on_device, stream);
     }
+    if (!line && Asynchronous::is_on() && !stream.recording() && is_pinned(reinterpret_cast<std::uintptr_t>(plan.to)))
+        return put_to_host(plan.to, there ? there->data() : plan.from, bytes, stream);
     stream.synchronize();
     to_host(line ? line.get() : plan.to, there ? there->data() : plan.from, bytes, stream);
     if (!line) return;

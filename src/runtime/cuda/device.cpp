@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/primitives/primitives.h"
+#include "runtime/out_of_memory.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -37,7 +38,9 @@ CudaProperties properties_of(int ordinal) {
     made.max_threads_per_block = attribute(kMaxThreadsPerBlock, ordinal);
     made.is_uva = attribute(kUnifiedAddressing, ordinal) != 0;
     made.has_pools = driver().cuMemAllocAsync && driver().cuMemFreeAsync && driver().cuDeviceGetDefaultMemPool &&
-                     driver().cuMemPoolSetAttribute && attribute(kMemoryPoolsSupported, ordinal) != 0;
+                     driver().cuMemPoolSetAttribute && driver().cuMemPoolGetAttribute && driver().cuMemPoolTrimTo &&
+                     driver().cuMemPoolSetAccess && driver().cuMemPoolGetAccess &&
+                     attribute(kMemoryPoolsSupported, ordinal) != 0;
     made.has_conditions = has_conditions();
     made.is_emulated = driver().is_emulated();
     CUuuid uuid;
@@ -81,6 +84,7 @@ void CudaDevice::open() {
     if (is_open()) return;
     CUcontext made = nullptr;
     check(driver().cuDevicePrimaryCtxRetain(&made, ordinal), "cuDevicePrimaryCtxRetain");
+    pool_.begin();
     if (properties_.has_pools) {
         CUmemoryPool pool = nullptr;
         check(driver().cuDeviceGetDefaultMemPool(&pool, ordinal), "cuDeviceGetDefaultMemPool");
@@ -154,15 +158,10 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
         if (data && zeroed) clear_or_free(data, size_bytes, stream);  // at each launch of the graph
         return data;
     }
-    CUdeviceptr made = 0;
     const std::int64_t asked = size_bytes;
     size_bytes = (size_bytes + 3) / 4 * 4;
-    const CUresult result = properties_.has_pools ? driver().cuMemAllocAsync(&made, count(size_bytes),
-                                                                             static_cast<CudaStream&>(stream).handle())
-                                                  : driver().cuMemAlloc_v2(&made, count(size_bytes));
-    if (result == kOutOfMemory) return nullptr;
-    check(result, properties_.has_pools ? "cuMemAllocAsync" : "cuMemAlloc");
-    void* const data = reinterpret_cast<void*>(made);
+    void* const data = take(size_bytes, stream);
+    if (data == nullptr) return nullptr;
     if (zeroed || size_bytes > asked) clear_or_free(data, size_bytes, stream, zeroed ? 0 : size_bytes - 4);
     return data;
 }
@@ -177,12 +176,7 @@ void CudaDevice::clear_or_free(void* data, std::int64_t size_bytes, Stream& stre
 }
 
 void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream) {
-    void* const data = allocate(size_bytes, zeroed, stream);
-    if (data == nullptr)
-        throw UsageError("launch()",
-                         "there is no memory for " + std::to_string(size_bytes) + " bytes on '" + alias + "'",
-                         ErrorCategory::memory);
-    return data;
+    return take_memory(*this, size_bytes, zeroed, stream, "launch()");
 }
 
 // What fails here has failed before, in a call that could say so; at the end of the process the driver may be gone.
@@ -192,12 +186,7 @@ void CudaDevice::free(void* data, std::int64_t size_bytes, Stream& stream) {
     CudaRecording* const recording = cuda_recording(stream);
     if (recording && recording->take_back(data, size_bytes, stream)) return;
     const WithoutRecording without;  // it was there before the capture
-    if (properties_.has_pools) {
-        driver().cuMemFreeAsync(device_address(data), static_cast<CudaStream&>(stream).handle());
-    } else {
-        driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle());
-        driver().cuMemFree_v2(device_address(data));
-    }
+    give_back(data, stream);
 }
 
 void CudaDevice::put_clear(void* data, std::int64_t size_bytes, Stream& stream) {
@@ -224,6 +213,13 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
     const CUstream handle = static_cast<CudaStream&>(stream).handle();
     check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
     check(driver().cuStreamSynchronize(handle), "cuStreamSynchronize");
+}
+
+void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
+    const Inside inside(*this);
+    check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes),
+                                        static_cast<CudaStream&>(stream).handle()),
+          "cuMemcpyDtoHAsync");
 }
 
 // Of memory that is not pinned the driver has made a copy when it returns.

@@ -9,13 +9,45 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/device.h"
+#include "runtime/pool.h"
 
 namespace weft::runtime {
+
+class CudaDevice;
+
+// The device's default pool, which other libraries of the process may share.
+class CudaPool final : public Pool {
+public:
+    explicit CudaPool(CudaDevice& device) : device_(device) {}
+
+    bool is_supported() const override;
+    bool is_enabled() const override;
+    void set_enabled(bool is_enabled) override;
+    std::uint64_t release_threshold() override;
+    void set_release_threshold(std::uint64_t bytes) override;
+    std::uint64_t used() override;
+    std::uint64_t most_used() override;
+
+    // The driver's own. Throws UsageError in the name of `api` where there is none.
+    cuda::CUmemoryPool handle(const char* api);
+    // Until the program says something else, this decides.
+    void begin();
+    // What is free goes back to the device.
+    void trim();
+
+private:
+    std::uint64_t number(cuda::CUmemPool_attribute attribute, const char* api);
+
+    CudaDevice& device_;
+    enum class Use { undecided, off, on };
+    std::atomic<Use> use_{Use::undecided};
+};
 
 class CudaDevice final : public Device {
 public:
@@ -28,7 +60,10 @@ public:
     std::shared_ptr<Graph> end_capture(Stream& stream) override;
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;
     void free(void* data, std::int64_t size_bytes, Stream& stream) override;
+    void make_room() override;
+    CudaPool* pool() override { return &pool_; }
     void copy(const CopyPlan& plan, Stream& stream) override;
+    bool copy_from(void* to, Device& other, const void* from, std::int64_t size_bytes, Stream& stream) override;
     void fill(const CopyPlan& plan, Stream& stream) override;
     void clear(void* data, std::int64_t size_bytes, Stream& stream) override;
     void load(void* to, const void* from, std::int64_t size_bytes) override;
@@ -65,6 +100,8 @@ public:
     void copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
     // Done when it returns.
     void to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
+    // Done in the order of the stream, where the memory is pinned.
+    void put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
     void from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
     // The same, or UsageError where there is no more memory.
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
@@ -75,8 +112,17 @@ public:
     // For the work that is in the stream, and nothing else.
     void wait(Stream& stream);
 
+    // Returns when what is in its streams is done; leaves what launches have to say to whoever synchronizes.
+    void wait_for_copies();
+    // Whether memory that begins there is from its pool.
+    bool is_pooled(const void* data) const;
+
 private:
     void open();
+    // Memory from the pool, or from the driver where the pool is off; null where there is no more.
+    void* take(std::int64_t size_bytes, Stream& stream);
+    void give_back(void* data, Stream& stream);
+    bool forget_plain(void* data);
     void put_copy(const CopyPlan& plan, Stream& stream);
     void put_fill(const CopyPlan& plan, Stream& stream);
     // Memory that was just made, from the byte `from` on; where that fails, it is given back.
@@ -90,6 +136,10 @@ private:
     std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;  // besides the default one
     std::atomic<cuda::CUcontext> context_{nullptr};
+    CudaPool pool_{*this};
+    mutable std::mutex plain_mutex_;
+    std::unordered_set<const void*> plain_;  // memory that is not from the pool, of a device that has one
+    std::atomic<bool> has_plain_{false};     // whether there ever was any
 };
 
 // Memory of a device that is given back in the order of its stream.

@@ -13,6 +13,7 @@ using CUresult = int;
 using CUdevice = int;
 using CUdevice_attribute = int;
 using CUjit_option = int;
+using CUmemAccess_flags = int;
 using CUmemPool_attribute = int;
 using CUpointer_attribute = int;
 using CUdeviceptr = unsigned long long;
@@ -25,6 +26,13 @@ using CUevent = struct DriverEvent*;
 using CUmemoryPool = struct DriverPool*;
 struct CUuuid {
     char bytes[16];
+};
+struct CUmemLocation {
+    int type, id;
+};
+struct CUmemAccessDesc {
+    CUmemLocation location;
+    CUmemAccess_flags flags;
 };
 
 // Captures and graphs.
@@ -67,8 +75,13 @@ enum Attribute : int {
     kMemoryPoolsSupported = 115,
 };
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
-inline constexpr CUmemPool_attribute kReleaseThreshold = 4;
-inline constexpr CUpointer_attribute kPointerDeviceOrdinal = 9;
+inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMostUsedMemory = 8;
+inline constexpr CUpointer_attribute kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
+inline constexpr unsigned kMemoryOfHost = 1;
+inline constexpr CUresult kPeerAccessAlreadyEnabled = 704, kPeerAccessNotEnabled = 705;
+inline constexpr int kLocationIsDevice = 1;
+inline constexpr CUmemAccess_flags kNoAccess = 0, kReadAndWrite = 3;
+inline constexpr unsigned kPortable = 1;  // pinned memory is so for all contexts
 inline constexpr CUstreamCaptureMode kCaptureRelaxed = 2;
 inline constexpr CUstreamCaptureStatus kCaptureNone = 0, kCaptureActive = 1;
 inline constexpr int kConditionalNode = 13, kConditionIf = 0, kConditionWhile = 1;

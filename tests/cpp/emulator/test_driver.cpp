@@ -220,6 +220,124 @@ TEST_F(EmulatedDriverTest, TwoDevicesHaveMemoryOfTheirOwn) {
     EXPECT_EQ(driver().cuDevicePrimaryCtxRelease_v2(1), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+class EmulatedPeers : public EmulatedDriverTest {
+protected:
+    void SetUp() override {
+        EmulatedDriverTest::SetUp();
+        EXPECT_OK(cuDevicePrimaryCtxRetain(&other, 1));
+        copy = function(R"(.version 8.7
+.target sm_90
+.address_size 64
+.visible .entry kernel(.param .u64 to, .param .u64 from) {
+.reg .b64 %rd<2>;
+.reg .b32 %r<1>;
+ld.param.u64 %rd0, [to];
+ld.param.u64 %rd1, [from];
+ld.global.u32 %r0, [%rd1];
+st.global.u32 [%rd0], %r0;
+ret;
+}
+)");
+        here = allocated(4);
+        EXPECT_OK(cuMemsetD32_v2(here, 0, 1));
+    }
+    void TearDown() override {
+        EXPECT_OK(cuDevicePrimaryCtxRelease_v2(1));
+        EmulatedDriverTest::TearDown();
+    }
+    // Memory of the other device that holds 42.
+    template <class Allocate>
+    CUdeviceptr made_there(Allocate allocate) {
+        CUdeviceptr address = 0;
+        CUcontext popped = nullptr;
+        EXPECT_OK(cuCtxPushCurrent_v2(other));
+        allocate(&address);
+        EXPECT_OK(cuMemsetD32_v2(address, 42, 1));
+        EXPECT_OK(cuCtxSynchronize());
+        EXPECT_OK(cuCtxPopCurrent_v2(&popped));
+        return address;
+    }
+    CUdeviceptr plain_there() {
+        return made_there([](CUdeviceptr* address) { EXPECT_OK(cuMemAlloc_v2(address, 4)); });
+    }
+    CUdeviceptr pooled_there() {
+        return made_there([](CUdeviceptr* address) { EXPECT_OK(cuMemAllocAsync(address, 4, nullptr)); });
+    }
+    // What a kernel here reads there; -1 where it is stopped.
+    int read(CUdeviceptr there) {
+        EXPECT_EQ(launch(copy, 1, 1, here, there), CUDA_SUCCESS);
+        return driver().cuCtxSynchronize() == CUDA_SUCCESS ? value_at(here) : -1;
+    }
+    CUresult open_pool(int flags) {
+        CUmemoryPool pool = nullptr;
+        EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, 1));
+        const CUmemAccessDesc access{CU_MEM_LOCATION_TYPE_DEVICE, 0, flags};
+        return driver().cuMemPoolSetAccess(pool, &access, 1);
+    }
+
+    CUcontext other = nullptr;
+    CUfunction copy = nullptr;
+    CUdeviceptr here = 0;
+};
+
+TEST_F(EmulatedPeers, PlainMemoryIsOpenedByTheContext) {
+    const CUdeviceptr plain = plain_there(), pooled = pooled_there();
+    EXPECT_OK(cuCtxEnablePeerAccess(other, 0));
+    EXPECT_EQ(driver().cuCtxEnablePeerAccess(other, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    EXPECT_EQ(read(plain), 42);
+    EXPECT_EQ(driver().cuMemcpyDtoDAsync_v2(here, pooled, 4, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_NE(std::string(driver().last_fault()).find("no peer access"), std::string::npos) << driver().last_fault();
+    EXPECT_OK(cuMemcpyDtoDAsync_v2(here, plain, 4, nullptr));
+    EXPECT_OK(cuCtxSynchronize());  // or the copy would come when the memory is closed
+    EXPECT_OK(cuCtxDisablePeerAccess(other));
+    EXPECT_EQ(driver().cuMemsetD32_v2(plain, 1, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_OK(cuMemcpyPeerAsync(here, context, plain, other, 4, nullptr));
+    EXPECT_EQ(read(plain), -1);
+    EXPECT_NE(std::string(driver().last_fault()).find("which needs cuCtxEnablePeerAccess"), std::string::npos)
+        << driver().last_fault();
+}
+
+TEST_F(EmulatedPeers, MemoryOfAPoolIsOpenedByThePool) {
+    const CUdeviceptr pooled = pooled_there();
+    EXPECT_EQ(open_pool(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
+    EXPECT_EQ(read(pooled), 42);
+    EXPECT_EQ(open_pool(CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_SUCCESS);
+    EXPECT_OK(cuCtxEnablePeerAccess(other, 0));  // is not for pools
+    EXPECT_EQ(read(pooled), -1);
+    EXPECT_NE(std::string(driver().last_fault()).find("which needs cuMemPoolSetAccess"), std::string::npos)
+        << driver().last_fault();
+}
+
+TEST_F(EmulatedDriverTest, APoolKeepsWhatItsThresholdSays) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    const auto reserved = [&] {
+        uint64_t bytes = 0;
+        EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes));
+        return bytes;
+    };
+    uint64_t threshold = 1000, used = 1;
+    EXPECT_OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+    CUdeviceptr address = 0;
+    EXPECT_OK(cuMemAllocAsync(&address, 4000, nullptr));
+    EXPECT_EQ(reserved(), 4000u);
+    EXPECT_OK(cuMemFreeAsync(address, nullptr));
+    EXPECT_OK(cuStreamSynchronize(nullptr));
+    EXPECT_EQ(reserved(), 1000u);
+    size_t free_bytes = 0, total = 0;
+    EXPECT_OK(cuMemGetInfo_v2(&free_bytes, &total));
+    EXPECT_EQ(total - free_bytes, 1000u);
+    EXPECT_OK(cuMemAllocAsync(&address, 600, nullptr));  // from what is kept
+    EXPECT_EQ(reserved(), 1000u);
+    EXPECT_OK(cuMemPoolTrimTo(pool, 0));
+    EXPECT_EQ(reserved(), 600u);
+    EXPECT_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    EXPECT_EQ(used, 600u);
+    EXPECT_EQ(driver().cuMemFreeAsync(allocated(8), nullptr), CUDA_ERROR_INVALID_VALUE);  // is no pool's
+    threshold = 0;
+    EXPECT_OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+}
+
 TEST_F(EmulatedDriverTest, GlobalsErrorsAndAddressesOfFunctions) {
     CUmodule module = nullptr;
     EXPECT_OK(cuModuleLoadData(&module, ptx_file("kernels.ptx").c_str()));

@@ -1,0 +1,301 @@
+// Where the memory of CUDA devices comes from: pools, the driver's plain allocations, pinned memory of the host; and
+// which device may touch another's.
+#include <algorithm>
+#include <string>
+
+#include "runtime/array.h"
+#include "runtime/cuda/device.h"
+#include "runtime/pinned.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+std::atomic<bool> pools_at_init = true;
+
+CUdeviceptr address_of(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
+
+CudaDevice& as_cuda(Device& device) { return static_cast<CudaDevice&>(device); }
+
+}  // namespace
+
+void set_pools_at_init(bool are_enabled) { pools_at_init = are_enabled; }
+
+// ---- the pool ----
+
+bool CudaPool::is_supported() const { return device_.cuda()->has_pools; }
+
+bool CudaPool::is_enabled() const {
+    const Use use = use_;
+    return is_supported() && (use == Use::undecided ? pools_at_init.load() : use == Use::on);
+}
+
+void CudaPool::begin() {
+    Use undecided = Use::undecided;
+    use_.compare_exchange_strong(undecided, is_enabled() ? Use::on : Use::off);
+}
+
+void CudaPool::set_enabled(bool is_enabled) {
+    if (is_enabled) handle("set_mempool_enabled()");
+    use_ = is_enabled ? Use::on : Use::off;
+}
+
+CUmemoryPool CudaPool::handle(const char* api) {
+    if (!is_supported())
+        throw UsageError(api, "'" + device_.alias +
+                                  "' has no memory pools: its driver gives and takes memory one allocation at a time. "
+                                  "help: ask wp.is_mempool_supported() first");
+    device_.context();  // the release threshold is set when the device is opened
+    CUmemoryPool pool = nullptr;
+    device_.check(driver().cuDeviceGetDefaultMemPool(&pool, device_.ordinal), "cuDeviceGetDefaultMemPool");
+    return pool;
+}
+
+std::uint64_t CudaPool::number(CUmemPool_attribute attribute, const char* api) {
+    unsigned long long value = 0;
+    device_.check(driver().cuMemPoolGetAttribute(handle(api), attribute, &value), "cuMemPoolGetAttribute");
+    return value;
+}
+
+std::uint64_t CudaPool::release_threshold() { return number(kReleaseThreshold, "get_mempool_release_threshold()"); }
+std::uint64_t CudaPool::used() { return number(kUsedMemory, "get_mempool_used_mem_current()"); }
+std::uint64_t CudaPool::most_used() { return number(kMostUsedMemory, "get_mempool_used_mem_high()"); }
+
+void CudaPool::set_release_threshold(std::uint64_t bytes) {
+    unsigned long long value = bytes;
+    const CUmemoryPool pool = handle("set_mempool_release_threshold()");
+    device_.check(driver().cuMemPoolSetAttribute(pool, kReleaseThreshold, &value), "cuMemPoolSetAttribute");
+}
+
+void CudaPool::trim() {
+    if (!is_supported()) return;
+    device_.check(driver().cuMemPoolTrimTo(handle("array memory"), 0), "cuMemPoolTrimTo");
+}
+
+// ---- memory of a device ----
+
+void* CudaDevice::take(std::int64_t size_bytes, Stream& stream) {
+    CUdeviceptr made = 0;
+    const auto bytes = static_cast<std::size_t>(size_bytes);
+    const bool is_pooled = pool_.is_enabled();
+    const CUresult result = is_pooled
+                                ? driver().cuMemAllocAsync(&made, bytes, static_cast<CudaStream&>(stream).handle())
+                                : driver().cuMemAlloc_v2(&made, bytes);
+    if (result == kOutOfMemory) return nullptr;
+    check(result, is_pooled ? "cuMemAllocAsync" : "cuMemAlloc");
+    void* const data = reinterpret_cast<void*>(made);
+    if (!is_pooled && properties_.has_pools) {
+        const std::lock_guard lock(plain_mutex_);
+        plain_.insert(data);
+        has_plain_ = true;
+    }
+    return data;
+}
+
+bool CudaDevice::is_pooled(const void* data) const {
+    if (!properties_.has_pools) return false;
+    if (!has_plain_) return true;
+    const std::lock_guard lock(plain_mutex_);
+    return !plain_.contains(data);
+}
+
+// Whether it was plain memory.
+bool CudaDevice::forget_plain(void* data) {
+    if (!properties_.has_pools) return true;
+    if (!has_plain_) return false;
+    const std::lock_guard lock(plain_mutex_);
+    return plain_.erase(data) > 0;
+}
+
+// What a call did not do is tried once more, by one that waits for the device.
+void CudaDevice::give_back(void* data, Stream& stream) {
+    const CUstream handle = static_cast<CudaStream&>(stream).handle();
+    if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), handle) == kSuccess) return;
+    driver().cuStreamSynchronize(handle);
+    if (driver().cuMemFree_v2(address_of(data)) != kSuccess) driver().cuMemFree_v2(address_of(data));
+}
+
+// A stream that is captured cannot be waited for.
+void CudaDevice::wait_for_copies() {
+    if (!is_open()) return;
+    std::vector<std::shared_ptr<Stream>> others;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const std::weak_ptr<Stream>& stream : streams_)
+            if (std::shared_ptr<Stream> there = stream.lock()) others.push_back(std::move(there));
+    }
+    const Inside inside(*this);
+    const auto wait = [&](Stream& stream) {
+        if (stream.is_recorded()) return;
+        check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle()), "cuStreamSynchronize");
+    };
+    wait(default_stream());
+    for (const std::shared_ptr<Stream>& stream : others) wait(*stream);
+}
+
+void CudaDevice::make_room() {
+    if (!is_open()) return;
+    wait_for_copies();
+    const Inside inside(*this);
+    pool_.trim();
+}
+
+// The other device's memory may be freed or written after its stream has waited.
+bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64_t size_bytes, Stream& stream) {
+    if (other.cuda() == nullptr) return false;
+    CudaDevice& owner = as_cuda(other);
+    Stream& theirs = current_stream(owner);
+    const bool is_ordered = !stream.is_recorded() && !theirs.is_recorded();
+    if (is_ordered) {
+        const std::shared_ptr<Event> ready = owner.make_event();
+        ready->record(theirs);
+        ready->make_wait(stream);
+    }
+    {
+        const CUcontext here = context(), there = owner.context();
+        const Inside inside(*this);
+        check(
+            driver().cuMemcpyPeerAsync(address_of(to), here, address_of(from), there,
+                                       static_cast<std::size_t>(size_bytes), static_cast<CudaStream&>(stream).handle()),
+            "cuMemcpyPeerAsync");
+    }
+    if (is_ordered) {
+        const std::shared_ptr<Event> copied = make_event();
+        copied->record(stream);
+        copied->make_wait(theirs);
+    }
+    return true;
+}
+
+// Memory that somebody else has made is not.
+bool is_pooled(const Array& array) {
+    return array.device->cuda() != nullptr && array.buffer && array.buffer->data && !array.buffer->release &&
+           as_cuda(*array.device).is_pooled(array.buffer->data);
+}
+
+// ---- access between devices ----
+
+namespace {
+
+bool can_reach(CudaDevice& owner, CudaDevice& peer) {
+    int can = 0;
+    peer.check(driver().cuDeviceCanAccessPeer(&can, peer.ordinal, owner.ordinal), "cuDeviceCanAccessPeer");
+    return can != 0;
+}
+
+// Another library may have asked for access, and the driver does not say so but by refusing to do it again.
+bool is_plain_open(CudaDevice& owner, CudaDevice& peer) {
+    const CUcontext target = owner.context();
+    const CudaDevice::Inside inside(peer);
+    const CUresult result = driver().cuCtxEnablePeerAccess(target, 0);
+    if (result == kPeerAccessAlreadyEnabled) return true;
+    peer.check(result, "cuCtxEnablePeerAccess");
+    const CUresult undone = driver().cuCtxDisablePeerAccess(target);
+    if (undone != kSuccess) driver().cuCtxDisablePeerAccess(target);
+    peer.check(undone, "cuCtxDisablePeerAccess");
+    return false;
+}
+
+bool is_pool_open(CudaDevice& owner, CudaDevice& peer) {
+    CUmemAccess_flags flags = kNoAccess;
+    CUmemLocation location{kLocationIsDevice, peer.ordinal};
+    const CUmemoryPool pool = owner.pool()->handle("is_mempool_access_enabled()");
+    owner.check(driver().cuMemPoolGetAccess(&flags, pool, &location), "cuMemPoolGetAccess");
+    return flags == kReadAndWrite;
+}
+
+// What the peer has begun with the memory is done before it is closed.
+void set_plain_open(CudaDevice& owner, CudaDevice& peer, bool is_open) {
+    const CUcontext target = owner.context();
+    if (!is_open) peer.synchronize();
+    const CudaDevice::Inside inside(peer);
+    const CUresult result =
+        is_open ? driver().cuCtxEnablePeerAccess(target, 0) : driver().cuCtxDisablePeerAccess(target);
+    if (result == (is_open ? kPeerAccessAlreadyEnabled : kPeerAccessNotEnabled)) return;
+    peer.check(result, is_open ? "cuCtxEnablePeerAccess" : "cuCtxDisablePeerAccess");
+}
+
+void set_pool_open(CudaDevice& owner, CudaDevice& peer, bool is_open, const char* api) {
+    if (!is_open) peer.synchronize();
+    const CUmemAccessDesc access{{kLocationIsDevice, peer.ordinal}, is_open ? kReadAndWrite : kNoAccess};
+    owner.check(driver().cuMemPoolSetAccess(owner.pool()->handle(api), &access, 1), "cuMemPoolSetAccess");
+}
+
+}  // namespace
+
+bool can_open(MemoryOf kind, Device& owner, Device& peer) {
+    if (owner.cuda() == nullptr || peer.cuda() == nullptr) return false;
+    if (kind == MemoryOf::pool && !owner.pool()->is_supported()) return false;
+    return &owner == &peer || can_reach(as_cuda(owner), as_cuda(peer));
+}
+
+bool is_open(MemoryOf kind, Device& owner, Device& peer) {
+    if (!can_open(kind, owner, peer)) return false;
+    if (&owner == &peer) return true;
+    return kind == MemoryOf::pool ? is_pool_open(as_cuda(owner), as_cuda(peer))
+                                  : is_plain_open(as_cuda(owner), as_cuda(peer));
+}
+
+void set_open(MemoryOf kind, Device& owner, Device& peer, bool is_open, const char* api) {
+    if (!can_open(kind, owner, peer)) {
+        if (!is_open) return;
+        throw UsageError(api, "'" + peer.alias + "' cannot reach the memory of '" + owner.alias +
+                                  "' on this machine. help: wp.copy() works between all devices");
+    }
+    if (&owner == &peer) return;
+    if (kind == MemoryOf::pool)
+        set_pool_open(as_cuda(owner), as_cuda(peer), is_open, api);
+    else
+        set_plain_open(as_cuda(owner), as_cuda(peer), is_open);
+}
+
+bool may_touch(Device& device, const Array& array) {
+    if (&device == array.device) return true;
+    if (device.cuda() == nullptr || array.device->cuda() == nullptr) return false;
+    return is_open(is_pooled(array) ? MemoryOf::pool : MemoryOf::plain, *array.device, device);
+}
+
+// ---- pinned memory of the host ----
+
+void* allocate_pinned(std::int64_t size_bytes) {
+    if (gpus().empty()) return nullptr;
+    CudaDevice& device = *gpus().front();
+    const CudaDevice::Inside inside(device);
+    void* data = nullptr;
+    const CUresult result = driver().cuMemHostAlloc(&data, static_cast<std::size_t>(size_bytes), kPortable);
+    if (result == kOutOfMemory)
+        throw UsageError("array memory",
+                         "cannot allocate " + std::to_string(size_bytes) +
+                             " bytes of pinned memory: the system has no more that it can keep in place. help: "
+                             "pinned=False, or smaller pieces",
+                         ErrorCategory::memory);
+    device.check(result, "cuMemHostAlloc");
+    return data;
+}
+
+// Copies may still be under way, on any device and in any stream.
+void free_pinned(void* data) {
+    for (CudaDevice* device : gpus()) {
+        try {
+            device->wait_for_copies();
+        } catch (const Error&) {
+            continue;  // told by whoever waits for that work
+        }
+    }
+    const CudaDevice::Inside inside(*gpus().front(), std::nothrow);
+    if (!inside.is_inside()) return;
+    if (driver().cuMemFreeHost(data) != kSuccess) driver().cuMemFreeHost(data);
+}
+
+bool is_pinned(std::uintptr_t address) {
+    if (!has_used_cuda()) return false;
+    const CudaDevice::Inside inside(*gpus().front());
+    unsigned type = 0;
+    return driver().cuPointerGetAttribute(&type, kPointerMemoryType, CUdeviceptr{address}) == kSuccess &&
+           type == kMemoryOfHost;
+}
+
+}  // namespace weft::runtime
