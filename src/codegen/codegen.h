@@ -45,6 +45,8 @@ struct TargetInfo : Target {
     int vector_bits = 128;  // preferred width of a SIMD register
     // Whether the processor's own gathers and scatters beat single accesses.
     bool fast_gathers = false, fast_scatters = false;
+    // Whether loads of whole vectors, lane by lane, and shuffles beat a gather of each component.
+    bool loads_rows = false;
 };
 // Whether lanes of a CPU go through memory and loops apart at little cost: by gathers, and masks in registers of their
 // own.

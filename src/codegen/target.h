@@ -33,6 +33,7 @@ struct Machine {
     bool half_conversions = true;  // float <-> f16 instructions
     bool mask_registers = true;    // <W x i1> has registers of its own
     bool fast_gathers = true, fast_scatters = true;
+    bool loads_rows = false;       // TargetInfo::loads_rows
     bool wide_elements = false;    // elements are loaded and stored several numbers at a time
     bool read_only_loads = false;  // reads what no thread of a launch writes in a way of their own
     bool only_lines = false;       // debug information is lines for profilers and no more

@@ -101,6 +101,8 @@ codegen::TargetInfo info_of(const Target& target) {
         // As LLVM decides whether it uses the instructions.
         const bool wide = has("avx512f") && has("avx512vl");
         info.fast_gathers = (wide || (has("avx2") && has("fast-gather"))) && !has("prefer-no-gather");
+        // Measured on Zen 4, where a loop over neighbours takes 0.75 of the time; not on processors of others.
+        info.loads_rows = target.processor.starts_with("znver");
         info.fast_scatters = wide && !has("prefer-no-scatter");
     }
     return info;

@@ -119,6 +119,8 @@ LaneValue CpuEmitter::load_from(Address& address, Type type) {
     auto load_leaves = [&] {
         if (interleaves(address, leaves, type.size_bytes()))
             load_interleaved(address, leaves, result);
+        else if (is_in_rows(address, leaves))
+            load_rows(address, leaves, result);
         else
             for (const LeafType& leaf : leaves) result.leaves.push_back(load_leaf(address, leaf));
     };

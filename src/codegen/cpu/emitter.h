@@ -95,6 +95,8 @@ protected:
     // ---- interleave.cpp ----
     // Elements of `count` packed components, one element per lane, one after the other in memory.
     bool interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
+    bool is_in_rows(const Address& address, const std::vector<LeafType>& leaves) const;
+    void load_rows(Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
     void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
     void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
     llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);

@@ -7,6 +7,7 @@ namespace weft::codegen {
 CpuMachine::CpuMachine(const TargetInfo& target) {
     vector_bits = target.vector_bits;
     fast_gathers = target.fast_gathers, fast_scatters = target.fast_scatters;
+    loads_rows = target.loads_rows;
     fma = half_conversions = mask_registers = false;
     std::string features = "," + target.features + ",";
     if (target.features.empty() && !target.processor.empty()) {  // what the processor's name implies

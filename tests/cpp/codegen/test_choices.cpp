@@ -31,6 +31,7 @@ const std::string kLookedAt = "  store %y[%i], %s\n";
 codegen::TargetInfo with_gathers(bool are_fast) {
     codegen::TargetInfo target = host();
     target.fast_gathers = target.fast_scatters = are_fast;
+    target.loads_rows = false;
     return target;
 }
 
@@ -95,6 +96,29 @@ TEST(Choices, gathers_are_the_processors_own_where_these_are_fast) {
         EXPECT_TRUE(has(fast, "masked.gather") && has(fast, "masked.scatter") && !has(fast, "extractelement"));
         EXPECT_TRUE(!has(slow, "masked.gather") && !has(slow, "masked.scatter") && has(slow, "extractelement"));
     }
+}
+
+TEST(Choices, vectors_here_and_there_are_loaded_whole_where_gathers_are_slower) {
+    codegen::TargetInfo target = with_gathers(true);
+    target.loads_rows = true;
+    const auto text = [&](const std::string& type, bool by_rows) {
+        target.loads_rows = by_rows;
+        codegen::Options options;
+        options.lanes = 8;
+        const std::string array = "array<" + type + ", 1>";
+        return Compiled("kernel @k(%n: array<i32, 1>, %v: " + array + ", %w: " + array +
+                            ") tid 1 {\n  %i = tid 0\n  %q = load %n[%i]\n  %a = load %v[%q]\n  store %w[%i], %a\n"
+                            "  return\n}\n",
+                        options, target)
+            .llvm_text();
+    };
+    for (const char* type : {"vec2<f32>", "vec3<f32>", "vec4<f32>"}) {
+        EXPECT_FALSE(has(text(type, true), "masked.gather")) << type;
+        EXPECT_TRUE(has(text(type, false), "masked.gather")) << type;
+    }
+    EXPECT_TRUE(has(text("vec4<f32>", true), "load <4 x float>"));
+    for (const char* type : {"f32", "vec3<f64>", "vec3<i32>", "vec5<f32>"})
+        EXPECT_TRUE(has(text(type, true), "masked.gather")) << type;
 }
 
 TEST(Choices, numbers_side_by_side_are_one_access) {
