@@ -133,7 +133,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.grid_order = variant.grid_order;
     const bool in_lanes = code_options.lanes > 1 ||
                           (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
-    lowering.runs = in_lanes && !variant.debug && !variant.serial && variant.gpu == 0;
+    lowering.runs = in_lanes && !variant.debug && !variant.serial && !is_gpu;
     // On a GPU calls are inlined: reports need what the launch gives the entry.
     lowering.shares = code_options.lanes <= 1 && !variant.nulls && !is_gpu;
     lowering.gradients = derivation.gradients;
