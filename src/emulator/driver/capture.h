@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/driver/abi.h"
+#include "emulator/driver/task.h"
 
 namespace weft::emulator {
 
@@ -68,6 +69,7 @@ struct GraphExec {
     std::vector<Condition> conditions;
     std::vector<std::shared_ptr<UserObject>> objects;
     std::vector<std::shared_ptr<void>> memory;
+    TaskPtr last;  // its last launch, which the next one waits for
 
     explicit GraphExec(const Graph& graph);
     void run() const;

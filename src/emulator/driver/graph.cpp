@@ -317,7 +317,8 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     return entry([&] {
-        std::shared_ptr<const GraphExec> graph;
+        std::shared_ptr<GraphExec> graph;
+        TaskPtr before;
         {
             State& state = State::instance();
             const std::lock_guard lock(state.mutex);
@@ -326,8 +327,12 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
             const Stream& into = *state.stream(stream);
             require(into.context == graph->context, CUDA_ERROR_INVALID_VALUE);
             require(!into.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            before = graph->last;
         }
-        submit(stream, CU_GRAPH_NODE_TYPE_GRAPH, [graph] { graph->run(); });
+        // The launches of one executable graph are in order, whatever streams they are in.
+        const TaskPtr task = submit(stream, CU_GRAPH_NODE_TYPE_GRAPH, [graph] { graph->run(); }, before);
+        const std::lock_guard lock(State::instance().mutex);
+        graph->last = task;
     });
 }
 

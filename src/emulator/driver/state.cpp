@@ -112,7 +112,7 @@ Kernel* State::kernel(CUfunction handle) {
     fail(CUDA_ERROR_INVALID_HANDLE);
 }
 
-TaskPtr submit(CUstream handle, int node_type, std::function<void()> work) {
+TaskPtr submit(CUstream handle, int node_type, std::function<void()> work, const TaskPtr& after) {
     State& state = State::instance();
     TaskPtr task;
     {
@@ -123,7 +123,7 @@ TaskPtr submit(CUstream handle, int node_type, std::function<void()> work) {
             return nullptr;
         }
         require_no_implicit_capture(stream);
-        task = Tasks::instance().put(stream, std::move(work));
+        task = Tasks::instance().put(stream, std::move(work), after);
     }
     Tasks::instance().settle(task);
     return task;

@@ -174,6 +174,19 @@ TEST_F(EmulatedStreams, ACaptureIsAGraphThatRunsAgain) {
     EXPECT_EQ(driver().cuGraphLaunch(exec, b), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(EmulatedStreams, LaunchesOfOneGraphAreInOrder) {
+    const CUstream a = stream(), b = stream();
+    begin(a);
+    EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
+    const CUgraphExec exec = ready(captured(a));
+    EXPECT_OK(cuGraphLaunch(exec, a));
+    EXPECT_OK(cuGraphLaunch(exec, b));
+    EXPECT_EQ(peek(), 0);
+    EXPECT_OK(cuStreamSynchronize(b));
+    EXPECT_EQ(peek(), 2);
+    EXPECT_OK(cuGraphExecDestroy(exec));
+}
+
 TEST_F(EmulatedStreams, HostMemoryOfACaptureIsReadByTheGraph) {
     const CUstream a = stream();
     int number = 1;

@@ -48,6 +48,17 @@ TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
     EXPECT_EQ(emulated["CU_JIT_ERROR_LOG_BUFFER"], cuda::kErrorLogBuffer);
     EXPECT_EQ(emulated["CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"], cuda::kErrorLogBufferBytes);
     EXPECT_EQ(emulated["CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"], cuda::kReleaseThreshold);
+    EXPECT_EQ(emulated["CU_STREAM_CAPTURE_MODE_RELAXED"], cuda::kCaptureRelaxed);
+    EXPECT_EQ(emulated["CU_STREAM_CAPTURE_STATUS_NONE"], cuda::kCaptureNone);
+    EXPECT_EQ(emulated["CU_STREAM_CAPTURE_STATUS_ACTIVE"], cuda::kCaptureActive);
+    EXPECT_EQ(emulated["CU_GRAPH_NODE_TYPE_CONDITIONAL"], cuda::kConditionalNode);
+    EXPECT_EQ(emulated["CU_GRAPH_COND_TYPE_IF"], cuda::kConditionIf);
+    EXPECT_EQ(emulated["CU_GRAPH_COND_TYPE_WHILE"], cuda::kConditionWhile);
+    EXPECT_EQ(emulated["CU_STREAM_SET_CAPTURE_DEPENDENCIES"], cuda::kSetDependencies);
+    EXPECT_EQ(emulated["CU_EVENT_DISABLE_TIMING"], cuda::kNoTiming);
+    EXPECT_EQ(emulated["CU_STREAM_NON_BLOCKING"], cuda::kNonBlocking);
+    EXPECT_EQ(emulated["CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"], cuda::kNoDestructorSync);
+    EXPECT_EQ(emulated["CU_GRAPH_USER_OBJECT_MOVE"], cuda::kMoveUserObject);
 }
 
 // As the entry does it (codegen/cuda/entry.cpp).
